@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 AVAILABLE = shutil.which("Xvfb") is not None
+MANAGED = AVAILABLE and shutil.which("openbox") is not None
+"""Whether there can be a window manager too."""
 
 
 @contextmanager
@@ -38,3 +40,18 @@ def virtual_display(width: int = 1600, height: int = 1000) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait(60)
+
+
+@contextmanager
+def window_manager(display: str) -> Iterator[None]:
+    """Run openbox on a display: windows have frames, and one of them the keys."""
+    manager = subprocess.Popen(
+        ["openbox", "--sm-disable"],
+        env=os.environ | {"DISPLAY": display},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        manager.terminate()
+        manager.wait(60)

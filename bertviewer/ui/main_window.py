@@ -34,7 +34,7 @@ from bertviewer.ui.look.appearance import (
     apply_appearance,
     stored_appearance,
 )
-from bertviewer.ui.look.text_size import apply_sizes, next_scale, note_sizes, store_scale
+from bertviewer.ui.look.text_size import next_scale, store_scale
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.opening import Opening
@@ -89,7 +89,7 @@ class MainWindow(QMainWindow):
         self._pages.addWidget(self._make_middle())
         self.setCentralWidget(self._pages)
         self.panes = self._make_panes()
-        self._run_area.opened.connect(self._share_height)
+        self._run_area.opened.connect(self.panes.set_run_open)
         self._run_area.device_chosen.connect(self.set_device)
         self.comparing = Comparing(workspace, self)
         self.exporting = Exporting(workspace, self, lambda: self._run_area.statistic)
@@ -162,10 +162,8 @@ class MainWindow(QMainWindow):
 
     def step_text_size(self, step: int) -> None:
         """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
-        note_sizes()
         store_scale(next_scale(step))
         self.set_appearance(stored_appearance())
-        apply_sizes()
 
     def toggle_theme(self) -> None:
         """Make a light window dark, and a dark one light."""
@@ -284,11 +282,6 @@ class MainWindow(QMainWindow):
         """Have the pane in sight that a page stands in, if another one has all the room."""
         is_in_middle = any(kind.title == title for kind in TABS)
         self.panes.bring(None if is_in_middle else "run")
-
-    def _share_height(self, is_open: bool) -> None:
-        """Give a run its room; without one the pane is a line."""
-        if is_open:
-            self.panes.share_height()
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":

@@ -50,15 +50,17 @@ class Status(QStatusBar):
         if not activity:
             self.clearMessage()
         elif activity == "run" and not libraries.are_loaded():
-            self.showMessage(self.tr("Loading torch and transformers …, your run follows"))
+            self.showMessage(self.tr("Loading torch and transformers…, your run follows"))
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
         if label == libraries.LABEL and self._workspace.scheduler.activity == "run":
             return  # it is said already, and that the wish is kept
         # Deriving formulas goes on in the background, and is nobody's activity.
-        # A download is told where it was asked for.
-        if self._workspace.scheduler.activity not in ("", "download"):
-            self.showMessage(f"{label} …")
+        # A download is told where it was asked for, and a first model in the middle.
+        activity = self._workspace.scheduler.activity
+        is_first = activity == "open" and self._workspace.architecture is None
+        if activity not in ("", "download") and not is_first:
+            self.showMessage(f"{label}…")
 
     def _on_exported(self, path: str) -> None:
         self.showMessage(self.tr("Report written to {0}").format(path), MESSAGE_TIME)

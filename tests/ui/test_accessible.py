@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -15,12 +16,13 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.frame.pane_title import PaneTitle
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.views import VIEWS
 from bertviewer.ui.tabs import TABS
-from tests.ui.finding import is_drawn
+from tests.ui.finding import find, is_drawn
 
 CONTROLS = (
     QAbstractButton,
@@ -86,3 +88,16 @@ def test_every_tab_and_view(demo_window: MainWindow, worker: Worker, qtbot: QtBo
         unreached |= out_of_reach(demo_window)
     assert without_name == set()
     assert unreached == set()
+
+
+def test_plots_say_the_value_that_is_pointed_at(
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    demo_window.set_sentence("The bank by the river.", None)
+    demo_window.run()
+    qtbot.waitUntil(lambda: is_drawn(demo_window) and not worker.busy)
+    plot = find(demo_window, LinePlot, "layerPlot")
+    for text in ("layer 3: 0.2539", ""):
+        plot.hovered.emit(text)
+        interface = QAccessible.queryAccessibleInterface(plot)
+        assert interface.text(QAccessible.Text.Description) == text

@@ -26,7 +26,7 @@ from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
 from tests.ui.tensors.tensor_window import HEATMAP, HISTOGRAM, QUERY, choose, view
 
-FOLLOWS = "Loading torch and transformers …, your run follows"
+FOLLOWS = "Loading torch and transformers…, your run follows"
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 import pytest
 from PySide6.QtCore import QSettings
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QFont
 from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QTreeView
 
+from bertviewer.charts.theme import NORMAL_WEIGHT, STRONG
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.look.text_size import SCALES, SETTING, stored_scale
 from bertviewer.ui.main_window import MainWindow
@@ -38,6 +39,21 @@ def test_all_type_is_larger_and_usual_again(demo_window: MainWindow) -> None:
     choose(demo_window, "smallerText")
     choose(demo_window, "usualText")
     assert sizes(demo_window) == usual
+
+
+def test_another_theme_leaves_each_word_its_weight(demo_window: MainWindow) -> None:
+    def weights() -> list[float]:
+        names = [find(demo_window, QToolButton, f"crumb{number}") for number in range(4)]
+        return [name.font().variableAxisValue(QFont.Tag("wght")) for name in names]
+
+    # The first crumb was the last one before, which is strong.
+    demo_window.workspace.selection.select("encoder.layer.3.attention.self")
+    before = weights()
+    assert before == [*[NORMAL_WEIGHT] * 3, STRONG]
+    for theme in ("dark", "light"):
+        demo_window.set_appearance(theme)
+        QApplication.processEvents()
+        assert weights() == before
 
 
 def test_it_goes_no_further_than_the_last(demo_window: MainWindow) -> None:

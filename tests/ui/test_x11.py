@@ -1,18 +1,12 @@
 """The program in a real X window, driven by keys as a person would."""
 
-import os
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.ui.test_application import START
-from tests.xvfb import AVAILABLE, virtual_display
+from tests.ui.person import person_at
+from tests.xvfb import AVAILABLE
 
 pytestmark = pytest.mark.skipif(
     not AVAILABLE or shutil.which("xdotool") is None, reason="needs Xvfb and xdotool"
@@ -89,71 +83,6 @@ sys.argv[1:] = ["demo"]
 sys.exit(app.main())
 """
 
-PATIENCE_SECONDS = 300
-
-
-class Person:
-    """Somebody at a window of the program: the keys, the mouse, and what the window says."""
-
-    def __init__(self, display: str, code: str, folder: Path) -> None:
-        self._environment = os.environ | {
-            "DISPLAY": display,
-            "QT_QPA_PLATFORM": "xcb",
-            "XDG_CONFIG_HOME": str(folder),
-            "XDG_STATE_HOME": str(folder),
-        }
-        self._output = folder / "output"
-        with self._output.open("wb") as file:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", START + code],
-                env=self._environment,
-                cwd=folder,
-                stdout=file,
-            )
-
-    def does(self, *arguments: str) -> None:
-        subprocess.run(["xdotool", *arguments], env=self._environment, check=True)
-
-    def turns_to(self, title: str) -> None:
-        """Wait for a window of this title, and give it the keys.
-
-        xdotool's own waiting ends with an error where any window goes while it looks at them all,
-        as a menu does, so it is asked again and again.
-        """
-        command = ["xdotool", "search", "--name", title, "windowfocus"]
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while subprocess.run(command, env=self._environment, check=False).returncode != 0:
-            assert self.process.poll() is None, title
-            assert time.monotonic() < deadline, title
-            time.sleep(0.05)
-
-    def sees(self, words: str) -> str:
-        """Wait for a line that begins with these words, and return the rest of it."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            text = self._output.read_text()
-            for line in text.splitlines():
-                if line.startswith(words):
-                    return line.removeprefix(words).strip()
-            assert self.process.poll() is None, text
-            assert time.monotonic() < deadline, text
-            time.sleep(0.05)
-
-
-@contextmanager
-def person_at(code: str, folder: Path) -> Iterator[Person]:
-    with virtual_display() as display:
-        person = Person(display, code, folder)
-        try:
-            person.sees("opened")
-            person.turns_to("demo — bertviewer")
-            yield person
-            person.does("key", "ctrl+q")
-            assert person.process.wait(60) == 0
-        finally:
-            person.process.kill()
-            person.process.wait()
-
 
 def test_keys_alone_do_the_main_job(tmp_path: Path) -> None:
     with person_at(REPORT, tmp_path) as person:
@@ -184,5 +113,5 @@ def test_before_torch_is_imported_all_but_a_run_is_there_and_that_follows(tmp_pa
         person.does("type", "hello world")
         person.does("key", "Return")
         message = person.sees("asked:")
-        assert message == "Loading torch and transformers …, your run follows"
+        assert message == "Loading torch and transformers…, your run follows"
         assert person.sees("ran 4") == "True"

@@ -151,7 +151,7 @@ class ChartPanel(QWidget):
         plot.set_theme(theme_of(self))
         plot.show_chart(None)
         plot.clicked.connect(follow)
-        plot.hovered.connect(self._show_value)
+        plot.hovered.connect(partial(self._show_value, plot))
         plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
         self._plots.add(Column(plot, name))
@@ -198,9 +198,10 @@ class ChartPanel(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))
 
-    def _show_value(self, text: str) -> None:
-        """Show the value under the mouse, beside the mouse."""
+    def _show_value(self, plot: ChartPlot, text: str) -> None:
+        """Show the value under the mouse beside it, and tell it to readers of the screen."""
         self._value.show_text(text, self.mapFromGlobal(QCursor.pos()))
+        plot.setAccessibleDescription(text)
 
     def _go(self, place: Place) -> None:
         self._workspace.selection.go(place)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.charts.theme import GRID, ROW
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.key_report import key_lines
@@ -58,13 +59,22 @@ class KeyReportDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         copy = QPushButton(self.tr("&Copy as text"))
         copy.setObjectName("copyKeyReport")
+        copy.setAutoDefault(False)
         copy.clicked.connect(self._copy)
         buttons.addButton(copy, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)
+        layout.setContentsMargins(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID)
+        layout.setSpacing(2 * GRID)
         layout.addWidget(label)
         layout.addWidget(self._tree, 1)
         layout.addWidget(buttons)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Write the names in another theme's colours; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_tree"):
+            self._fill()
 
     def _make_tree(self) -> QTreeWidget:
         tree = QTreeWidget()
@@ -81,6 +91,7 @@ class KeyReportDialog(QDialog):
 
     def _fill(self) -> None:
         keys = self._keys
+        self._tree.clear()
         self._add(
             self.tr("Not in the checkpoint: random"),
             ((name, "") for name in keys.missing),
@@ -108,6 +119,7 @@ class KeyReportDialog(QDialog):
         self._tree.addTopLevelItem(group)
         group.addChildren(items)
         group.setFirstColumnSpanned(True)
+        group.setSizeHint(0, QSize(0, ROW))
         group.setFont(0, weighted(self.font()))
         if warns:
             group.setForeground(0, self.palette().color(WARNING))

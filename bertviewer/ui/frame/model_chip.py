@@ -15,7 +15,8 @@ from bertviewer.ui.pill import Pill
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
-MOST_WIDTH, LEAST_NAME = 320, 64
+MOST_WIDTH, LEAST_NAME = 420, 150
+HEIGHT, AROUND = 30, 12
 
 
 class ModelChip(QToolButton):
@@ -29,7 +30,6 @@ class ModelChip(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(MOST_WIDTH)
-        self.setFixedHeight(30)
         self._name = ElidedLabel()
         self._name.setFont(weighted(self._name.font()))
         self._facts = ElidedLabel()
@@ -48,6 +48,7 @@ class ModelChip(QToolButton):
         workspace.architecture_changed.connect(self._update)
         workspace.formulas_changed.connect(self._update)
         workspace.runs.run_changed.connect(self._update)
+        self._fit()
         self._update()
 
     def sizeHint(self) -> QSize:
@@ -63,10 +64,22 @@ class ModelChip(QToolButton):
         return QSize(self._name.minimumWidth() + beside + 5 * GRID, self.height())
 
     def changeEvent(self, event: QEvent) -> None:
-        """Draw the arrow in the new colours; Qt calls it."""
+        """Draw the arrow in the new colours, and take the room of larger type; Qt calls it."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_arrow"):
+        if not hasattr(self, "_arrow"):
+            return
+        if event.type() == QEvent.Type.PaletteChange:
             self._arrow.setPixmap(line_icon("chevron-down").pixmap(QSize(SIZE, SIZE)))
+        elif event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        """Take the height of the type, and as much width for the name as it needs."""
+        self.setFixedHeight(max(HEIGHT, self.fontMetrics().height() + AROUND))
+        # What it is gives way before what it is called.
+        width = self._name.fontMetrics().horizontalAdvance(self._name.text())
+        self._name.setMinimumWidth(min(width + 1, LEAST_NAME))
+        self.updateGeometry()
 
     def _update(self) -> None:
         architecture = self._workspace.architecture
@@ -78,14 +91,12 @@ class ModelChip(QToolButton):
             return
         name, root = architecture.source.name, architecture.root
         self._name.setText(_last_part(name))
-        # What it is gives way before what it is called.
-        self._name.setMinimumWidth(min(self._name.sizeHint().width(), LEAST_NAME))
         self._facts.setText(f"{root.class_name} · {short_count(root.parameters)}")
         self._weights.show_word(*self._word(architecture))
         text = f"{name}\n{root.class_name} · {root.parameters:,} · {self._weights.text()}"
         self.setToolTip(plain_tip(text))
         self.setAccessibleName(text.replace("\n", ", "))
-        self.updateGeometry()
+        self._fit()
 
     def _word(self, architecture: Architecture) -> tuple[str, QPalette.ColorRole]:
         source = architecture.source
@@ -99,7 +110,8 @@ class ModelChip(QToolButton):
 
 
 def _last_part(name: str) -> str:
-    """Return the name of a file or folder without where it is; of the hub's all."""
-    return (
-        name if "://" in name else name.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or name
-    )
+    """Return the name of a file or folder without where it is; of a hub's without its commit."""
+    scheme, sign, of_hub = name.partition("://")
+    if sign:
+        return of_hub.partition("@")[0]
+    return scheme.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or name

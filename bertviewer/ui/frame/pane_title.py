@@ -15,11 +15,15 @@ HEIGHT = 32
 class PaneTitle(QWidget):
     """A caption, room for a widget of the pane's own, and ``tear_off``, ``maximise``, ``close``.
 
-    A press beside the buttons moves the pane: nothing here takes it.
+    A press beside the buttons moves the pane: nothing here takes it. One that does not stay is
+    there only while the pane is a window of its own.
     """
 
-    def __init__(self, title: str, name: str, extra: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, name: str, extra: QWidget | None = None, *, stays: bool = True
+    ) -> None:
         super().__init__()
+        self._stays, self._is_floating = stays, False
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         caption = QLabel(title.upper())
@@ -29,7 +33,11 @@ class PaneTitle(QWidget):
         self.tear_off = _button(f"{name}TearOff", "tear-off", self.tr("Tear off this pane"))
         self.maximise = _button(f"{name}Maximise", "maximise", self.tr("Give this pane all room"))
         self.close_button = _button(f"{name}Close", "close", self.tr("Close this pane"))
-        self._buttons = (self.tear_off, self.maximise, self.close_button)
+        self._buttons: tuple[QToolButton, ...] = (
+            self.tear_off,
+            self.maximise,
+            self.close_button,
+        )
         layout = QHBoxLayout(self)
         layout.setContentsMargins(3 * GRID, GRID, GRID, 0)
         layout.setSpacing(0)
@@ -44,11 +52,15 @@ class PaneTitle(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return the line's height; Qt's docks go by it and not by a fixed height."""
-        return QSize(super().sizeHint().width(), HEIGHT)
+        return QSize(super().sizeHint().width(), self._height)
 
     def minimumSizeHint(self) -> QSize:
         """Return the same height for the narrowest pane; Qt calls it."""
-        return QSize(0, HEIGHT)
+        return QSize(0, self._height)
+
+    @property
+    def _height(self) -> int:
+        return HEIGHT if self._stays or self._is_floating else 0
 
     def show_maximised(self, is_maximised: bool) -> None:
         """Have the button undo what it did, and stay in sight until then."""
@@ -59,6 +71,24 @@ class PaneTitle(QWidget):
         self.maximise.setToolTip(tip)
         self.maximise.setAccessibleName(tip)
         self.maximise.setProperty("stays", is_maximised)
+        self._show_buttons(self.underMouse())
+
+    def show_floating(self, is_floating: bool) -> None:
+        """Have the buttons of a pane that is a window of its own: put back and close."""
+        self._is_floating = is_floating
+        self.updateGeometry()
+        put_icon(self.tear_off, "restore" if is_floating else "tear-off")
+        tip = self.tr("Put this pane back") if is_floating else self.tr("Tear off this pane")
+        self.tear_off.setToolTip(tip)
+        self.tear_off.setAccessibleName(tip)
+        self._buttons = (
+            (self.tear_off, self.close_button)
+            if is_floating
+            else (self.tear_off, self.maximise, self.close_button)
+        )
+        self.maximise.setVisible(False)
+        for button in self._buttons:
+            button.setProperty("stays", is_floating)
         self._show_buttons(self.underMouse())
 
     def enterEvent(self, event: QEnterEvent) -> None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
 
+from bertviewer.ui.frame.keys_lent import LentKeys
 from bertviewer.ui.frame.pane_title import PaneTitle
 
 PaneName = Literal["structure", "module", "run"]
@@ -26,7 +27,10 @@ _AREAS: dict[PaneName, Qt.DockWidgetArea] = {"structure": _LEFT, "module": _RIGH
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """What stands in a dock, its title, and what stands in the line above it."""
+    """What stands in a dock, its title, and what stands in the line above it.
+
+    Without ``has_title`` there is such a line only over a pane that is torn off.
+    """
 
     name: PaneName
     title: str
@@ -52,7 +56,9 @@ class Panes(QObject):
         self._hidden: list[QWidget] = []  # for the pane that has all the room
         self._sizes: dict[PaneName, QSize] = {}  # before that
         self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
-        self._is_arranging = False
+        self._is_arranging = self._is_run_open = False
+        self._run_height = 0  # that it had when it was open last
+        self._keys = LentKeys()
         window.setDockOptions(
             QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks
         )
@@ -71,34 +77,42 @@ class Panes(QObject):
     def toggle(self, name: PaneName) -> None:
         """Close a pane that is in sight, or open it again."""
         self._restore()
-        dock = self._docks[name]
+        dock, had = self._docks[name], self._focused
         self._chosen.add(name)
         dock.setVisible(not dock.isVisible())
+        self._keys.follow(had, self._middle)
 
     def tear_off(self, name: PaneName) -> None:
-        """Make a pane a window of its own, or put it back."""
+        """Make a pane a window of its own, or put it back; the keys stay where they are."""
         self._restore()
-        dock = self._docks[name]
+        dock, had = self._docks[name], self._focused
         self._chosen.add(name)
         dock.setFloating(not dock.isFloating())
         dock.show()
+        if had is not None and dock.isAncestorOf(had):
+            # Where the desktop gives a new window no keys, they are not left to chance.
+            self._keys.lend(self._middle)
+            dock.activateWindow()
+            had.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def maximise(self, name: PaneName | None) -> None:
         """Give a pane all the room, ``None`` the middle; a second time all are there again."""
         if self._restore():
             return
         self._sizes = {pane: dock.size() for pane, dock in self._docks.items()}
-        keeps = self._window.centralWidget() if name is None else self._docks[name]
+        keeps = self._middle if name is None else self._docks[name]
+        had = self._focused
         others = [dock for dock in self._docks.values() if not dock.isFloating()]
-        for widget in (self._window.centralWidget(), *others):
-            if widget is not keeps and widget is not None and widget.isVisible():
+        for widget in (self._middle, *others):
+            if widget is not keeps and widget.isVisible():
                 self._hidden.append(widget)
                 widget.hide()
+        self._keys.follow(had, keeps)
         self._say(name)
 
     def bring(self, name: PaneName | None) -> None:
         """Have a pane in sight, ``None`` for the middle, if others have all the room."""
-        widget = self._window.centralWidget() if name is None else self._docks[name]
+        widget = self._middle if name is None else self._docks[name]
         if widget in self._hidden:
             self._restore()
 
@@ -118,13 +132,27 @@ class Panes(QObject):
             dock.setFloating(False)
         self._arrange()
 
-    def share_height(self) -> None:
-        """Give a run that has come its part of the room, if it has less than a quarter."""
-        dock = self._docks["run"]
-        if dock.isFloating() or self._is_wide or dock.height() >= self._window.height() // 4:
-            return
-        height = round(self._window.height() * RUN_BELOW)
-        self._window.resizeDocks([dock], [height], Qt.Orientation.Vertical)
+    def set_run_open(self, is_open: bool) -> None:
+        """Give a run that has come its part of the room, and leave it a line when it is gone.
+
+        One that has a quarter of the room already keeps that.
+        """
+        run = self._docks["run"]
+        self._is_run_open = is_open
+        if not is_open:
+            self._run_height = run.height()
+        if self._is_wide:
+            self._arrange()
+        if is_open and run.height() < self._window.height() // 4:
+            self._set_run_height(self._run_height or round(self._window.height() * RUN_BELOW))
+        elif not is_open:
+            # Later: until then the layouts know its old least height.
+            QTimer.singleShot(0, self, lambda: self._set_run_height(run.minimumSizeHint().height()))
+
+    def _set_run_height(self, height: int) -> None:
+        run = self._docks["run"]
+        if not run.isFloating() and self._window.dockWidgetArea(run) == _BOTTOM:
+            self._window.resizeDocks([run], [height], Qt.Orientation.Vertical)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Arrange the panes anew for a narrow or a wide window; Qt calls it."""
@@ -142,25 +170,33 @@ class Panes(QObject):
     def _is_wide(self) -> bool:
         return self._window.width() >= WIDE
 
+    @property
+    def _is_run_beside(self) -> bool:
+        """Whether there is a run, and room for it beside the middle."""
+        return self._is_wide and self._is_run_open
+
+    @property
+    def _focused(self) -> QWidget | None:
+        """What has the keys, or will have them when the window is active again."""
+        return QApplication.focusWidget() or self._window.focusWidget()
+
+    @property
+    def _middle(self) -> QWidget:
+        middle = self._window.centralWidget()
+        assert middle is not None  # the window has it before it has panes
+        return middle
+
     def _add(self, pane: Pane) -> None:
         dock = QDockWidget(pane.title, self._window)
         dock.setObjectName(f"{pane.name}Pane")
         dock.setAccessibleName(pane.title)
         dock.setWidget(pane.content)
-        title: QWidget
-        if pane.has_title:
-            title = PaneTitle(pane.title, pane.name, pane.extra)
-            title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
-            title.maximise.clicked.connect(partial(self.maximise, pane.name))
-            title.close_button.clicked.connect(partial(self.toggle, pane.name))
-        else:
-            title = QWidget()
-            title.setFixedHeight(0)
+        title = PaneTitle(pane.title, pane.name, pane.extra, stays=pane.has_title)
+        title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
+        title.maximise.clicked.connect(partial(self.maximise, pane.name))
+        title.close_button.clicked.connect(partial(self.toggle, pane.name))
+        dock.topLevelChanged.connect(title.show_floating)
         dock.setTitleBarWidget(title)
-        # A window of its own has the desktop's frame, by which it is moved.
-        dock.topLevelChanged.connect(
-            lambda floats, dock=dock, title=title: dock.setTitleBarWidget(None if floats else title)
-        )
         dock.dockLocationChanged.connect(partial(self._on_moved, pane.name))
         self._docks[pane.name] = dock
         self._window.addDockWidget(_AREAS[pane.name], dock)
@@ -171,7 +207,7 @@ class Panes(QObject):
         module, run = self._docks["module"], self._docks["run"]
         is_open = self._docks["structure"].isVisible()
         if "run" not in self._chosen:
-            if self._is_wide:
+            if self._is_run_beside:
                 self._window.addDockWidget(_RIGHT, run)
                 if "module" not in self._chosen:
                     self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
@@ -181,7 +217,7 @@ class Panes(QObject):
             module.setVisible(is_open and not self._is_narrow)
         for name in ("structure", "module"):
             self._window.resizeDocks([self._docks[name]], [SIDE], Qt.Orientation.Horizontal)
-        if self._is_wide:
+        if self._is_run_beside:
             width = round(self._window.width() * RUN_BESIDE)
             self._window.resizeDocks([run], [width], Qt.Orientation.Horizontal)
         self._is_arranging = False
@@ -193,8 +229,10 @@ class Panes(QObject):
     def _restore(self) -> bool:
         """Bring back what had to go; return whether anything had."""
         hidden, self._hidden = self._hidden, []
+        had = self._focused
         for widget in hidden:
             widget.show()
+        self._keys.follow(had, self._window)
         if hidden:
             self._resize(self._sizes)
             self._say("")

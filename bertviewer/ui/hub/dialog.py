@@ -81,7 +81,7 @@ class HubDialog(QDialog):
         self._explain()
         self._open.setEnabled(False)
         self._worker.start(_cached_models, self._on_models, self._on_failed)
-        self._heading.setText(self.tr("Looking for models on this disk …"))
+        self._heading.setText(self.tr("Looking for models on this disk…"))
         self._name.setFocus()
 
     def accept(self) -> None:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.fonts import load_fonts, window_font
 from bertviewer.ui.look.style_sheet import style_sheet
-from bertviewer.ui.look.text_size import stored_scale
+from bertviewer.ui.look.text_size import fonts_kept, stored_scale
 
 SYSTEM, LIGHT_NAME, DARK_NAME = "system", "light", "dark"
 APPEARANCES = (SYSTEM, LIGHT_NAME, DARK_NAME)
@@ -36,10 +36,15 @@ def apply_appearance(application: QApplication, appearance: str) -> Theme:
         dark = appearance == DARK_NAME
     theme = DARK if dark else LIGHT
     load_fonts()
-    application.setFont(window_font(stored_scale()))
-    application.setStyle("Fusion")
-    application.setPalette(palette_of(theme))
-    application.setStyleSheet(style_sheet(theme))
+    focused = application.focusWidget()
+    with fonts_kept(application):
+        application.setFont(window_font(stored_scale()))
+        application.setStyle("Fusion")
+        application.setPalette(palette_of(theme))
+        application.setStyleSheet(style_sheet(theme))
+    # A dialog arranges its buttons anew, and the first would have the keys.
+    if focused is not None and application.focusWidget() is not focused:
+        focused.setFocus(Qt.FocusReason.OtherFocusReason)
     return theme
 
 

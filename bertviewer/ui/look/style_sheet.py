@@ -61,17 +61,16 @@ QLineEdit:hover, QSpinBox:hover, QDoubleSpinBox:hover {{ border-color: {handle};
 QLineEdit:focus, QPlainTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus {{
     border-color: {theme.accent};
 }}
-QSpinBox, QDoubleSpinBox {{ padding-right: 20px; }}
-QSpinBox::up-button, QSpinBox::down-button,
-QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{
-    border: none; background: transparent; width: 18px;
+QAbstractSpinBox {{ padding-right: 20px; }}
+QLineEdit {{ lineedit-clear-button-icon: url("{icons}/clear.svg"); }}
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{
+    subcontrol-origin: border; width: 18px; border: none; background: transparent;
 }}
-QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{
-    image: url("{icons}/chevron-up.svg"); width: 10px; height: 10px;
-}}
-QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{
-    image: url("{icons}/chevron-down.svg"); width: 10px; height: 10px;
-}}
+QAbstractSpinBox::up-button {{ subcontrol-position: top right; }}
+QAbstractSpinBox::down-button {{ subcontrol-position: bottom right; }}
+QAbstractSpinBox::up-arrow {{ image: url("{icons}/chevron-up.svg"); }}
+QAbstractSpinBox::down-arrow {{ image: url("{icons}/chevron-down.svg"); }}
+QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow {{ width: 10px; height: 10px; }}
 QLineEdit:disabled {{ background: {theme.background}; color: {theme.disabled}; }}
 
 QCheckBox, QRadioButton {{ spacing: 6px; }}
@@ -85,6 +84,16 @@ QCheckBox::indicator:checked {{
 }}
 QCheckBox::indicator:disabled {{ border-color: {theme.line}; }}
 QCheckBox:focus {{ color: {theme.accent}; }}
+
+QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {pressed}; }}
+QSlider::sub-page:horizontal {{ border-radius: 2px; background: {theme.accent}; }}
+QSlider::handle:horizontal {{
+    width: 12px; margin: -5px 0; border-radius: 7px;
+    background: {theme.surface}; border: 1px solid {theme.muted};
+}}
+QSlider::handle:horizontal:focus, QSlider::handle:horizontal:hover {{
+    border-color: {theme.accent};
+}}
 
 QTabWidget::pane {{ border: none; border-top: 1px solid {theme.line}; }}
 QTabBar {{ qproperty-drawBase: 0; }}
@@ -107,6 +116,9 @@ QTableCornerButton::section {{ background: {theme.surface}; border: none; }}
 QAbstractItemView {{ border: none; outline: none; }}
 QTableView::item {{ padding: 0 3px; }}
 QAbstractScrollArea {{ border: none; }}
+QAbstractScrollArea::corner {{ background: transparent; border: none; }}
+QTreeWidget::branch:has-children:closed {{ image: url("{icons}/chevron-right.svg"); }}
+QTreeWidget::branch:has-children:open {{ image: url("{icons}/chevron-down.svg"); }}
 
 QScrollBar {{ background: transparent; border: none; margin: 0; }}
 QScrollBar:vertical {{ width: 10px; }}
@@ -129,6 +141,7 @@ QToolBar#topBar {{
     background: {theme.surface}; border: none; border-bottom: 1px solid {theme.line};
     padding: 0; spacing: 0;
 }}
+QToolBar#bannerBar {{ border: none; padding: 0; spacing: 0; }}
 #breadcrumb QToolButton {{ padding: 3px 2px; }}
 QToolButton#modelChip {{
     background: {theme.background}; border: 1px solid {theme.line}; padding: 0;
@@ -146,7 +159,13 @@ QMenu {{ background: {theme.surface}; border: 1px solid {theme.line}; padding: 4
 QMenu::item {{ padding: 5px 22px 5px 22px; border-radius: 4px; }}
 QMenu::item:selected {{ background: {theme.selection}; color: {theme.text}; }}
 QMenu::item:disabled {{ color: {theme.disabled}; }}
+QMenu::right-arrow {{ image: url("{icons}/chevron-right.svg"); width: 12px; height: 12px; }}
+QMenu::indicator {{ width: 14px; height: 14px; left: 4px; }}
+QMenu::indicator:checked {{ image: url("{icons}/check.svg"); }}
 QMenu::separator {{ height: 1px; background: {theme.line}; margin: 4px 6px; }}
+
+QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
+QMessageBox {{ messagebox-warning-icon: url("{icons}/warning.svg"); }}
 
 QStatusBar {{ background: {theme.surface}; border-top: 1px solid {theme.line}; }}
 QStatusBar::item {{ border: none; }}

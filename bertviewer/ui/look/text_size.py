@@ -1,6 +1,7 @@
 """How large the window's type is: a step larger or smaller, remembered."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QFont
@@ -34,31 +35,37 @@ def store_scale(scale: float) -> None:
     QSettings().setValue(SETTING, scale)
 
 
-_USUAL = "usualTextSize"
+_USUAL, _SHOWN = "usualTextSize", "textSizeShown"
 
 
-def note_sizes() -> None:
-    """Note what size the widgets with one of their own would have in the usual scale.
+@contextmanager
+def fonts_kept(application: QApplication) -> Iterator[None]:
+    """Have widgets their own fonts while the style is exchanged, in the scale that is stored.
 
-    A new style sheet gives them back the size that they were made with: what was noted before is
-    what ``apply_sizes`` goes by.
+    Qt's style sheets give each widget back the first font that it ever had.
     """
-    for widget in _sized_widgets():
-        if widget.property(_USUAL) is None:
-            widget.setProperty(_USUAL, widget.font().pixelSize() / stored_scale())
-
-
-def apply_sizes() -> None:
-    """Give the widgets that were noted their sizes in the scale that is stored."""
-    for widget in _sized_widgets():
-        usual = widget.property(_USUAL)
-        if isinstance(usual, float) and usual > 0:
-            font = QFont(widget.font())
-            font.setPixelSize(max(1, round(usual * stored_scale())))
+    shown = application.property(_SHOWN) or stored_scale()
+    scale = stored_scale()
+    fonts = {widget: _in_scale(widget, shown, scale) for widget in application.allWidgets()}
+    yield
+    for widget, font in fonts.items():
+        if font.resolveMask() or widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
             widget.setFont(font)
+    application.setProperty(_SHOWN, scale)
 
 
-def _sized_widgets() -> Iterator[QWidget]:
-    for widget in QApplication.allWidgets():
-        if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
-            yield widget
+def _in_scale(widget: QWidget, shown: float, scale: float) -> QFont:
+    """Return a widget's own font, as large as in another scale; one that says nothing if none.
+
+    What the size is usually is noted: after steps up and down it would be another by rounding.
+    """
+    if not widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
+        return QFont()
+    font = QFont(widget.font())
+    if shown != scale and font.pixelSize() > 0:
+        usual = widget.property(_USUAL)
+        if usual is None:
+            usual = font.pixelSize() / shown
+            widget.setProperty(_USUAL, usual)
+        font.setPixelSize(max(1, round(usual * scale)))
+    return font

@@ -45,4 +45,4 @@ class AnswerBar(QWidget):
         self.setVisible(question is not None)
         if question is not None:
             self._question.setText(translate("questions", question.title))
-            self._answer.setText(self._asking.answer or self.tr("Looking …"))
+            self._answer.setText(self._asking.answer or self.tr("Looking…"))

@@ -56,11 +56,11 @@ class LoadingPage(QWidget):
 
     def _on_activity(self) -> None:
         self._bar.setRange(0, 0)
-        self._text.setText(self.tr("Loading …"))
+        self._text.setText(self.tr("Loading…"))
         self._cancel.setEnabled(bool(self._scheduler.activity))
 
     def _on_progress(self, done: int, total: int, label: str) -> None:
         if self._scheduler.activity:
             self._bar.setRange(0, total)
             self._bar.setValue(done)
-            self._text.setText(f"{label} …")
+            self._text.setText(f"{label}…")

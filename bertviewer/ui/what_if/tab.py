@@ -167,7 +167,7 @@ class WhatIfTab(QWidget):
 
     def _make_content(self) -> QWidget:
         self._preset_choice.setObjectName("whatIfPreset")
-        self._preset_choice.setPlaceholderText(self.tr("Sizes of …"))
+        self._preset_choice.setPlaceholderText(self.tr("Sizes of…"))
         self._preset_choice.setAccessibleName(self.tr("Fill in the sizes of another model"))
         self._preset_choice.setToolTip(self.tr("Fill in the sizes of another model"))
         self._keep.setObjectName("whatIfKeep")

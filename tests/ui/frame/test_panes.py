@@ -3,11 +3,19 @@
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QDockWidget, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QLineEdit,
+    QTabWidget,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.main_window import MainWindow
-from tests.ui.finding import find
+from tests.ui.finding import activate, find
 
 
 def dock(window: MainWindow, name: str) -> QDockWidget:
@@ -87,12 +95,63 @@ def test_the_modules_pane_is_a_drawer_in_a_narrow_window(demo_window: MainWindow
 
 
 def test_a_run_stands_beside_the_middle_in_a_wide_window(demo_window: MainWindow) -> None:
+    right, bottom = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.BottomDockWidgetArea
     resize(demo_window, 2200, 1200)
-    right = Qt.DockWidgetArea.RightDockWidgetArea
-    assert demo_window.dockWidgetArea(dock(demo_window, "run")) == right
+    run = dock(demo_window, "run")
+    # A line with nothing below it has no need of a column.
+    places = [demo_window.dockWidgetArea(run)]
+    for is_open in (True, False, True):
+        demo_window.panes.set_run_open(is_open)
+        places.append(demo_window.dockWidgetArea(run))
     resize(demo_window, 1366, 768)
-    bottom = Qt.DockWidgetArea.BottomDockWidgetArea
-    assert demo_window.dockWidgetArea(dock(demo_window, "run")) == bottom
+    assert [*places, demo_window.dockWidgetArea(run)] == [bottom, right, bottom, right, bottom]
+
+
+def focused() -> QWidget:
+    widget = QApplication.focusWidget()
+    assert widget is not None
+    return widget
+
+
+@pytest.mark.parametrize("action", ["toggleStructure", "maximiseMiddle"])
+def test_the_keys_of_a_pane_that_goes_are_lent_to_what_has_the_room(
+    demo_window: MainWindow, action: str, qtbot: QtBot
+) -> None:
+    activate(demo_window, qtbot)
+    tree = find(demo_window, QTreeView, "moduleTree")
+    tree.setFocus()
+    choose(demo_window, action)
+    assert find(demo_window, QTabWidget, "detailTabs").isAncestorOf(focused())
+    choose(demo_window, action)
+    assert focused() is tree
+    # Who has moved on since then is left there.
+    choose(demo_window, action)
+    sentence = find(demo_window, QLineEdit, "sentenceEdit")
+    demo_window.panes.bring("run")
+    sentence.setFocus()
+    choose(demo_window, "toggleStructure")
+    assert focused() is sentence
+
+
+def test_the_keys_stay_in_a_pane_that_is_torn_off(demo_window: MainWindow, qtbot: QtBot) -> None:
+    activate(demo_window, qtbot)
+    tree = find(demo_window, QTreeView, "moduleTree")
+    tree.setFocus()
+    for _ in range(2):
+        choose(demo_window, "tearOffStructure")
+        qtbot.waitUntil(lambda: QApplication.focusWidget() is tree)
+
+
+def test_a_run_that_is_torn_off_has_a_line_to_move_it_by(demo_window: MainWindow) -> None:
+    back = find(demo_window, QToolButton, "runTearOff")
+    title = back.parentWidget()
+    assert title is not None
+    assert title.height() == 0
+    choose(demo_window, "tearOffRun")
+    assert title.height() > 0
+    assert back.isVisible()
+    back.click()
+    assert not dock(demo_window, "run").isFloating()
 
 
 def test_panes_that_were_moved_are_put_back(demo_window: MainWindow) -> None:

@@ -1,0 +1,59 @@
+"""Takes pictures of the window: ``python -m tests.screenshots [FOLDER [CHAPTER …]]``.
+
+Without a folder these are the README's. With one it is a gallery of every tab, view, dialog and
+state, in both themes, on all sizes of screens, with models of several families, and an
+``index.html`` to look through; ``tests/screenshots/gallery.py`` is the table of them. Each chapter
+is a process of its own in a real X window. Needs Xvfb, and openbox as the window manager.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bertviewer.core.system.resources import resources_folder
+from tests.screenshots.chapter import Chapter
+from tests.screenshots.gallery import CHAPTERS, README
+from tests.screenshots.sheet import write_sheet
+from tests.xvfb import virtual_display, window_manager
+
+
+def main(arguments: list[str]) -> int:
+    """Take the README's pictures, or a gallery."""
+    folder, *names = arguments or [""]
+    if unknown := set(names) - {chapter.name for chapter in CHAPTERS}:
+        sys.exit(f"no chapter {', '.join(sorted(unknown))}")
+    if not folder:
+        return _take(README, resources_folder() / "screenshots")
+    wanted = [chapter for chapter in CHAPTERS if not names or chapter.name in names]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    status = max(_take(chapter, Path(folder)) for chapter in wanted)
+    write_sheet(Path(folder), CHAPTERS)
+    return status
+
+
+def _take(chapter: Chapter, folder: Path) -> int:
+    """Take a chapter in a process that has a screen, settings and a cache of its own."""
+    width, height = chapter.screen
+    code = f"from tests.screenshots.taking import take; take({chapter.name!r}, {str(folder)!r})"
+    with (
+        tempfile.TemporaryDirectory() as own,
+        virtual_display(width, height) as display,
+        window_manager(display),
+    ):
+        environment = os.environ | {
+            "DISPLAY": display,
+            "QT_QPA_PLATFORM": "xcb",
+            "QT_SCALE_FACTOR": str(chapter.scale),
+            "OMP_NUM_THREADS": "1",
+            "HF_HUB_CACHE": str(Path(own) / "hub"),
+            "no_proxy": "127.0.0.1",
+        }
+        for kind in ("CONFIG", "CACHE", "STATE"):
+            environment[f"XDG_{kind}_HOME"] = str(Path(own) / kind)
+        return subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

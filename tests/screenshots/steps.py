@@ -1,0 +1,280 @@
+"""What is done to the window before a picture: the verbs of the gallery's table."""
+
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QTableView,
+    QTabWidget,
+    QToolButton,
+    QWidget,
+)
+
+from bertviewer.charts.place import Place
+from bertviewer.core.progress import Progress
+from bertviewer.ui.actions import action_of
+from bertviewer.ui.frame.panes import PaneName
+from tests.screenshots.chapter import Size, Step
+from tests.screenshots.guide import Guide
+
+
+def opened(name: str) -> Step:
+    """Open a model, and wait until all is known of it."""
+
+    def step(guide: Guide) -> None:
+        before = guide.workspace.architecture
+        guide.window.open_named(name)
+        guide.wait(lambda: guide.workspace.architecture not in (None, before))
+        guide.rest()
+
+    return step
+
+
+def made(make: Callable[[Path], Path]) -> Step:
+    """Open a model that ``make`` writes into a folder."""
+
+    def step(guide: Guide) -> None:
+        opened(str(make(guide.folder / "models")))(guide)
+
+    return step
+
+
+def typed(text: str, pair: str | None = None) -> Step:
+    """Fill a sentence in."""
+
+    def step(guide: Guide) -> None:
+        guide.window.set_sentence(text, pair)
+        guide.rest()
+
+    return step
+
+
+def ran(text: str, pair: str | None = None) -> Step:
+    """Run a sentence, with random weights where there are no others."""
+
+    def step(guide: Guide) -> None:
+        before = guide.workspace.runs.watched
+        typed(text, pair)(guide)
+        guide.workspace.next_run.set_random_weights(True)
+        guide.window.run()
+        guide.wait(lambda: guide.workspace.runs.watched not in (None, before))
+        guide.rest()
+
+    return step
+
+
+def at(path: str, token: int | None = None, head: int | None = None) -> Step:
+    """Select a module, and with it a token and a head."""
+    return lambda guide: guide.workspace.selection.go(Place(path, token=token, head=head))
+
+
+def shown(title: str) -> Step:
+    """Bring a tab or a view into sight."""
+    return lambda guide: guide.workspace.page_wanted.emit(title)
+
+
+def does(name: str) -> Step:
+    """Do what stands in the menus."""
+
+    def step(guide: Guide) -> None:
+        action_of(name).call(guide.window)
+
+    return step
+
+
+def toggled(name: str) -> Step:
+    """Do what stands in the menus, and once more after the picture, which undoes it."""
+
+    def step(guide: Guide) -> None:
+        does(name)(guide)
+        guide.ends.append(lambda: does(name)(guide))
+
+    return step
+
+
+def clicked(name: str) -> Step:
+    """Click a button."""
+
+    def step(guide: Guide) -> None:
+        button = guide.find(QAbstractButton, name)
+        guide.wait(button.isEnabled)
+        button.click()
+
+    return step
+
+
+def chosen(table: str, row: int) -> Step:
+    """Select a row of a table."""
+    return lambda guide: guide.find(QTableView, table).selectRow(row)
+
+
+def pressed(*keys: Qt.Key) -> Step:
+    """Press keys in whatever has them."""
+
+    def step(guide: Guide) -> None:
+        for key in keys:
+            widget = guide.application.activePopupWidget() or guide.application.focusWidget()
+            QTest.keyClick(widget or guide.window, key)
+
+    return step
+
+
+def written(text: str) -> Step:
+    """Type into whatever has the keys."""
+
+    def step(guide: Guide) -> None:
+        widget = guide.application.focusWidget()
+        assert widget is not None
+        QTest.keyClicks(widget, text)
+
+    return step
+
+
+def menu_of(button: str, number: int | None = None) -> Step:
+    """Open the menu of a button, and of its menus the one of a number."""
+
+    def step(guide: Guide) -> None:
+        widget = guide.find(QToolButton, button)
+        menu = widget.menu()
+        menu.popup(widget.mapToGlobal(QPoint(0, widget.height())))
+        if number is not None:
+            menu.setActiveAction(menu.actions()[number])
+            pressed(Qt.Key.Key_Right)(guide)
+
+    return step
+
+
+def right_clicked(name: str) -> Step:
+    """Open the menu of the selected row of a tree or table."""
+
+    def step(guide: Guide) -> None:
+        view = guide.find(QAbstractItemView, name)
+        place = view.visualRect(view.currentIndex()).center()
+        view.customContextMenuRequested.emit(place)
+
+    return step
+
+
+def keys_in(name: str, *keys: Qt.Key) -> Step:
+    """Give a widget the keys, and press some."""
+
+    def step(guide: Guide) -> None:
+        guide.find(QWidget, name).setFocus()
+        pressed(*keys)(guide)
+
+    return step
+
+
+def tab_of(name: str, number: int) -> Step:
+    """Bring one of several tabs into sight."""
+    return lambda guide: guide.find(QTabWidget, name).setCurrentIndex(number)
+
+
+def torn_off(name: PaneName, place: tuple[int, int], size: Size) -> Step:
+    """Make a pane a window of its own."""
+
+    def step(guide: Guide) -> None:
+        guide.window.panes.tear_off(name)
+        dock = guide.window.panes.dock(name)
+        dock.move(guide.window.pos() + QPoint(*place))
+        dock.resize(*size)
+        guide.ends.append(guide.window.panes.reset)
+
+    return step
+
+
+def going_on(step: Step) -> Step:
+    """Begin something that takes longer than the picture."""
+
+    def begin(guide: Guide) -> None:
+        guide.is_held = True
+        step(guide)
+        guide.ends.append(guide.worker.cancel)
+
+    return begin
+
+
+def held(step: Step, done: int, total: int, label: str) -> Step:
+    """Begin something, and have it go on for the length of the picture."""
+
+    def wait(progress: Progress) -> None:
+        while True:  # until it is cancelled
+            progress(done, total, label)
+            time.sleep(0.02)
+
+    def begin(guide: Guide) -> None:
+        guide.worker.before_next = wait
+        going_on(step)(guide)
+
+    return begin
+
+
+def failing(step: Step, error: Exception) -> Step:
+    """Begin something that goes wrong."""
+
+    def fail(_: Progress) -> None:
+        raise error
+
+    def begin(guide: Guide) -> None:
+        guide.worker.before_next = fail
+        step(guide)
+
+    return begin
+
+
+def on_a_full_disk(step: Step) -> Step:
+    """Do something while no file may be longer than 4 KB."""
+
+    def begin(guide: Guide) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+        step(guide)
+        guide.rest()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return begin
+
+
+def exported(guide: Guide) -> None:
+    """Write the report."""
+    guide.window.exporting.write_report(guide.folder / "report.pdf")
+
+
+def comparing(name: str) -> Step:
+    """Begin to compare the open model with another one."""
+    return lambda guide: guide.window.comparing.compare_with(name)
+
+
+def compared_with(name: str) -> Step:
+    """Compare the open model with another one, and wait for the window."""
+
+    def step(guide: Guide) -> None:
+        comparing(name)(guide)
+        guide.wait(lambda: guide.window.findChild(QWidget, "comparisonWindow") is not None)
+
+    return step
+
+
+def headed(task: str) -> Step:
+    """Open the same model with another head."""
+
+    def step(guide: Guide) -> None:
+        before = guide.workspace.architecture
+        guide.window.set_task(task)
+        guide.wait(lambda: guide.workspace.architecture is not before)
+        guide.rest()
+
+    return step
+
+
+def named(name: str | Callable[[Path], Path]) -> Step:
+    """Ask for a model, whatever comes of it."""
+    return lambda guide: guide.window.open_named(
+        name if isinstance(name, str) else str(name(guide.folder / "models"))
+    )

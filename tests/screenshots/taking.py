@@ -1,0 +1,37 @@
+"""Takes the pictures of one chapter."""
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.ui.application import configure, leave
+from tests.screenshots.gallery import CHAPTERS, README
+from tests.screenshots.guide import Guide
+
+
+def take(name: str, folder: str) -> None:
+    """Take the pictures of the chapter of that name into a folder."""
+    chapter = next(each for each in (*CHAPTERS, README) if each.name == name)
+    application = QApplication([])
+    application.setCursorFlashTime(0)
+    configure(application)
+    guide = Guide(application, Path(folder))
+    for step in chapter.begins:
+        step(guide)
+    guide.rest()
+    shown, taken = "light", None
+    for picture, size, theme, file in chapter.files():
+        if picture is not taken:
+            guide.tidy()
+        if theme != shown:
+            guide.window.set_appearance(theme)
+            shown = theme
+        guide.resize(size)
+        if picture is not taken:
+            for step in picture.steps:
+                step(guide)
+            taken = picture
+        (guide.picture if chapter.is_numbered else guide.plain_picture)(file)
+    guide.tidy()
+    guide.close()
+    leave(0)  # as the program does: torch and Qt would take each other apart
