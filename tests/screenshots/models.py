@@ -8,7 +8,12 @@ from typing import Any
 
 from tests.screenshots.guide import Guide
 
-SMALL_BERT = {"model_type": "bert", "hidden_size": 128, "intermediate_size": 256}
+SMALL_BERT = {
+    "model_type": "bert",
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_attention_heads": 4,
+}
 
 
 def configured(name: str, **config: Any) -> Callable[[Path], Path]:
@@ -25,7 +30,8 @@ def configured(name: str, **config: Any) -> Callable[[Path], Path]:
 
 layers_100 = configured("hundred-layers", **SMALL_BERT, num_hidden_layers=100)
 heads_40 = configured(
-    "forty-heads", **SMALL_BERT | {"hidden_size": 640}, num_attention_heads=40, num_hidden_layers=3
+    "forty-heads",
+    **SMALL_BERT | {"hidden_size": 640, "num_attention_heads": 40, "num_hidden_layers": 3},
 )
 long_name = configured("a-model-whose-folder-has-a-very-long-name-" * 4 + "end", **SMALL_BERT)
 broken = configured("broken", model_type="bert", hidden_size=-1)
