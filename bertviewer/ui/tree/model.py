@@ -251,7 +251,7 @@ class ModuleTreeModel(QAbstractItemModel):
 
     def _tell_of_figures(self) -> None:
         # One row for all: a view would take a third of a second to hear of every row of thousands.
-        if self.rows.items:
+        if self.rows.below(-1):  # a filter may leave none
             first = self.index(0, SHAPE), self.index(0, COLUMNS - 1)
             self.dataChanged.emit(*first, [Qt.ItemDataRole.DisplayRole])
         self.figures_changed.emit()

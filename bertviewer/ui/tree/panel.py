@@ -180,8 +180,8 @@ class ModuleTreePanel(QWidget):
         if (row := self._workspace.selection.row) is None:
             return
         index = self._model.index_of(row.key)
-        if index.isValid() and index.siblingAtColumn(MODULE) != self._view.currentIndex():
-            self._view.setCurrentIndex(index)
+        if index.siblingAtColumn(MODULE) != self._view.currentIndex():
+            self._view.setCurrentIndex(index)  # none, if a filter leaves it out
             self._view.scrollTo(index)
 
     def _on_current(self, current: QModelIndex, _previous: QModelIndex) -> None:

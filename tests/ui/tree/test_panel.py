@@ -145,6 +145,18 @@ def test_a_filter_selects_nothing_by_itself(
     assert chosen == []
 
 
+def test_a_module_that_a_filter_leaves_out_is_marked_when_the_filter_goes(
+    panel: ModuleTreePanel, workspace: Workspace, qtbot: QtBot
+) -> None:
+    workspace.selection.select("embeddings")
+    filter_by(panel, qtbot, "embeddings")
+    assert selected(panel) == "embeddings"
+    workspace.selection.select("pooler.dense")
+    assert selected(panel) is None
+    filter_by(panel, qtbot, "")
+    assert selected(panel) == "pooler.dense"
+
+
 def test_hits_are_counted_and_what_was_not_understood_is_said(
     panel: ModuleTreePanel, qtbot: QtBot
 ) -> None:

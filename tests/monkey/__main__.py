@@ -1,0 +1,300 @@
+"""Tries to break a window: ``python -m tests.monkey [--minutes N] [--seed S] [--model NAME]``.
+
+The acts follow from the seed; what they meet depends on how fast the machine is.
+"""
+
+import argparse
+import faulthandler
+import os
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QEvent, QSettings, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFileDialog,
+    QMainWindow,
+    QMenu,
+    QMessageBox,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from bertviewer.core.errors import UserError
+from bertviewer.ui.application import configure, leave, make_window
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.session.session import Session
+from tests.monkey.acts import ACTS
+from tests.monkey.truths import untrue
+
+T = TypeVar("T")
+W = TypeVar("W", bound=QWidget)
+PRESETS = ("demo", "bert-base-uncased", "gpt2", "albert-base-v2")
+GAP = 1.0
+"""Seconds of work that the window may not answer; by the clock it may be ten times that."""
+SAVED = ("", "a.pdf", "a.csv", "a.svg", "a.png", "a.json", "a.bertviewer", "nowhere/a.pdf")
+PATIENCE = 120.0  # seconds that the worker may take to its end
+REST_EVERY = 15  # acts
+NO_MATTER = ("This plugin does not support",)
+"""Of Qt's messages: what a screen that is not there cannot do."""
+
+
+class Monkey:
+    """A window, a generator of acts, and what went wrong."""
+
+    def __init__(self, seed: int, folder: Path, model: str | None = None) -> None:
+        self.random = random.Random(seed)
+        self.seed, self.gap = seed, GAP
+        self.models = (model,) if model else (*PRESETS, *_folders(folder))
+        self.faults: list[str] = []
+        self.last: deque[str] = deque(maxlen=30)
+        self._clock = time.pthread_getcpuclockid(threading.get_ident())
+        self._note_beat()
+        self._timer = QTimer()
+        self._timer.timeout.connect(self._on_beat)
+        self._start()
+
+    def choose(self, things: Sequence[T]) -> T:
+        """Return one of them."""
+        return self.random.choice(things)
+
+    def say(self, text: str) -> None:
+        """Note what is done, before it is."""
+        self.last.append(text)
+
+    def fault(self, text: str) -> None:
+        """Note what went wrong."""
+        acts = "\n  ".join(self.last)
+        self.faults.append(f"{text}\nseed {self.seed}, after\n  {acts}")
+
+    def widget(self, kind: type[W]) -> W | None:
+        """Return a widget of that kind that can be seen, of the window in front."""
+        shown = [w for w in QApplication.topLevelWidgets() if w.isVisible()]
+        front = QApplication.activeModalWidget() or self.choose([*shown, self.window, self.window])
+        found = [w for w in front.findChildren(kind) if w.isVisible() and w.isEnabled()]
+        return self.choose(found) if found else None
+
+    def restart(self) -> None:
+        """Close the window, whatever goes on, and start another one with the same settings."""
+        self.window.close()
+        if not self.worker.stop(PATIENCE) or not self.window.stop(PATIENCE):
+            self.fault("a thread did not end with its window")
+        self.window.deleteLater()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        self._note_beat()
+        self._start()
+
+    def _start(self) -> None:
+        self.worker = Worker()
+        self.window = make_window(self.worker)
+        self.window.workspace.scheduler.errored.connect(self._on_error)
+        Session(self.window, self.window.workspace).restore()
+        self.window.show()
+        self.window.open_named(self.models[0])
+
+    def play(self, seconds: float, acts: int | None = None) -> None:
+        """Do so many acts, or for so long, or until something went wrong."""
+        until, done = time.monotonic() + seconds, 0
+        with self._watched():
+            while time.monotonic() < until and done != acts and not self.faults:
+                (act,) = self.random.choices([*ACTS], [*ACTS.values()])
+                self.say(act.__name__)
+                act(self)
+                self.wait(self.choose((0, 0, 0.01, 0.05, 0.3)))
+                self._look_at_dialogs()
+                self._look_at_truths()
+                done += 1
+                if done % REST_EVERY == 0:
+                    self.rest()
+            self.rest()
+        sys.stdout.write(f"seed {self.seed}: {done} acts\n")
+
+    def wait(self, seconds: float) -> None:
+        """Let the window work."""
+        until = time.monotonic() + seconds
+        QApplication.processEvents()
+        while time.monotonic() < until:
+            QApplication.processEvents()
+            time.sleep(0.002)
+
+    def rest(self) -> None:
+        """Wait for the end of all that goes on, and see whether what is shown is what is so."""
+        until, workspace = time.monotonic() + PATIENCE, self.window.workspace
+        while not self._is_at_rest():
+            self.wait(0.02)
+            if time.monotonic() > until:
+                self.fault(f"the worker does not end: {workspace.scheduler.activity!r}")
+                faulthandler.dump_traceback(all_threads=True)
+                return
+        self.wait(0.1)
+        self._look_at_dialogs()
+        self._look_at_truths()
+
+    def _is_at_rest(self) -> bool:
+        workspace = self.window.workspace
+        is_working = self.worker.busy or workspace.scheduler.activity
+        return not is_working and not workspace.draw_queue.pending
+
+    def _look_at_truths(self) -> None:
+        if self._is_at_rest():
+            for text in untrue(self.window):
+                self.fault(text)
+
+    def _look_at_dialogs(self) -> None:
+        """Close menus and most dialogs again; one of an error inside the program is a fault."""
+        while (popup := QApplication.activePopupWidget()) is not None:
+            popup.close()
+        for window in QApplication.topLevelWidgets():
+            if isinstance(window, QMainWindow | QMenu) or not window.isVisible():
+                continue
+            if isinstance(window, QMessageBox):
+                if "inside bertviewer" in window.text():
+                    self.fault(f"{window.text()} {window.informativeText()}")
+                window.close()
+            elif isinstance(window, QDialog) and (window.isModal() or self.random.random() < 0.2):
+                window.close()
+
+    def _note_beat(self) -> None:
+        self._beat = time.monotonic(), time.clock_gettime(self._clock)
+
+    def _on_beat(self) -> None:
+        self._note_beat()
+        # A menu of a button holds up whoever pressed it until it is closed.
+        if isinstance(menu := QApplication.activePopupWidget(), QMenu):
+            actions = [
+                each
+                for each in menu.actions()
+                if each.isEnabled() and not each.menu() and each.objectName() != "quit"
+            ]
+            if actions and self.random.random() < 0.5:
+                action = self.choose(actions)
+                self.say(f"menu {action.text()}")
+                action.trigger()
+            if isValid(menu):
+                menu.close()
+
+    def _on_error(self, error: BaseException) -> None:
+        if not isinstance(error, UserError):
+            self.fault("".join(traceback.format_exception(error)))
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Have exceptions, Qt's warnings and a window that does not answer be faults."""
+
+        def on_exception(*args: Any) -> None:
+            self.fault("".join(traceback.format_exception(*args)))
+
+        def on_message(kind: QtMsgType, _context: object, text: str) -> None:
+            is_bad = kind not in (QtMsgType.QtDebugMsg, QtMsgType.QtInfoMsg)
+            if is_bad and not any(word in text for word in NO_MATTER):
+                self.fault(f"Qt says: {text}\n" + "".join(traceback.format_stack(limit=8)))
+
+        over, main = threading.Event(), threading.get_ident()
+
+        def watch() -> None:
+            while not over.wait(0.1):
+                beat, worked = self._beat
+                late, work = time.monotonic() - beat, time.clock_gettime(self._clock) - worked
+                if work > self.gap or late > 10 * self.gap:
+                    stack = "".join(traceback.format_stack(sys._current_frames()[main]))
+                    self.fault(
+                        f"the window has not answered for {late:.1f} s, {work:.1f} of work\n{stack}"
+                    )
+                    self._note_beat()
+
+        hook, sys.excepthook = sys.excepthook, on_exception
+        before = qInstallMessageHandler(on_message)
+        self._note_beat()
+        self._timer.start(20)
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            self._timer.stop()
+            qInstallMessageHandler(before)
+            sys.excepthook = hook
+
+
+def _folders(folder: Path) -> Iterator[str]:
+    """Write small models, whole and broken ones, and return what opens each."""
+    from bertviewer.core.backend import torch, transformers
+
+    config = transformers.BertConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=64, max_position_embeddings=64,
+    )  # fmt: skip
+    torch.manual_seed(7)
+    tiny = folder / "tiny"
+    transformers.BertModel(config).save_pretrained(tiny)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
+    words += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    words += [f"[unused{number}]" for number in range(200 - len(words))]
+    (tiny / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    (tiny / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    alone, broken = folder / "structure-alone", folder / "broken"
+    alone.mkdir()
+    shutil.copy(tiny / "config.json", alone)
+    shutil.copytree(tiny, broken)
+    (broken / "model.safetensors").write_bytes((tiny / "model.safetensors").read_bytes()[:5000])
+    (folder / "bad.bertviewer").write_bytes(b"no run")
+    return map(str, (tiny, alone, broken, folder / "bad.bertviewer", folder / "a.bertviewer"))
+
+
+def _answer_dialogs(monkey: Callable[[], Monkey], folder: Path) -> None:
+    """Have dialogs for files answer by themselves: the system's would hold everything up."""
+
+    def saved(*_: object, **__: object) -> tuple[str, str]:
+        name = monkey().choose(SAVED)
+        return (str(folder / name) if name else "", "")
+
+    def opened(*_: object, **__: object) -> str:
+        return monkey().choose(("", *monkey().models))
+
+    QFileDialog.getSaveFileName = saved  # type: ignore[method-assign]
+    QFileDialog.getExistingDirectory = opened  # type: ignore[method-assign]
+    QFileDialog.getOpenFileName = lambda *_, **__: (opened(), "")  # type: ignore[method-assign]
+
+
+def main() -> None:
+    """Play for some minutes, and say what went wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.monkey", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--acts", type=int)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--model", help="open no other than this")
+    parser.add_argument("--gap", type=float, default=GAP, help="seconds without an answer")
+    options = parser.parse_args()
+    faulthandler.enable()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ.update({"XDG_CONFIG_HOME": name, "XDG_STATE_HOME": name, "HF_HUB_OFFLINE": "1"})
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+        application = QApplication([])
+        configure(application)
+        QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, name)
+        monkey = Monkey(options.seed, folder, options.model)
+        monkey.gap = options.gap
+        _answer_dialogs(lambda: monkey, folder)
+        monkey.play(60 * options.minutes, options.acts)
+        sys.stdout.write("\n\n".join(monkey.faults) + "\n")
+        monkey.window.close()
+        monkey.worker.stop(10)
+    leave(1 if monkey.faults else 0)
+
+
+if __name__ == "__main__":
+    main()
