@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QTabWidget,
     QWidget,
 )
+from shiboken6 import isValid
 
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import Sentence
@@ -142,6 +143,9 @@ def press_keys(monkey: "Monkey") -> str:
     monkey.say(f"{times} times {with_key.name} {keys.name} in {name_of(widget)}")
     for _ in range(times):
         QTest.keyClick(widget, keys, with_key)
+        monkey.wait(0)
+        if not isValid(widget):
+            break
     return keys.name
 
 
