@@ -22,7 +22,7 @@ def test_a_window_holds_what_the_monkey_does(tmp_path: Path) -> None:
 def test_a_tree_that_does_not_follow_is_found_out(tmp_path: Path) -> None:
     code = f"""
 import sys
-from bertviewer.ui.module_tree_panel import ModuleTreePanel
+from bertviewer.ui.tree.panel import ModuleTreePanel
 from tests.monkey import __main__ as monkey, acts
 ModuleTreePanel._on_row = lambda self: None
 monkey.ACTS = {{acts.select: 1}}
