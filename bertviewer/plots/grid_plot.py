@@ -167,9 +167,7 @@ class GridPlot(Plot):
         self.go_to(cell)
         self.draw_marks()
         scene = self.area.vb.mapViewToScene(QPointF(cell[1] + 0.5, cell[0] + 0.5))
-        text = chart.text(*cell)
-        self.setAccessibleDescription(text)
-        self.reached.emit(text, self.mapFromScene(scene))
+        self.reached.emit(chart.text(*cell), self.mapFromScene(scene))
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Tell no more of the cell that keys have led to; Qt calls it."""

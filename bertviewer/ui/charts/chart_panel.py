@@ -192,8 +192,9 @@ class ChartPanel(QWidget):
         plot.setAccessibleDescription(text)
 
     def _show_reached(self, plot: ChartPlot, text: str, position: QPoint) -> None:
-        """Show the value that a key has led to, beside it."""
+        """Show the value that a key has led to, beside it, and tell readers of the screen."""
         self._value.show_text(text, plot.mapTo(self, position))
+        plot.setAccessibleDescription(text)
 
     def _go(self, place: Place) -> None:
         self._workspace.selection.go(place)

@@ -252,6 +252,7 @@ def test_keys_go_from_tensor_to_tensor(worker: Worker, qtbot: QtBot) -> None:
     qtbot.keyClick(plot, Qt.Key.Key_Down)
     first = told.text()
     assert readout.isVisible()
+    assert plot.accessibleDescription() == readout.text()
     # All figures are told, with all of their digits.
     assert "max |Δ| = " in readout.text()
     assert first.split(" · ")[0] == readout.text().splitlines()[0]
