@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.levels import Values
+from bertviewer.charts.levels import Masked, Values
 from bertviewer.core.text.numerals import number_text
 
 LEAST = 0.005
@@ -77,17 +77,30 @@ def arcs_to(chart: GridChart, column: int) -> tuple[Arc, ...]:
     return tuple(replace(arc, column=column) for arc in found)
 
 
-def arcs_text(chart: GridChart, arcs: tuple[Arc, ...], of_row: bool) -> str:
-    """Return the strongest of a token's lines in words, with their exact weights."""
-    strongest = arcs[: -NAMED - 1 : -1]
-    if not strongest:
-        return ""
+def masked_at(chart: GridChart, index: int, of_row: bool) -> Masked | None:
+    """Return which other ends a mask hides from a row, or from a column; ``None`` without any."""
+    if chart.masked is None:
+        return None
+    masked: Masked = chart.masked[index] if of_row else chart.masked[:, index]
+    return masked if masked.any() else None
+
+
+def arcs_text(chart: GridChart, index: int, of_row: bool) -> str:
+    """Return the strongest lines of a row or a column in words, with their exact weights.
+
+    How many a mask hides is told as well: nothing was measured of them.
+    """
     rows, columns = chart.row_names or chart.rows, chart.column_names or chart.columns
-    if of_row:
-        told = [f"{columns[arc.column]} {number_text(arc.weight)}" for arc in strongest]
-        return f"{rows[strongest[0].row]}{chart.joint}{'  ·  '.join(told)}"
-    told = [f"{rows[arc.row]} {number_text(arc.weight)}" for arc in strongest]
-    return f"{'  ·  '.join(told)}{chart.joint}{columns[strongest[0].column]}"
+    arcs = (arcs_from if of_row else arcs_to)(chart, index)
+    others = columns if of_row else rows
+    told = [
+        f"{others[arc.column if of_row else arc.row]} {number_text(arc.weight)}"
+        for arc in arcs[: -NAMED - 1 : -1]
+    ]
+    if (masked := masked_at(chart, index, of_row)) is not None:
+        told.append(f"{np.count_nonzero(masked)} {chart.masked_word}")
+    ends = (rows[index], "  ·  ".join(told)) if of_row else ("  ·  ".join(told), columns[index])
+    return chart.joint.join(ends) if told else ""
 
 
 def _weights(chart: GridChart, part: tuple[slice, slice]) -> Values:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.comparison import Pairs
-from bertviewer.charts.levels import Levels, Values, levels_of
+from bertviewer.charts.levels import Levels, Shades, Values, levels_of
 from bertviewer.charts.naming import LONGEST, shortened, token_names, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
@@ -30,9 +30,9 @@ class Attended:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllHeadsChart(GridChart):
-    """A figure of each head, and if wanted what it looks at, as a small picture by its cell."""
+    """A figure of each head, and if wanted what it looks at: small pictures [A, n, n] by row."""
 
-    pictures: Mapping[tuple[int, int], Values] | None = None
+    pictures: Mapping[int, Shades] | None = None
 
 
 def heads_chart(
@@ -105,7 +105,7 @@ def figures_chart(
     measure: Measure,
     *,
     name: str = "",
-    pictures: Mapping[AttentionLayer, Values] | None = None,
+    pictures: Mapping[AttentionLayer, Shades] | None = None,
     translate: Translate = english,
 ) -> AllHeadsChart:
     """Return a figure of each head (columns) in each attention (rows), the first one below.
@@ -132,7 +132,9 @@ def figures_chart(
         column_names=tuple(map(head.format, range(count))),
         # Shares begin at nothing: heads that differ by little look alike.
         levels=None if measure in ("entropy", "distance") else _levels(values),
-        pictures=None if pictures is None else _by_cell(layers, pictures),
+        pictures=None
+        if pictures is None
+        else {row: pictures[layer] for row, layer in enumerate(layers) if layer in pictures},
     )
 
 
@@ -185,16 +187,6 @@ def _starts(run: ActivationRun, tokens: Sequence[int]) -> tuple[int, ...]:
 def _of_head(attended: Attended, head: int, translate: Translate) -> str:
     name = translate("charts", "head {0}").format(head)
     return f"{attended.layer.name}, {name}"
-
-
-def _by_cell(
-    layers: Sequence[AttentionLayer], pictures: Mapping[AttentionLayer, Values]
-) -> dict[tuple[int, int], Values]:
-    return {
-        (row, head): picture
-        for row, layer in enumerate(layers)
-        for head, picture in enumerate(pictures.get(layer, ()))
-    }
 
 
 def _caption(maps: AttentionMaps, head: int) -> str:

@@ -42,6 +42,8 @@ _WORDS: Mapping[State, str] = {
     "changed": "changed, no figure",
 }
 LEAST_SHARE = 0.04
+USUAL, MOST_ABOVE = 0.9, 10.0
+"""Colours end at so many times of what such a part of the values is below, at the latest."""
 FAINTEST = 1e-9
 """Colours begin at this part of the largest value at the lowest."""
 
@@ -135,12 +137,16 @@ def _end(label: str) -> str:
 
 
 def log_levels(values: Sequence[float] | Values) -> Levels:
-    """Return the least and the largest value above 0, with a power of ten between them at least."""
+    """Return the least and the largest value above 0, with a power of ten between them at least.
+
+    What is far larger than most has the colour of the upper end: one tiny tensor that moved by
+    many times its own size would leave all others in one shade.
+    """
     found = np.asarray(values, dtype=np.float64)
     above = found[np.isfinite(found) & (found > 0)]
     if not above.size:
         return 0.1, 1.0
-    high = float(above.max())
+    high = min(float(above.max()), MOST_ABOVE * float(np.quantile(above, USUAL)))
     return max(min(float(above.min()), high / 10), high * FAINTEST), high
 
 

@@ -119,11 +119,10 @@ class GridChart:
         split: from this column on the rows stand for ``split_places``, as where the tokens of a
             decoder follow those of an encoder.
         split_places: what each row stands for from there on.
-        row_starts: the rows at which a further text begins, which lines set off.
-        column_starts: the columns likewise.
+        row_starts, column_starts: those at which a further text begins, which lines set off.
         subject: which layer, head or part of the model it is of, in words, where titles do not say.
-        masked: [rows, columns], the cells that a mask hides: what stands there nothing measured.
-        masked_word: what such a cell says.
+        masked: [rows, columns], the cells that a mask hides: nothing was measured there.
+            ``masked_word`` is what they say.
         joint: what stands between the names of a cell's row and column.
     """
 
@@ -198,11 +197,10 @@ class HeadsChart:
         is_root: colours follow the square roots of the values, with their signs.
         levels: the range of the colours; ``None`` is that of the values, and 0.
         subject: which layer it is of, in words.
-        query_starts: the query tokens at which a further text begins, which lines set off.
-        key_starts: the key tokens likewise.
+        query_starts, key_starts: the tokens at which a further text begins, which lines set off.
         cell_text: what tells a cell: its head, its query, its key and its value, by number.
-        masked: [A, S, S'], the cells that a mask hides.
-        masked_word: what such a cell says.
+        masked: [A, S, S'], the cells that a mask hides; ``masked_word`` is what these say.
+        head_levels: a range for each head in place of one for all; ``levels`` are in parts of it.
     """
 
     values: Values
@@ -219,11 +217,14 @@ class HeadsChart:
     cell_text: str = "head {0}, query {1} → key {2}: {3}"
     masked: Masked | None = None
     masked_word: str = "masked"
+    head_levels: tuple[Levels, ...] | None = None
 
-    @property
-    def measured(self) -> Values:
-        """The values, NaN where a mask hides a cell."""
-        return self.values if self.masked is None else np.where(self.masked, np.nan, self.values)
+    def measured(self, head: int) -> Values:
+        """Return the values of a head, NaN where a mask hides a cell, or where there is none."""
+        hidden = ~np.isfinite(self.values[head])
+        if self.masked is not None:
+            hidden |= self.masked[head]
+        return np.where(hidden, np.nan, self.values[head]) if hidden.any() else self.values[head]
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""
@@ -249,8 +250,7 @@ class Bars:
     Attributes:
         label: its name in the legend.
         counts: one for each bin.
-        nan_count: values that are NaN, in no bin.
-        inf_count: values that are infinite, in no bin.
+        nan_count, inf_count: values that are NaN or infinite, in no bin.
         mean, std: mean and standard deviation of the finite values, to be marked.
     """
 

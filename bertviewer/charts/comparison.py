@@ -16,6 +16,7 @@ from bertviewer.charts.histograms import histogram_difference, histograms_overla
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
+from bertviewer.core.text.numerals import number_text
 
 ComparisonMode = Literal["overlay", "difference"]
 """How two runs are shown: over or beside one another, or what B has more than A."""
@@ -142,28 +143,38 @@ def heads_difference(
 ) -> HeadsChart:
     """Return B − A head by head for B's tokens; what has no partner in A is NaN.
 
-    ``queries`` pairs A's query tokens with B's, ``keys`` the key tokens, likewise. The captions are
-    left out: they tell of one run's heads.
+    ``queries`` pairs A's query tokens with B's, ``keys`` the key tokens, likewise. Each head has a
+    range of its own, which its caption tells: one that changed much would leave all others pale.
     """
     queries, keys = _pairs(queries, b.queries, a.queries), _pairs(keys, b.keys, a.keys)
     _, rows, columns = b.values.shape
     rows_of_a, columns_of_a = _partners(queries, rows), _partners(keys, columns)
     # Single precision is what attention has.
-    values = np.full(b.values.shape, np.nan, dtype=np.float32)
-    if queries and keys:
-        # Head by head, because the memory that all of them take at once is slow to come by.
-        for mine, own, difference in zip(a.values, b.values, values, strict=False):
-            with _no_warnings():
-                difference[...] = own - mine[rows_of_a][:, columns_of_a]
+    values = np.empty(b.values.shape, dtype=np.float32)
+    are_same = a.values.shape[1:] == b.values.shape[1:] and all(
+        bool((found == np.arange(len(found))).all()) for found in (rows_of_a, columns_of_a)
+    )
+    values[len(a.values) :] = np.nan
+    # Head by head, because the memory that all of them take at once is slow to come by.
+    for mine, own, difference in zip(a.values, b.values, values, strict=False):
+        if not (queries and keys):
+            difference[...] = np.nan
+            continue
+        partners = mine if are_same else mine[rows_of_a][:, columns_of_a]
+        with _no_warnings():
+            np.subtract(own, partners, out=difference, casting="same_kind")
+        if not are_same:
             difference[rows_of_a < 0] = np.nan
             difference[:, columns_of_a < 0] = np.nan
+    levels = tuple(levels_of(head, is_signed=True) for head in values)
     return replace(
         b,
         values=values,
-        captions=("",) * len(b.values),
+        captions=tuple(f"±{number_text(high, 2)}" for _, high in levels),
         value_title=_less_a(b.value_title, translate),
         is_signed=True,
-        levels=None,
+        levels=(-1.0, 1.0),
+        head_levels=levels,
     )
 
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.floating[Any]]
 Masked = NDArray[np.bool_]
+Shades = NDArray[np.uint8]
+"""Places in a table of colours; at 0 there is nothing."""
 Levels = tuple[float, float]
 """The values of a colour map's two ends."""
 

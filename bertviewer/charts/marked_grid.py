@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table
@@ -42,6 +44,13 @@ class MarkedGrid(GridChart):
     signs: tuple[tuple[str, str], ...] = ()
     is_log: bool = False
     scale_title: str = ""
+
+    @property
+    def end(self) -> float | None:
+        """Where the colours end, if there are values above."""
+        found = self.values[np.isfinite(self.values)]
+        is_above = self.levels is not None and found.size and found.max() > self.levels[1]
+        return self.levels[1] if is_above and self.levels is not None else None
 
     @property
     def has_values(self) -> bool:

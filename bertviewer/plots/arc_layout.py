@@ -5,12 +5,10 @@ from math import floor
 
 from PySide6.QtCore import QPointF
 
-from bertviewer.plots.token_labels import SIZES, label_size
+from bertviewer.plots.token_labels import GAP, SIZES, label_size, line_height
 from bertviewer.plots.zoom import Span
 
-GAP = 6.0  # pixels from a name to its lines
 MARGIN = 6.0
-LINE = 15.0  # pixels that a line of names takes
 PART = 0.26
 """Names of one row take no more of the height than that."""
 
@@ -44,8 +42,8 @@ class ArcLayout:
         whole = self.width / self.span.length
         return whole / self.rows, whole / self.columns
 
-    def x(self, index: int, count: int) -> float:
-        """Return where a token of so many is."""
+    def x(self, index: float, count: int) -> float:
+        """Return where a token of so many is; one before it begins half a token earlier."""
         return self.left + self.span.part((index + 0.5) / count) * self.width
 
     def token_at(self, position: QPointF) -> tuple[bool, int] | None:
@@ -79,13 +77,13 @@ def lay_out_arcs(
         return wide * label_size(pixels) / SIZES[0] + GAP > pixels
 
     upright = is_upright(tokens[0], widest[0]), is_upright(tokens[1], widest[1])
-    high = min(max(widest), PART * height) if any(upright) else LINE
+    high = min(max(widest), PART * height) if any(upright) else line_height()
     top = MARGIN + high + GAP
     return ArcLayout(
         left=left + MARGIN,
         width=room,
         top=top,
-        bottom=max(top + 1, height - top - LINE),
+        bottom=max(top + 1, height - top - line_height()),
         names=high,
         rows=tokens[0],
         columns=tokens[1],

@@ -2,18 +2,29 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.arcs import Arc
+from bertviewer.charts.levels import Masked
 from bertviewer.charts.theme import NORMAL_WEIGHT, SMALL, STRONG, Theme
 from bertviewer.core.text.numerals import with_minus
-from bertviewer.plots.arc_layout import GAP, LINE, ArcLayout
+from bertviewer.plots.arc_layout import ArcLayout
 from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.plots.token_labels import Names, label_size, named
+from bertviewer.plots.hatch import draw_hatch
+from bertviewer.plots.token_labels import (
+    GAP,
+    Names,
+    draw_upright,
+    label_size,
+    line_height,
+    named,
+)
 
 THIN, WIDEST = 1.0, 4.0  # pixels; Qt draws lines of just one pixel much faster
 FAINT = 0.1
@@ -24,20 +35,20 @@ LEAST_FIGURE = 0.005
 """No weight below is written: it would be 0.00."""
 
 _CENTER = int(Qt.AlignmentFlag.AlignCenter)
-_UP = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-_DOWN = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 @dataclass(frozen=True, slots=True)
 class Pens:
     """What lines are drawn with: of one colour, or "" for that of their sign.
 
-    A weight of ``most`` is drawn widest.
+    A weight of ``most`` is drawn widest. Width and depth follow the square roots of the weights
+    where these ``are_roots``.
     """
 
     color: str
     theme: Theme
     most: float
+    are_roots: bool = False
 
     def pen(self, weight: float, room: float) -> QPen:
         """Return the pen of a weight, where tokens are so many pixels apart.
@@ -45,6 +56,7 @@ class Pens:
         Hundreds of wide lines would be one mass, and take long: there all are as thin as can be.
         """
         part = min(1.0, abs(weight) / self.most)
+        part = sqrt(part) if self.are_roots else part
         signed = self.theme.series[0] if weight >= 0 else self.theme.series[1]
         color = tinted(self.color or signed, PALEST + (1 - PALEST) * part)
         is_thin = part < FAINT or room < CROWDED
@@ -81,7 +93,7 @@ def draw_figures(
 ) -> None:
     """Write weights at the other ends of a token's lines, the largest first where room is short."""
     painter.setFont(sized(QApplication.font(), SMALL))
-    metrics = QFontMetricsF(painter.font())
+    metrics, high = QFontMetricsF(painter.font()), line_height()
     taken: list[QRectF] = []
     for arc in reversed(arcs):
         if abs(arc.weight) < LEAST_FIGURE:
@@ -90,8 +102,8 @@ def draw_figures(
         text = with_minus(f"{arc.weight:.2f}")
         wide = metrics.horizontalAdvance(text) + 4
         x = layout.x(index, count)
-        y = layout.bottom - LINE if of_row else layout.top
-        rect = QRectF(x - wide / 2, y, wide, LINE)
+        y = layout.bottom - high if of_row else layout.top
+        rect = QRectF(x - wide / 2, y, wide, high)
         is_inside = layout.left <= x <= layout.left + layout.width
         if not is_inside or any(rect.intersects(other) for other in taken):
             continue
@@ -112,15 +124,35 @@ def draw_arc_names(painter: QPainter, layout: ArcLayout, row: NamedRow, theme: T
         painter.setFont(weighted(sized(QApplication.font(), size), weight))
         x, text = layout.x(index, count), row.names.texts[index]
         if not layout.upright[0 if row.is_above else 1]:
-            y, wide = edge - LINE if row.is_above else edge, row.names.widest
-            painter.drawText(QRectF(x - wide, y, 2 * wide, LINE), _CENTER, text)
-            continue
-        metrics = QFontMetricsF(painter.font())
-        text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, layout.names)
-        painter.save()
-        painter.translate(x, edge)
-        painter.rotate(-90)
-        start = 0.0 if row.is_above else -layout.names
-        line = QRectF(start, -LINE, layout.names, 2 * LINE)
-        painter.drawText(line, _UP if row.is_above else _DOWN, text)
-        painter.restore()
+            high, wide = line_height(), row.names.widest
+            y = edge - high if row.is_above else edge
+            painter.drawText(QRectF(x - wide, y, 2 * wide, high), _CENTER, text)
+        else:
+            at = QPointF(x, edge)
+            draw_upright(painter, at, text, layout.names, is_above=row.is_above)
+
+
+def draw_masked(
+    painter: QPainter, layout: ArcLayout, masked: Masked, of_row: bool, theme: Theme
+) -> None:
+    """Hatch the other ends of a token's lines where a mask hides them: nothing was measured."""
+    count, high = len(masked), line_height()
+    left, right = (layout.x(edge - 0.5, count) for edge in (0, count))
+    y = layout.bottom - high if of_row else layout.top
+    draw_hatch(painter, QRectF(left, y, right - left, high), masked[np.newaxis], theme)
+
+
+def draw_starts(
+    painter: QPainter, layout: ArcLayout, starts: tuple[Sequence[int], Sequence[int]], theme: Theme
+) -> None:
+    """Set texts off from one another, above and below, beside their names."""
+    painter.setPen(QPen(QColor(theme.muted), 1))
+    ends = (
+        (layout.top - GAP - layout.names, layout.top + GAP),
+        (layout.bottom - GAP, layout.bottom + GAP + layout.names),
+    )
+    counts = layout.rows, layout.columns
+    for places, count, (top, bottom) in zip(starts, counts, ends, strict=True):
+        for place in places:
+            x = layout.x(place - 0.5, count)
+            painter.drawLine(QPointF(x, top), QPointF(x, bottom))

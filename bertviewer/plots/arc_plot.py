@@ -6,24 +6,29 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.arcs import Arc, Arcs, arcs_from, arcs_of, arcs_text, arcs_to
+from bertviewer.charts.arcs import Arc, Arcs, arcs_from, arcs_of, arcs_text, arcs_to, masked_at
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL, SMALL
-from bertviewer.plots.arc_layout import GAP, LINE, MARGIN, ArcLayout, lay_out_arcs
-from bertviewer.plots.arc_painting import NamedRow, Pens, draw_arc_names, draw_arcs, draw_figures
+from bertviewer.plots.arc_layout import MARGIN, ArcLayout, lay_out_arcs
+from bertviewer.plots.arc_painting import (
+    NamedRow,
+    Pens,
+    draw_arc_names,
+    draw_arcs,
+    draw_figures,
+    draw_masked,
+    draw_starts,
+)
 from bertviewer.plots.fonts import sized
-from bertviewer.plots.token_labels import Names
+from bertviewer.plots.token_labels import GAP, Names, line_height
+from bertviewer.plots.token_plot import TokenPlot
 from bertviewer.plots.zoom import STEP, Span
-from bertviewer.plots.zooming import ZoomingPlot
 
 NOTHING = Arcs((), None, 0.0)
 ALL = Span.all_of(1.0)
 NEAREST = 4
 """So many tokens are seen from nearest."""
-MOVED = 0.25
-"""An arrow moves what is seen by this part of it."""
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
@@ -36,7 +41,7 @@ class Token:
     index: int
 
 
-class ArcPlot(ZoomingPlot):
+class ArcPlot(TokenPlot):
     """A grid of tokens as lines: rows above, columns below; width and depth are the weight.
 
     The lines of the selected row have the colour of what is selected. A token that is pointed at
@@ -45,30 +50,28 @@ class ArcPlot(ZoomingPlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.chart: GridChart | None = None
         self.arcs = NOTHING
-        self.levels: Levels = (0.0, 1.0)
         self.pointed: Token | None = None
         self._span = ALL
         self._names = Names((), 0.0), Names((), 0.0)
-        self.setMinimumSize(120, 100)
 
     def sizeHint(self) -> QSize:
         """Return a size at which lines can be told apart; Qt calls it."""
         return QSize(480, 300)
 
-    def show_chart(self, chart: GridChart | None) -> None:
-        """Draw a chart, in place of the one drawn before; one of the same tokens from as near."""
-        shown = chart if chart is not None and chart.values.size else None
-        if shown is None or self.chart is None or shown.rows != self.chart.rows:
-            self._span = ALL
-        self.chart, self.pointed = shown, None
-        self.arcs = NOTHING if shown is None else arcs_of(shown)
-        if shown is not None:
-            self.levels = shown.levels or levels_of(shown.values, shown.is_signed)
+    def take(self, chart: GridChart | None) -> None:
+        """Get ready to draw a chart."""
+        self.pointed = None
+        self.arcs = NOTHING if chart is None else arcs_of(chart)
+        if chart is not None:
             font = sized(self.font(), NORMAL)
-            self._names = Names.of(shown.rows, font), Names.of(shown.columns, font)
-        self.update()
+            self._names = Names.of(chart.rows, font), Names.of(chart.columns, font)
+
+    def look_like(self, other: TokenPlot) -> None:
+        """See the same part of both rows of tokens as another plot."""
+        if isinstance(other, ArcPlot):
+            self._span = other._span
+            self.update()
 
     def layout_of_arcs(self) -> ArcLayout | None:
         """Return where names and lines are, ``None`` without a chart."""
@@ -101,7 +104,7 @@ class ArcPlot(ZoomingPlot):
             self.update()
         if self.chart is None or token is None:
             return ""
-        return arcs_text(self.chart, self._arcs_at(self.chart, token), token.is_row)
+        return arcs_text(self.chart, token.index, token.is_row)
 
     def name_at(self, position: QPointF) -> str:
         """Return the whole of the name at a position."""
@@ -142,19 +145,8 @@ class ArcPlot(ZoomingPlot):
 
     def step(self, key: int) -> bool:
         """Select the token before or after, the first or the last."""
-        chart = self.chart
-        if chart is None or not chart.row_places:
-            return False
-        rows, _ = chart.chosen(self.selection)
-        row, last = (rows[0] if rows else -1), len(chart.rows) - 1
-        ways = {
-            Qt.Key.Key_Left: row - 1,
-            Qt.Key.Key_Right: row + 1,
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }
-        found = ways.get(Qt.Key(key))
-        if found is None or not 0 <= found <= last:
+        chart, found = self.chart, self.row_beside(key, Qt.Key.Key_Left, Qt.Key.Key_Right)
+        if chart is None or found is None:
             return False
         count = len(chart.rows)
         shown = Span(self._span.start * count, self._span.length * count, count).showing(found)
@@ -169,28 +161,31 @@ class ArcPlot(ZoomingPlot):
         if chart is None or layout is None:
             return
         most = max(map(abs, self.levels)) or 1.0
-        quiet, strong = Pens(self.theme.muted, self.theme, most), Pens("", self.theme, most)
+        quiet, strong = (
+            Pens(color, self.theme, most, chart.is_root) for color in (self.theme.muted, "")
+        )
         rows, columns = chart.chosen(self.selection)
+        shown = self.pointed or (Token(True, rows[0]) if rows else None)
+        own = () if shown is None else self._arcs_at(chart, shown)
+        masked = None if shown is None else masked_at(chart, shown.index, shown.is_row)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setClipRect(QRectF(layout.left, 0, layout.width, self.height()))
-        if self.pointed is not None:
-            own = self._arcs_at(chart, self.pointed)
-            draw_arcs(painter, layout, own, strong)
-        else:
-            own = arcs_from(chart, rows[0]) if rows else ()
+        if self.pointed is None:
             draw_arcs(painter, layout, [a for a in self.arcs.lines if a.row not in rows], quiet)
-            draw_arcs(painter, layout, own, strong)
+        draw_arcs(painter, layout, own, strong)
+        if shown is not None and masked is not None:
+            draw_masked(painter, layout, masked, shown.is_row, self.theme)
+        draw_starts(painter, layout, (chart.row_starts, chart.column_starts), self.theme)
         painter.restore()
         both = (True, self._names[0], rows), (False, self._names[1], columns)
         for is_above, names, chosen in both:
             is_pointed = self.pointed is not None and self.pointed.is_row == is_above
             marked = (*chosen, self.pointed.index) if self.pointed and is_pointed else chosen
             draw_arc_names(painter, layout, NamedRow(is_above, names, marked), self.theme)
-        if own:
-            of_row = self.pointed is None or self.pointed.is_row
-            draw_figures(painter, layout, own, of_row, self.theme)
-        self._draw_words(painter, chart, layout)
+        if shown is not None:
+            draw_figures(painter, layout, own, shown.is_row, self.theme)
+        self._draw_words(painter, chart, layout, has_masked=masked is not None)
 
     def _arcs_at(self, chart: GridChart, token: Token) -> tuple[Arc, ...]:
         return (arcs_from if token.is_row else arcs_to)(chart, token.index)
@@ -200,15 +195,18 @@ class ArcPlot(ZoomingPlot):
         found = None if layout is None else layout.token_at(position)
         return None if found is None else Token(*found)
 
-    def _draw_words(self, painter: QPainter, chart: GridChart, layout: ArcLayout) -> None:
+    def _draw_words(
+        self, painter: QPainter, chart: GridChart, layout: ArcLayout, *, has_masked: bool
+    ) -> None:
         """Say what the rows are, and which weights are drawn."""
         painter.setFont(sized(self.font(), SMALL))
         painter.setPen(QColor(self.theme.muted))
+        high = line_height()
         for title, bottom in (
             (chart.y_title, layout.top - GAP),
-            (chart.x_title, layout.bottom + GAP + LINE),
+            (chart.x_title, layout.bottom + GAP + high),
         ):
-            painter.drawText(QRectF(MARGIN, bottom - LINE, layout.left, LINE), _LEFT, title)
+            painter.drawText(QRectF(MARGIN, bottom - high, layout.left, high), _LEFT, title)
         least, each = f"{self.arcs.least:.2g}", self.arcs.each
         said = self.tr("Weights from {0} on are drawn.").format(least)
         if each is not None:
@@ -216,7 +214,13 @@ class ArcPlot(ZoomingPlot):
                 "Of each token the {1} largest weights are drawn, from {0} on; point at one for "
                 "all of its own."
             ).format(least, each)
-        line = QRectF(MARGIN, self.height() - LINE, self.width() - 2 * MARGIN, LINE)
+        if chart.is_root:
+            said = self.tr("{0} They follow the square roots.").format(said)
+        if has_masked:
+            said = self.tr("{0} Hatched: {1}.").format(said, chart.masked_word)
+        line = QRectF(MARGIN, self.height() - high, self.width() - 2 * MARGIN, high)
+        metrics = QFontMetricsF(painter.font())
+        said = metrics.elidedText(said, Qt.TextElideMode.ElideRight, line.width())
         painter.drawText(line, _LEFT, said)
 
     def leaveEvent(self, event: QEvent) -> None:

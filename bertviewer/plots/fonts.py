@@ -69,10 +69,15 @@ def tabular(font: QFont) -> QFont:
 def sized(font: QFont, pixels: float) -> QFont:
     """Return the same font in a size of the table, larger where all of the program's type is."""
     made = QFont(font)
+    made.setPixelSize(round(pixels * type_scale()))
+    return made
+
+
+def type_scale() -> float:
+    """Return how many times as large as in the table all of the program's type is."""
     # A program that has only plots of ours may have a font in points.
     shown = QApplication.font().pixelSize()
-    made.setPixelSize(round(pixels * shown / LARGE if shown > 0 else pixels))
-    return made
+    return shown / LARGE if shown > 0 else 1.0
 
 
 def monospaced(font: QFont) -> QFont:

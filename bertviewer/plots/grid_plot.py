@@ -1,9 +1,11 @@
 """A grid of coloured cells with a label for each row and column, and a colour bar."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
@@ -15,6 +17,7 @@ from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.frames import Frames
+from bertviewer.plots.grid_keys import Cell, next_cell
 from bertviewer.plots.label_axis import LABEL_LENGTH, LabelAxis
 from bertviewer.plots.plot import Plot, Side
 
@@ -26,7 +29,8 @@ HALO_OPACITY, HALO = 1.0, 5
 class GridPlot(Plot):
     """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them.
 
-    ``cell_clicked`` carries row and column.
+    ``cell_clicked`` carries row and column. Arrow keys, Home and End go from cell to cell as a
+    click would, and tell what is there.
     """
 
     cell_clicked = Signal(int, int)
@@ -35,6 +39,7 @@ class GridPlot(Plot):
         super().__init__({side: LabelAxis(side) for side in ("bottom", "left")}, parent)
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
+        self._reached: Cell | None = None
         self._common_title = ""
         self.color_bar = ColorBar(self.area)
 
@@ -65,7 +70,10 @@ class GridPlot(Plot):
 
     def show_chart(self, chart: GridChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
+        before = self.chart
         self.chart = chart if chart is not None and chart.values.size else None
+        if self.chart is None or before is None or self.chart.values.shape != before.values.shape:
+            self._reached = None
         self.name_axes(chart)
         self.draw()
 
@@ -137,15 +145,60 @@ class GridPlot(Plot):
         bands += [QRectF(column, 0, 1, rows) for column in chosen_columns]
         if isinstance(self.chart, MarkedGrid) and chosen_columns:
             bands = []  # a cell stands for itself, and most of its column for nothing
-        self._frames.show_frames(
-            bands,
-            [QRectF(column, row, 1, 1) for row in chosen_rows for column in chosen_columns],
-        )
+        cells = [(row, column) for row in chosen_rows for column in chosen_columns]
+        self._show_frames(bands, cells)
+
+    def go_to(self, cell: Cell) -> None:
+        """Do what a click on a cell does."""
+        assert self.chart is not None
+        place = self.chart.place(*cell)
+        if place != Place():
+            self.clicked.emit(place)
+        self.cell_clicked.emit(*cell)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go to the cell beside; Qt calls it."""
+        chart, start = self.chart, self._reached or self._chosen_cell()
+        cell = None if chart is None else next_cell(chart, start, event.key())
+        if chart is None or cell is None:
+            super().keyPressEvent(event)
+            return
+        self._reached = cell
+        self.go_to(cell)
+        self.draw_marks()
+        scene = self.area.vb.mapViewToScene(QPointF(cell[1] + 0.5, cell[0] + 0.5))
+        self.reached.emit(chart.text(*cell), self.mapFromScene(scene))
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Tell no more of the cell that keys have led to; Qt calls it."""
+        super().focusOutEvent(event)
+        if self._reached is not None:
+            self._reached = None
+            self.draw_marks()
+            self.hovered.emit("")
+
+    def _chosen_cell(self) -> Cell | None:
+        """Return the cell that the selection means, if it is one."""
+        if self.chart is None:
+            return None
+        rows, columns = self.chart.chosen(self.selection)
+        return (rows[0], columns[0]) if rows and columns else None
+
+    def _show_frames(self, bands: Sequence[QRectF], cells: Sequence[Cell]) -> None:
+        """Frame bands, and cells in thick lines; of cells only the one that somebody went to."""
+        assert self._frames is not None
+        rects = {cell: QRectF(cell[1], cell[0], 1, 1) for cell in cells}
+        if self._reached is not None:
+            bands = [*bands, *(rect for cell, rect in rects.items() if cell != self._reached)]
+            rects = {self._reached: QRectF(self._reached[1], self._reached[0], 1, 1)}
+        self._frames.show_frames(bands, list(rects.values()))
 
     def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
-        super()._on_click(event)
-        if event.button() == Qt.MouseButton.LeftButton and (cell := self._cell(event.scenePos())):
-            self.cell_clicked.emit(*cell)
+        cell = self._cell(event.scenePos())
+        if event.button() == Qt.MouseButton.LeftButton and cell is not None:
+            self._reached = cell
+            self.go_to(cell)
+            self.draw_marks()
 
     def _draw_dividers(self, chart: GridChart) -> None:
         """Set texts off from one another, by lines that are seen on any colour."""

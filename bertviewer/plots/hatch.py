@@ -4,7 +4,7 @@ from itertools import pairwise
 from math import ceil
 
 import numpy as np
-from PySide6.QtCore import QLineF, QRectF
+from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from bertviewer.charts.levels import Masked
@@ -17,16 +17,26 @@ SPACE = 5.0
 
 def draw_hatch(painter: QPainter, bounds: QRectF, masked: Masked, theme: Theme) -> None:
     """Hatch the cells of a grid [rows, columns] that fills ``bounds``, row 0 first in y."""
+    draw_area(painter, hidden_area(bounds, masked), theme)
+
+
+def hidden_area(bounds: QRectF, masked: Masked) -> QPainterPath:
+    """Return where cells of a grid that fills ``bounds`` are hidden."""
     rows = max(1, min(masked.shape[0], int(bounds.height())))
     columns = max(1, min(masked.shape[1], int(bounds.width())))
     # A block is hidden where all of its cells are.
     hidden = reduced((~masked).astype(np.float32), rows, columns) == 0
-    if not hidden.any():
+    return _area(bounds, hidden) if hidden.any() else QPainterPath()
+
+
+def draw_area(painter: QPainter, area: QPainterPath, theme: Theme) -> None:
+    """Hatch an area."""
+    if area.isEmpty():
         return
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setClipPath(_area(bounds, hidden))
-    _draw_lines(painter, bounds, theme)
+    painter.setClipPath(area, Qt.ClipOperation.IntersectClip)
+    _draw_lines(painter, area.boundingRect(), theme)
     painter.restore()
 
 

@@ -2,16 +2,14 @@
 
 from dataclasses import replace
 
-import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
-    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPen,
+    QPaintEvent,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QWidget
@@ -20,16 +18,18 @@ from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
-from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
-from bertviewer.plots.color_scale import ColorScale, color_table, reduced, tinted
+from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.frames import draw_frame
-from bertviewer.plots.hatch import draw_hatch
 from bertviewer.plots.head_bar import HeadBar
+from bertviewer.plots.head_cells import HeadCells
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
 from bertviewer.plots.painted import PaintedPlot
 
-CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
+CAPTION_OPACITY = 0.75
+EVERY = 1_000_000  # heads
+MOST_CELLS = 1_000_000
+"""Cells of which pictures are made at once: that takes a few milliseconds."""
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -50,7 +50,9 @@ class HeadGrid(PaintedPlot):
         self.chart: HeadsChart | None = None
         self.levels: Levels = (0.0, 1.0)
         self.has_captions = False
-        self._images: dict[tuple[int, int], list[QImage]] = {}
+        self._cells: HeadCells | None = None
+        self._beside: HeadGrid | None = None
+        self._most = EVERY
         self._bar = HeadBar(sized(self.font(), SMALL))
         self.setMinimumSize(120, 120)
 
@@ -62,12 +64,18 @@ class HeadGrid(PaintedPlot):
         """Return how many pixels of the width are not the heatmaps'."""
         if self.chart is None or self.neighbour == "right":
             return 0.0
-        return self._bar.room(self._scale(self.chart), self.height(), _masked_word(self.chart))
+        words = _masked_word(self.chart), self._bar_title(self.chart)
+        return self._bar.room(self._scale(self.chart), self.height(), *words)
+
+    def align(self, other: "HeadGrid | None") -> None:
+        """Have as many heads in a row as another grid of the same heads."""
+        self._beside = other
+        self.update()
 
     def show_chart(self, chart: HeadsChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
         self.chart = chart if chart is not None and chart.values.size else None
-        self._images = {}
+        self._cells = None if self.chart is None else HeadCells(self.chart, self.theme)
         if self.chart is not None:
             self.levels = _levels(self.chart)
         self._note_captions()
@@ -80,7 +88,7 @@ class HeadGrid(PaintedPlot):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
-        self._images = {}
+        self._cells = None if self.chart is None else HeadCells(self.chart, theme)
         super().set_theme(theme)
 
     def mark(self, selection: Place) -> None:
@@ -112,27 +120,30 @@ class HeadGrid(PaintedPlot):
     def draw_on(self, painter: QPainter) -> None:
         """Draw the heads as large as the widget is, from the painter's origin."""
         painter.fillRect(QRectF(self.rect()), QColor(self.theme.surface))
-        chart = self.chart
-        if chart is None:
+        chart, cells = self.chart, self._cells
+        if chart is None or cells is None:
             return
         layout = self._layout()
-        rects = layout.rects
-        is_vector = is_paper(painter) and chart.values.size <= MOST_RECTANGLES
-        scale = self._scale(chart)
-        images = [] if is_vector else self._pictures(painter, chart, scale, rects[0])
-        for head, rect in enumerate(rects):
-            if chart.masked is not None:
-                draw_hatch(painter, rect, chart.masked[head], self.theme)
-            if is_vector:
-                draw_rectangles(painter, rect, chart.measured[head], scale)
-            else:
-                painter.drawImage(rect, images[head])
-            _draw_dividers(painter, chart, rect, self.theme)
+        cells.begin(self._most)
+        for head, rect in enumerate(layout.rects):
+            cells.draw(painter, head, rect, self._scale(chart, head))
             self._draw_title(painter, head, chart.captions[head], layout)
         if self.neighbour != "right":
-            self._bar.draw(painter, layout.bounds, scale, self.theme, _masked_word(chart))
+            scale, masked = self._scale(chart), _masked_word(chart)
+            self._bar.draw(painter, layout.bounds, scale, self.theme, masked)
+            end = QPointF(layout.bounds.right() + self.beside_cells(), self.height())
+            self._bar.draw_title(painter, layout.bounds, end, self._bar_title(chart))
         if (chosen := self._chosen) is not None:
-            draw_frame(painter, rects[chosen], QRectF(self.rect()), self.theme)
+            draw_frame(painter, layout.rects[chosen], QRectF(self.rect()), self.theme)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw; of large heads only some anew in a turn of the window's thread. Qt calls it."""
+        if self.chart is not None:
+            self._most = max(1, MOST_CELLS // self.chart.values[0].size)
+        super().paintEvent(event)
+        self._most = EVERY
+        if self._cells is not None and not self._cells.is_complete:
+            self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Tell what was clicked; Qt calls it."""
@@ -173,32 +184,24 @@ class HeadGrid(PaintedPlot):
             caption_width=max(captions, default=0.0),
             caption_height=caption.height(),
         )
-        room = self.width() - self.beside_cells()
+        both = (self,) if self._beside is None else (self, self._beside)
+        room = min(grid.width() - grid.beside_cells() for grid in both)
         return lay_out_heads(self.chart.values.shape, room, self.height(), words)
 
     def _name(self, head: int) -> str:
         return self.tr("head {0}").format(head)
 
-    def _scale(self, chart: HeadsChart) -> ColorScale:
-        table = color_table(self.theme, chart.is_signed)
-        return ColorScale(self.levels, table, chart.is_signed, chart.is_root)
+    def _bar_title(self, chart: HeadsChart) -> str:
+        """Return what the bar's values are, where heads have ranges of their own."""
+        return "" if chart.head_levels is None else self.tr("in parts of each head's largest")
 
-    def _pictures(
-        self, painter: QPainter, chart: HeadsChart, scale: ColorScale, rect: QRectF
-    ) -> list[QImage]:
-        """Return the heads as images with no more pixels than ``rect`` has on the device."""
-        _, rows, columns = chart.values.shape
-        if not is_paper(painter):
-            pixels = painter.deviceTransform().mapRect(rect)
-            # Rounded down: of an image that is shrunk, lines of pixels are left out.
-            rows = max(1, min(rows, int(pixels.height())))
-            columns = max(1, min(columns, int(pixels.width())))
-        if (rows, columns) not in self._images:
-            values = np.where(np.isfinite(chart.values), chart.measured, np.nan)
-            values = reduced(values, rows, columns, scale.is_signed)
-            # Only the last size is worth keeping: the next paint asks for it again.
-            self._images = {(rows, columns): [scale.picture(head) for head in values]}
-        return self._images[rows, columns]
+    def _scale(self, chart: HeadsChart, head: int | None = None) -> ColorScale:
+        """Return the colours of a head, or of the bar."""
+        levels = self.levels
+        if head is not None and chart.head_levels is not None:
+            levels = chart.head_levels[head]
+        table = color_table(self.theme, chart.is_signed)
+        return ColorScale(levels, table, chart.is_signed, chart.is_root)
 
     def _draw_title(self, painter: QPainter, head: int, caption: str, layout: HeadLayout) -> None:
         """Write a head's name above it, and its caption where there is room."""
@@ -218,18 +221,6 @@ class HeadGrid(PaintedPlot):
             painter.setPen(tinted(self.theme.text, CAPTION_OPACITY))
             painter.setFont(sized(self.font(), SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
-
-
-def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: Theme) -> None:
-    """Set texts off from one another."""
-    _, rows, columns = chart.values.shape
-    painter.setPen(QPen(tinted(theme.muted, DIVIDER_OPACITY), 1))
-    for key in chart.key_starts:
-        x = rect.x() + rect.width() * key / columns
-        painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
-    for query in chart.query_starts:
-        y = rect.y() + rect.height() * query / rows
-        painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
 
 
 def _masked_word(chart: HeadsChart) -> str:

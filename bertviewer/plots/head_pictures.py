@@ -1,14 +1,15 @@
 """Small pictures in the cells of a grid, and the spot that marks one of its cells."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
-from bertviewer.charts.levels import Values, levels_of
+from bertviewer.charts.levels import Masked, Shades, Values
 from bertviewer.charts.theme import Theme
-from bertviewer.plots.color_scale import ColorScale, color_table
+from bertviewer.plots.color_scale import SHADES, color_table, reduced
 
 INSET = 1.5  # pixels around a picture
 LEAST = 12.0
@@ -17,23 +18,42 @@ LARGEST_SPOT, SPOT = 4.0, 0.22
 """A spot's radius: at most so many pixels, and no more than such a part of its cell."""
 
 
-class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
-    """What heads look at: shares [n, n] as squares in the cells of a grid, or as high as these are.
+PICTURE = 24
+"""Cells either way that are kept of each head: of more, the largest of a block."""
 
-    Colours follow the square roots of the shares, from 0 to the largest of all heads: small ones
-    have to be seen here.
+
+def shaded(shares: Values, masked: Masked | None = None) -> Shades:
+    """Return small pictures [A, n, n] of what heads look at, those of shares [A, S, S'].
+
+    Shades follow the square roots of the shares, from 0 to the largest of the same head: beside
+    one that looks at a single token all others would be dark. What is masked has none.
+    """
+    small = reduced(
+        shares if masked is None else np.where(masked, np.nan, shares), PICTURE, PICTURE
+    )
+    is_there = np.isfinite(small)
+    found = np.sqrt(np.where(is_there, small, 0.0))
+    largest = found.max(axis=(1, 2), keepdims=True, initial=0.0)
+    parts = np.divide(found, largest, out=np.zeros_like(found), where=largest > 0)
+    return np.where(is_there, 1 + np.rint(parts * (SHADES - 2)), 0).astype(np.uint8)
+
+
+class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
+    """What heads look at: pictures [A, n, m] by row, as squares in the cells of a grid.
+
+    Where cells are low, pictures are as high as these.
     """
 
     def __init__(
-        self, shape: tuple[int, int], pictures: Mapping[tuple[int, int], Values], theme: Theme
+        self, shape: tuple[int, int], pictures: Mapping[int, Shades], theme: Theme
     ) -> None:
         super().__init__()
         self._bounds = QRectF(0, 0, shape[1], shape[0])
         self._theme = theme
-        largest = [levels_of(picture)[1] for picture in pictures.values()]
-        levels = 0.0, max(largest, default=1.0) or 1.0
-        scale = ColorScale(levels, color_table(theme, False), is_root=True)
-        self._images = {cell: scale.picture(picture) for cell, picture in pictures.items()}
+        table = color_table(theme, False).tolist()
+        colors = [table[-1], *table[1:-1]]
+        self._images = {row: _image(heads, colors) for row, heads in pictures.items()}
+        self._counts = {row: len(heads) for row, heads in pictures.items()}
         self.setZValue(1)
 
     def boundingRect(self) -> QRectF:
@@ -46,17 +66,35 @@ class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
         painter.save()
         painter.resetTransform()
         painter.fillRect(transform.mapRect(self._bounds), QColor(self._theme.surface))
-        for (row, column), image in self._images.items():
-            cell = transform.mapRect(QRectF(column, row, 1, 1))
-            room = cell.adjusted(INSET, INSET, -INSET, -INSET)
-            side = min(room.width(), room.height())
-            if side >= LEAST:
-                room = QRectF(0, 0, side, side)
-                room.moveCenter(cell.center())
-            elif cell.height() < LEAST:
-                room = cell.adjusted(INSET, 0.5, -INSET, -0.5)
-            painter.drawImage(room, image)
+        for row, image in self._images.items():
+            # The pictures of a row stand one below the other.
+            wide, tall = image.width(), image.height() / self._counts[row]
+            for head in range(self._counts[row]):
+                cell = transform.mapRect(QRectF(head, row, 1, 1))
+                painter.drawImage(_room(cell), image, QRectF(0, head * tall, wide, tall))
         painter.restore()
+
+
+def _room(cell: QRectF) -> QRectF:
+    """Return where a picture stands in its cell."""
+    room = cell.adjusted(INSET, INSET, -INSET, -INSET)
+    side = min(room.width(), room.height())
+    if side >= LEAST:
+        room = QRectF(0, 0, side, side)
+        room.moveCenter(cell.center())
+    elif cell.height() < LEAST:
+        room = cell.adjusted(INSET, 0.5, -INSET, -0.5)
+    return room
+
+
+def _image(heads: Shades, colors: Sequence[int]) -> QImage:
+    """Return pictures [A, n, m] as one image, one below the other."""
+    count, rows, columns = heads.shape
+    pixels = np.ascontiguousarray(heads).reshape(count * rows, columns)
+    image = QImage(pixels.data, columns, len(pixels), columns, QImage.Format.Format_Indexed8)
+    image.setColorTable(colors)
+    # A copy: the image only borrows the pixels.
+    return image.convertToFormat(QImage.Format.Format_ARGB32_Premultiplied)
 
 
 class Spot(pg.GraphicsObject):  # type: ignore[misc]

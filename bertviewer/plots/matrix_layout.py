@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF
 
-from bertviewer.plots.token_labels import SIZES, label_size
+from bertviewer.plots.token_labels import GAP, SIZES, label_size, line_height
 from bertviewer.plots.zoom import LEAST, STEP, Span
 
-GAP = 6.0  # pixels from a name to its cell
 MARGIN = 4.0
-LINE = 15.0  # pixels that a line of names takes
 PART = 0.34
 """Names below take no more of the height than that."""
 
@@ -80,7 +78,7 @@ def lay_out_matrix(room: MatrixRoom, view: View) -> MatrixLayout:
     def fitting(below: float) -> float:
         return max(0.1, min(wide / room.columns, high(below) / room.rows))
 
-    below, is_upright = 2 * LINE + GAP, False
+    below, is_upright = 2 * line_height() + GAP, False
     cell = fitting(below)
     if room.column_names * label_size(cell) / SIZES[0] + GAP > cell:
         below, is_upright = min(room.column_names, PART * room.height) + GAP, True

@@ -7,8 +7,15 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
 from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.plots.matrix_layout import GAP, LINE, MatrixLayout, MatrixRoom
-from bertviewer.plots.token_labels import Names, label_size, named
+from bertviewer.plots.matrix_layout import MatrixLayout, MatrixRoom
+from bertviewer.plots.token_labels import (
+    GAP,
+    Names,
+    draw_upright,
+    label_size,
+    line_height,
+    named,
+)
 
 SIDE = 0.3
 """Names beside the cells take no more of the width than that."""
@@ -70,7 +77,8 @@ class MatrixNames:
             self._set_font(painter, size, row in chosen[0])
             rect = layout.rect(row, 0)
             right = layout.cells.x() - GAP
-            line = QRectF(right - layout.left, rect.center().y() - LINE, layout.left, 2 * LINE)
+            high = line_height()
+            line = QRectF(right - layout.left, rect.center().y() - high, layout.left, 2 * high)
             painter.drawText(line, _BESIDE, self._rows.texts[row])
         for column in named(layout.across, layout.cell, size, _once(chosen[1], columns)):
             self._set_font(painter, size, column in chosen[1])
@@ -81,18 +89,13 @@ class MatrixNames:
         self, painter: QPainter, layout: MatrixLayout, column: int, size: float
     ) -> None:
         middle = QPointF(layout.rect(0, column).center().x(), layout.cells.bottom() + GAP)
-        text, room = self._columns.texts[column], layout.below - GAP
-        metrics = QFontMetricsF(painter.font())
-        wide = metrics.horizontalAdvance(text)
-        if not layout.is_upright or wide + GAP <= layout.cell:
-            painter.drawText(QRectF(middle.x() - wide, middle.y(), 2 * wide, LINE), _CENTER, text)
+        text = self._columns.texts[column]
+        wide = QFontMetricsF(painter.font()).horizontalAdvance(text)
+        if layout.is_upright and wide + GAP > layout.cell:
+            draw_upright(painter, middle, text, layout.below - GAP)
             return
-        text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room)
-        painter.save()
-        painter.translate(middle)
-        painter.rotate(-90)
-        painter.drawText(QRectF(-room, -LINE, room, 2 * LINE), _BESIDE, text)
-        painter.restore()
+        line = QRectF(middle.x() - wide, middle.y(), 2 * wide, line_height())
+        painter.drawText(line, _CENTER, text)
 
     def _draw_titles(self, painter: QPainter, layout: MatrixLayout, theme: Theme) -> None:
         """Say in the corner what rows and columns are."""
@@ -100,7 +103,8 @@ class MatrixNames:
         painter.setPen(QColor(theme.muted))
         right, top = layout.cells.x() - GAP, layout.cells.bottom() + GAP
         for number, title in enumerate(self._titles):
-            line = QRectF(right - self._titles_width, top + number * LINE, self._titles_width, LINE)
+            high = line_height()
+            line = QRectF(right - self._titles_width, top + number * high, self._titles_width, high)
             painter.drawText(line, _BESIDE, title)
 
     def _set_font(self, painter: QPainter, size: float, is_chosen: bool) -> None:

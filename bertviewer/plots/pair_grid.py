@@ -1,16 +1,12 @@
 """A grid of which both the row and the column of a cell are told, as of layers and heads."""
 
-from typing import TYPE_CHECKING
-
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, Signal
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.attentions import AllHeadsChart
+from bertviewer.plots.grid_keys import Cell
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_pictures import HeadPictures, Spot
-
-if TYPE_CHECKING:
-    from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent
 
 
 class PairGrid(GridPlot):
@@ -55,13 +51,19 @@ class PairGrid(GridPlot):
         _, marked = self.chart.chosen(self.selection)
         row = self._row if self._row is not None and self._row < rows else None
         bars = [QRectF(column, 0, 1, rows) for column in marked]
-        cells = [] if row is None else [QRectF(column, row, 1, 1) for column in marked]
+        cells = [] if row is None else [(row, column) for column in marked]
         if row is not None:
             bars.append(QRectF(0, row, columns, 1))
-        self._frames.show_frames(bars, cells)
+        self._show_frames(bars, cells)
 
-    def _on_click(self, event: "MouseClickEvent") -> None:
-        cell = self._cell(event.scenePos())
-        if cell is not None and event.button() == Qt.MouseButton.LeftButton:
-            self.paired.emit(*cell)
-        super()._on_click(event)
+    def go_to(self, cell: Cell) -> None:
+        """Tell the pair, and do what a click on a cell does."""
+        self.paired.emit(*cell)
+        super().go_to(cell)
+
+    def _chosen_cell(self) -> Cell | None:
+        """Return the cell of the marked row and the selected column."""
+        if self.chart is None or self._row is None or self._row >= len(self.chart.values):
+            return None
+        _, columns = self.chart.chosen(self.selection)
+        return (self._row, columns[0]) if columns else None

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPen, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -20,7 +20,8 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
     """A plot with a theme and two titled axes; a subclass adds what it shows to ``draw()``.
 
     ``clicked`` carries the place that was clicked, ``hovered`` the exact value under the mouse in
-    words, or nothing. ``paper_scale`` is how many pixels of a picture make one of the plot's, while
+    words, or nothing. ``reached`` carries what a key has led to, in words, and where that is in the
+    widget. ``paper_scale`` is how many pixels of a picture make one of the plot's, while
     it is drawn on one; ``None`` on a screen. ``neighbour`` is the side on which there is a plot of
     the same kind, whose title at the left or bar of colours at the right is for both. Where it is
     not ``is_titled``, what stands above it on the screen tells what its axes are.
@@ -28,6 +29,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
 
     clicked = Signal(Place)
     hovered = Signal(str)
+    reached = Signal(str, QPoint)
 
     def __init__(self, axes: dict[str, pg.AxisItem], parent: QWidget | None = None) -> None:
         super().__init__(parent)

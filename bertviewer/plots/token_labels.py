@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QFontMetricsF
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.plots.fonts import type_scale
 from bertviewer.plots.zoom import Span
 
 SIZES = (NORMAL, SMALL, 9.0, 8.0)
@@ -18,8 +19,13 @@ PITCH = 0.98
 """Lines of names are so far apart, in sizes of type: closer than lines of words."""
 MOST = 96.0
 """No name is longer, in pixels: its middle is left out."""
+GAP = 6.0
+"""Pixels from a name to what it names."""
 LONGEST = 48
 """Letters of a name that are measured at all."""
+
+_UP = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_DOWN = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,27 @@ class Names:
 
 def label_size(pixels: float) -> float:
     """Return the size of type for lines that are so many pixels apart, if each has a name."""
-    fitting = (size for size in SIZES if size * PITCH <= pixels)
+    fitting = (size for size in SIZES if size * PITCH * type_scale() <= pixels)
     return next(fitting, SMALL)
+
+
+def line_height() -> float:
+    """Return how many pixels a line of names takes."""
+    return 15.0 * type_scale()
+
+
+def draw_upright(
+    painter: QPainter, at: QPointF, text: str, room: float, *, is_above: bool = False
+) -> None:
+    """Write a name upright that ends below a point, or begins above it, cut to its room."""
+    text = QFontMetricsF(painter.font()).elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+    high = 2 * line_height()
+    painter.save()
+    painter.translate(at)
+    painter.rotate(-90)
+    line = QRectF(0.0 if is_above else -room, -high / 2, room, high)
+    painter.drawText(line, _UP if is_above else _DOWN, text)
+    painter.restore()
 
 
 def named(span: Span, pixels: float, size: float, first: Sequence[int] = ()) -> list[int]:
@@ -59,7 +84,7 @@ def named(span: Span, pixels: float, size: float, first: Sequence[int] = ()) -> 
         size: of the type.
         first: places that have theirs in any case; their neighbours give way.
     """
-    step = max(1, ceil(size * PITCH / pixels - 1e-9))
+    step = max(1, ceil(size * PITCH * type_scale() / pixels - 1e-9))
     start, end = ceil(span.start - 0.5), floor(span.end - 0.5)
     certain = [place for place in first if start <= place <= end]
     even = range(ceil(start / step) * step, end + 1, step)

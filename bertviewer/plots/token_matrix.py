@@ -7,7 +7,6 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.color_scale import ColorScale, color_table
@@ -16,13 +15,10 @@ from bertviewer.plots.head_bar import HeadBar
 from bertviewer.plots.matrix_cells import CellPicture, draw_dividers, draw_frames
 from bertviewer.plots.matrix_layout import MatrixLayout, MatrixRoom, View, lay_out_matrix, zoomed
 from bertviewer.plots.matrix_names import MatrixNames
-from bertviewer.plots.zooming import ZoomingPlot
-
-MOVED = 0.25
-"""An arrow moves what is seen by this part of it."""
+from bertviewer.plots.token_plot import MOVED, TokenPlot
 
 
-class TokenMatrix(ZoomingPlot):
+class TokenMatrix(TokenPlot):
     """A grid of tokens as square cells, row 0 at the top; the colours' bar is beside it.
 
     All rows and columns have their names where there is room, or evenly spaced as many as fit. What
@@ -32,33 +28,29 @@ class TokenMatrix(ZoomingPlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.chart: GridChart | None = None
-        self.levels: Levels = (0.0, 1.0)
         self._view = View()
         self._names = MatrixNames((), (), "", "", self.font())
         self._under: tuple[int, int] | None = None
         self._beside: TokenMatrix | None = None
         self._picture = CellPicture()
         self._bar = HeadBar(sized(self.font(), SMALL))
-        self.setMinimumSize(120, 100)
 
     def sizeHint(self) -> QSize:
         """Return a size at which some tokens have their names; Qt calls it."""
         return QSize(480, 360)
 
-    def show_chart(self, chart: GridChart | None) -> None:
-        """Draw a chart, in place of the one drawn before; one of the same tokens from as near."""
-        shown = chart if chart is not None and chart.values.size else None
-        before = self.chart
-        if shown is None or before is None or shown.rows != before.rows:
-            self._view = View()
-        self.chart, self._under = shown, None
-        self._picture = CellPicture()
-        if shown is not None:
-            self.levels = shown.levels or levels_of(shown.values, shown.is_signed)
-            titles = shown.y_title, shown.x_title
-            self._names = MatrixNames(shown.rows, shown.columns, *titles, self.font())
-        self.update()
+    def take(self, chart: GridChart | None) -> None:
+        """Get ready to draw a chart."""
+        self._under, self._picture = None, CellPicture()
+        if chart is not None:
+            titles = chart.y_title, chart.x_title
+            self._names = MatrixNames(chart.rows, chart.columns, *titles, self.font())
+
+    def look_like(self, other: TokenPlot) -> None:
+        """See the same rows and columns as another matrix."""
+        if isinstance(other, TokenMatrix):
+            self._view = other._view
+            self.update()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
@@ -154,16 +146,8 @@ class TokenMatrix(ZoomingPlot):
         if aside is not None and not layout.across.is_whole:
             self.move_by(QPointF(aside * MOVED * layout.cells.width(), 0))
             return True
-        rows, _ = chart.chosen(self.selection)
-        row, last = (rows[0] if rows else -1), len(chart.rows) - 1
-        ways = {
-            Qt.Key.Key_Up: row - 1,
-            Qt.Key.Key_Down: row + 1,
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }
-        found = ways.get(Qt.Key(key))
-        if found is None or not 0 <= found <= last or not chart.row_places:
+        found = self.row_beside(key, Qt.Key.Key_Up, Qt.Key.Key_Down)
+        if found is None:
             return False
         down = layout.down.showing(found)
         self._view = View(self._view.cell, layout.across.start, down.start)

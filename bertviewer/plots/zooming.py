@@ -2,7 +2,7 @@
 
 from html import escape
 
-from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
@@ -15,8 +15,10 @@ NOTCH = 120
 class ZoomingPlot(PaintedPlot):
     """Zooms about the pointer, and about its middle with + and −; a double click or 0 shows all.
 
-    What is pressed and not dragged is clicked.
+    What is pressed and not dragged is clicked. ``looked`` says that another part is seen.
     """
+
+    looked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,6 +50,7 @@ class ZoomingPlot(PaintedPlot):
         event.accept()
         if notches := event.angleDelta().y() / NOTCH:
             self.zoom_at(event.position(), notches)
+            self.looked.emit()
             self.hovered.emit(self.text_at(event.position()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -65,6 +68,7 @@ class ZoomingPlot(PaintedPlot):
         if self._is_dragged or offset.manhattanLength() >= far:
             self._is_dragged, self._pressed = True, event.position()
             self.move_by(offset)
+            self.looked.emit()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Tell what was clicked, if nothing was dragged; Qt calls it."""
@@ -78,6 +82,7 @@ class ZoomingPlot(PaintedPlot):
         """Show all; Qt calls it."""
         if event.button() == Qt.MouseButton.LeftButton:
             self.fit()
+            self.looked.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Zoom, or go to what is beside; Qt calls it."""
@@ -90,6 +95,8 @@ class ZoomingPlot(PaintedPlot):
             self.fit()
         elif not self.step(key):
             super().keyPressEvent(event)
+            return
+        self.looked.emit()
 
     def event(self, event: QEvent) -> bool:
         """Show the whole of a name that is cut; Qt calls it."""

@@ -8,6 +8,8 @@ INTERVAL = 33  # milliseconds
 ROUND_TRIP = 1_400  # milliseconds from the left edge to the right one
 SHARE = 0.3
 """How much of the bar moves."""
+THIN = 3
+"""Pixels of a bar at an edge, or below a title."""
 GLINT = 0.45
 """How strong that is where it is known how far the work is."""
 
@@ -65,3 +67,13 @@ class BusyBar(QProgressBar):
     def _move(self) -> None:
         self._passed += INTERVAL
         self.update()
+
+
+def thin_bar(name: str, purpose: str) -> BusyBar:
+    """Return a thin bar, out of sight until something is to be waited for."""
+    bar = BusyBar()
+    bar.setObjectName(name)
+    bar.setAccessibleName(purpose)
+    bar.setFixedHeight(THIN)
+    bar.hide()
+    return bar

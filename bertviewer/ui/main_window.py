@@ -60,6 +60,7 @@ OF_A_ROW = (
     *("copyPath", "copyPython", "copyRowCsv", "copyRowMarkdown"),
 )
 """What a row of the tree offers."""
+LEAST_MIDDLE = 200
 _FRAME = QSize(0, 32)
 """What the desktop draws around a window, as far as that can be known before it does."""
 
@@ -219,7 +220,10 @@ class MainWindow(QMainWindow):
         layout.setSpacing(0)
         layout.addWidget(AnswerBar(self.asking))
         layout.addWidget(SavedBanner(self.workspace, self.opening))
-        layout.addWidget(DetailTabs(self.workspace), 1)
+        tabs = DetailTabs(self.workspace)
+        # In a low window all pages give way, for the plots of a run.
+        tabs.setMinimumHeight(LEAST_MIDDLE)
+        layout.addWidget(tabs, 1)
         return middle
 
     def _make_panes(self) -> Panes:

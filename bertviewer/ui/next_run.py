@@ -60,7 +60,12 @@ class NextRun(QObject):
         self.random_weights = self.random_weights and is_same and not self.is_trained
         self.changed.emit()
 
-    def take_over(self, run: ActivationRun) -> None:
-        """Remember a run's sentence, and choose the weights that it was run on."""
+    def take_over(self, run: ActivationRun, *, is_saved: bool = False) -> None:
+        """Remember a run's sentence, and choose the weights that it was run on.
+
+        One that was saved brings its sentence along: what is typed was meant for another model.
+        """
         self.history.add(run.sentence)
+        if is_saved:
+            self.set_sentence(run.sentence)
         self.set_random_weights(run.source.weights == "random")

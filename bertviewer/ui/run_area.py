@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from bertviewer.ui.sentence_bar import HEIGHT, SentenceBar
+from bertviewer.ui.sentence_bar import HEIGHT, OPEN, SentenceBar
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class RunArea(QWidget):
         self._panel.opened.connect(self._set_open)
 
     def _set_open(self, is_open: bool) -> None:
+        self._bar.setMinimumHeight(OPEN if is_open else HEIGHT)
         line = max(HEIGHT, self._bar.sizeHint().height())
         self.setMinimumHeight(LEAST_OPEN if is_open else line)
         self.setMaximumHeight(ANY_HEIGHT if is_open else line)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.ui.busy_bar import BusyBar
+from bertviewer.ui.busy_bar import THIN, thin_bar
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.keep_button import KeepButton
 from bertviewer.ui.run_button import RunButton
@@ -28,8 +28,8 @@ from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace
 
-HEIGHT = 56
-PROGRESS = 3  # pixels of the bar at the lower edge
+HEIGHT, OPEN = 56, 46
+"""Pixels, alone and above the results of a run."""
 LEAST = 320
 NARROW = 880
 """In fewer pixels keeping a run as A is left to the menu of Run."""
@@ -121,7 +121,7 @@ class SentenceBar(QWidget):
 
     def _arrange(self) -> None:
         fields = QHBoxLayout()
-        fields.setContentsMargins(3 * GRID, PROGRESS, 3 * GRID, 0)
+        fields.setContentsMargins(3 * GRID, THIN, 3 * GRID, 0)
         fields.setSpacing(2 * GRID)
         fields.addWidget(self._sentence, 3)
         fields.addWidget(self._pair, 2)
@@ -230,10 +230,8 @@ class SentenceBar(QWidget):
 
 
 def _progress_bar() -> QProgressBar:
-    bar = BusyBar()
-    bar.setObjectName("runProgress")
-    bar.setAccessibleName(QCoreApplication.translate("SentenceBar", "How far the work is"))
-    bar.setFixedHeight(PROGRESS)
+    purpose = QCoreApplication.translate("SentenceBar", "How far the work is")
+    bar = thin_bar("runProgress", purpose)
     # It keeps its place while it is hidden, so that nothing jumps.
     policy = bar.sizePolicy()
     policy.setRetainSizeWhenHidden(True)

@@ -22,10 +22,12 @@ class TurningSplitter(QSplitter):
     ) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
         self._shares, self._least = shares, least
+        self._is_dragged = False
         self.addWidget(first)
         self.addWidget(second)
         self.setChildrenCollapsible(False)
         self.share()
+        self.splitterMoved.connect(self._on_moved)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Turn if the pane's shape asks for it; Qt calls it."""
@@ -35,8 +37,16 @@ class TurningSplitter(QSplitter):
         if wanted != self.orientation():
             self.setOrientation(wanted)
             # What a person has dragged was meant for the other direction.
+            self._is_dragged = False
+        if not self._is_dragged:
             self.share()
 
     def share(self) -> None:
         """Give both their shares again, as after one of them was hidden."""
-        self.setSizes(self._shares)
+        self._is_dragged = False
+        # Of their least sizes, which Qt begins with, one may be far larger.
+        room = max(self.width(), self.height())
+        self.setSizes([max(1, room * share // sum(self._shares)) for share in self._shares])
+
+    def _on_moved(self) -> None:
+        self._is_dragged = True

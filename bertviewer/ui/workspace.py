@@ -221,7 +221,7 @@ class Workspace(QObject):
         masks = mask_places(run, self.architecture) if self.architecture is not None else ()
         self.selection.set_tokens(len(run.tokens), next(iter((*masks, *words)), 0))
         self.runs.set_run(watched)
-        self.next_run.take_over(run)
+        self.next_run.take_over(run, is_saved=watched.capture is None)
         if self.architecture is not None and watched.capture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)

@@ -67,6 +67,12 @@ def test_masked_cells_have_none_and_a_difference_may_be_negative() -> None:
 def test_a_token_has_all_of_its_lines() -> None:
     assert arcs_from(CHART, 2) == (Arc(2, 0, 0.125), Arc(2, 2, 0.875))
     assert arcs_to(CHART, 1) == (Arc(0, 1, 0.25), Arc(1, 1, 0.75))
-    assert arcs_text(CHART, arcs_from(CHART, 2), True) == "query c → key c 0.875  ·  key a 0.125"
-    assert arcs_text(CHART, arcs_to(CHART, 1), False) == "query b 0.75  ·  query a 0.25 → key b"
-    assert arcs_text(CHART, (), True) == ""
+    assert arcs_text(CHART, 2, True) == "query c → key c 0.875  ·  key a 0.125"
+    assert arcs_text(CHART, 1, False) == "query b 0.75  ·  query a 0.25 → key b"
+    assert arcs_text(replace(CHART, values=np.zeros((3, 3))), 0, True) == ""
+    # What a mask hides is told from what was measured to be nothing.
+    masked = np.triu(np.ones((3, 3), dtype=np.bool_), 1)
+    hidden = replace(CHART, masked=masked)
+    assert arcs_text(hidden, 0, True) == "query a → key a 0.5  ·  2 masked"
+    assert arcs_text(hidden, 2, False) == "query c 0.875  ·  2 masked → key c"
+    assert arcs_text(hidden, 2, True) == "query c → key c 0.875  ·  key a 0.125"

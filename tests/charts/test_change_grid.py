@@ -93,5 +93,10 @@ def test_one_large_change_leaves_the_others_apart() -> None:
     assert shares[0] == 0
     assert shares[3] == 1
     assert shares[2] - shares[1] > 0.2
+    # Of many values one that is far above all others does not take the colours of these.
+    usual = [0.01 * number for number in range(1, 100)]
+    low, high = log_levels([*usual, 37_440.0])
+    assert low == 0.01
+    assert 0.99 < high < 10
     assert log_levels([]) == (0.1, 1.0)
     assert log_levels([5.0]) == (0.5, 5.0)

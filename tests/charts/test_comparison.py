@@ -168,10 +168,11 @@ def test_difference_of_heads() -> None:
     found = heads_difference(b, a, [(1, 0)], [(0, 2), (1, 0)])
     assert str(found.values.tolist()) == "[[[0.5, nan, -0.75]], [[-0.875, nan, 0.75]]]"
     assert found.is_signed
-    assert found.levels is None
+    # Each head has a range of its own: one that changed much would leave all others pale.
+    assert found.head_levels == ((-0.75, 0.75), (-0.875, 0.875))
+    assert found.captions == ("±0.75", "±0.88")
     assert found.value_title == "Attention, B − A"
     assert (found.queries, found.keys) == (b.queries, b.keys)
-    assert found.captions == ("", "")
     assert found.text(0, 0, 2) == "head 0, query 0 → key 2: −0.75"
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from PySide6.QtCore import QPointF
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import HeadsChart
@@ -35,6 +36,15 @@ def at(grid: HeadGrid, head: int, query: float, key: float) -> QPointF:
     return rect.topLeft() + QPointF(rect.width() * key / columns, rect.height() * query / rows)
 
 
+def picture(grid: HeadGrid) -> QImage:
+    """Return the whole picture; on the screen large heads come one after the other."""
+    image = QImage(grid.size(), QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    grid.draw_on(painter)
+    painter.end()
+    return image
+
+
 def color(grid: HeadGrid, head: int, query: float, key: float) -> str:
     """Return the colour of the grid at a place in a cell."""
-    return grid.grab().toImage().pixelColor(at(grid, head, query, key).toPoint()).name()
+    return picture(grid).pixelColor(at(grid, head, query, key).toPoint()).name()

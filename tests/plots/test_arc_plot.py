@@ -177,3 +177,56 @@ def test_it_is_saved_in_colours_for_paper(plot: ArcPlot) -> None:
     assert plot.theme == DARK
     plot.show_chart(None)
     assert colors_of(plot.grab().toImage()) == {DARK.surface}
+
+
+def test_further_texts_are_set_off_above_and_below(plot: ArcPlot) -> None:
+    def between(token: int, is_above: bool) -> set[str]:
+        layout = layout_of(plot)
+        y = layout.top - 8 if is_above else layout.bottom + 8
+        x = layout.x(token - 0.5, 16)
+        return colors_of(plot.grab().toImage().copy(int(x) - 1, int(y), 3, 1))
+
+    plain = between(8, True), between(5, False)
+    plot.show_chart(replace(chart_of(16), row_starts=(8,), column_starts=(5,)))
+    assert between(8, True) != plain[0]
+    assert between(5, False) != plain[1]
+    assert between(8, False) != between(5, False)
+
+
+def test_square_roots_bring_small_weights_out(plot: ArcPlot) -> None:
+    values = np.full((16, 16), 0.02, dtype=np.float32)
+    chart = replace(chart_of(16), values=values)
+
+    def darkest() -> int:
+        middle = plot.grab().toImage().copy(40, 100, 460, 70)
+        return min(int(color[1:3], 16) for color in colors_of(middle))
+
+    plot.show_chart(chart)
+    before = darkest()
+    plot.show_chart(replace(chart, is_root=True))
+    assert darkest() < before
+    assert "square roots" in words(plot)[0]
+    # What is told are the weights themselves.
+    assert "0.02" in plot.text_at(QPointF(above(plot, 3)))
+
+
+def test_what_a_mask_hides_is_hatched(plot: ArcPlot) -> None:
+    values = np.zeros((16, 16), dtype=np.float32)
+    values[4, 4] = 1
+    plain = replace(chart_of(16), values=values)
+
+    def foot(token: int) -> set[str]:
+        """Return the colours where a token's lines end."""
+        layout = layout_of(plot)
+        x = int(layout.x(token, 16))
+        return colors_of(plot.grab().toImage().copy(x - 8, int(layout.bottom) - 9, 16, 6))
+
+    # A 0 that was measured has nothing.
+    plot.show_chart(plain)
+    plot.mark(Place(token=4))
+    assert foot(12) == {LIGHT.surface}
+    plot.show_chart(replace(plain, masked=np.triu(np.ones((16, 16), dtype=np.bool_), 1)))
+    assert foot(12) != {LIGHT.surface}
+    assert foot(2) == {LIGHT.surface}
+    assert "Hatched: masked." in words(plot)[0]
+    assert plot.text_at(QPointF(above(plot, 4))).endswith("11 masked")

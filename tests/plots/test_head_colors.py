@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.head_grid import HeadGrid
-from tests.plots.heads import at, color, head_grid_in
+from tests.plots.heads import at, color, head_grid_in, picture
 from tests.plots.looking import HIGHEST, LOWEST, colors, colors_of
 
 
@@ -26,7 +27,7 @@ def test_a_thin_line_stays_visible(grid: HeadGrid) -> None:
         values[:, :, place] = 1.0
         names = tuple(map(str, range(512)))
         grid.show_chart(HeadsChart(values, ("",) * 12, names, names))
-        image = grid.grab().toImage()
+        image = picture(grid)
         rect = grid.head_rect(5).toAlignedRect()
         assert rect.width() < 200
         row = image.copy(rect.x(), rect.center().y(), rect.width(), 1)
@@ -71,7 +72,7 @@ def test_a_decrease_stays_visible_too(grid: HeadGrid) -> None:
     names = tuple(map(str, range(512)))
     grid.show_chart(HeadsChart(values, ("",) * 12, names, names, is_signed=True))
     rect = grid.head_rect(5).toAlignedRect()
-    row = grid.grab().toImage().copy(rect.x(), rect.center().y(), rect.width(), 1)
+    row = picture(grid).copy(rect.x(), rect.center().y(), rect.width(), 1)
     assert LIGHT.diverging[0] in colors_of(row)
 
 
@@ -102,3 +103,26 @@ def test_colours_of_square_roots(grid: HeadGrid) -> None:
     rise, fall = QColor(color(grid, 0, 1.5, 0.5)), QColor(color(grid, 0, 1.5, 1.5))
     assert rise.red() > rise.blue()
     assert fall.blue() > fall.red()
+
+
+def test_each_head_may_have_a_range_of_its_own(grid: HeadGrid) -> None:
+    values = np.array([[[-0.5, 0.5]], [[-0.01, 0.01]]])
+    own = ((-0.5, 0.5), (-0.01, 0.01))
+    chart = HeadsChart(values, ("±0.5", "±0.01"), ("a",), ("c", "d"), is_signed=True)
+    grid.show_chart(chart)
+    pale = color(grid, 1, 0.5, 1.5)
+    assert pale != LIGHT.diverging[-1]
+    grid.show_chart(replace(chart, levels=(-1.0, 1.0), head_levels=own))
+    for head in (0, 1):
+        assert color(grid, head, 0.5, 0.5) == LIGHT.diverging[0]
+        assert color(grid, head, 0.5, 1.5) == LIGHT.diverging[-1]
+
+
+def test_large_heads_come_one_after_the_other(grid: HeadGrid, qtbot: QtBot) -> None:
+    values = np.ones((12, 512, 512), dtype=np.float32)
+    names = tuple(map(str, range(512)))
+    grid.show_chart(HeadsChart(values, ("",) * 12, names, names, levels=(0.0, 1.0)))
+    whole = picture(grid)
+    grid.set_theme(grid.theme)  # all pictures are to be made anew
+    assert grid.grab().toImage().convertToFormat(whole.format()) != whole
+    qtbot.waitUntil(lambda: grid.grab().toImage().convertToFormat(whole.format()) == whole)

@@ -20,7 +20,7 @@ from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.sentence_bar import SentenceBar
+from bertviewer.ui.sentence_bar import HEIGHT, SentenceBar
 from tests.patient_bot import PATIENCE
 from tests.ui.finding import bring_view, find, last_run
 
@@ -110,11 +110,11 @@ def test_the_sentence_stays_above_when_another_model_has_no_run(
     window.run()
     idle(window, worker, qtbot)
     bar = find(window, SentenceBar)
-    before = bar.y(), bar.height()
+    before = bar.y()
     window.open_source(parse_source("distilbert-base-uncased"))
     idle(window, worker, qtbot)
     assert window.workspace.runs.run is None
-    qtbot.waitUntil(lambda: (bar.y(), bar.height()) == before)
+    qtbot.waitUntil(lambda: bar.y() == before and bar.height() == HEIGHT)
 
 
 def test_the_overview_writes_a_minus_as_the_charts_do(

@@ -4,13 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QCursor, QPalette, QShowEvent
+from PySide6.QtGui import QCursor, QShowEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
     QMenu,
     QStackedWidget,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -18,16 +15,14 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.comparison import Partners, arranged
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import NORMAL
-from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.plot import Plot
+from bertviewer.ui.busy_bar import thin_bar
+from bertviewer.ui.charts.chart_line import ChartLine
 from bertviewer.ui.charts.chart_menu import fill_menu
+from bertviewer.ui.charts.message import Message, Offer
 from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
-from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -53,34 +48,27 @@ class ChartPanel(QWidget):
         self._workspace = workspace
         self._has_axis_titles = has_axis_titles
         self._partners = Partners()
-        self._title = ElidedLabel()
-        self._title.setText(title)
-        self._title.setFont(weighted(sized(self._title.font(), NORMAL)))
+        self._line = ChartLine()
+        self._line.set_title(title)
+        self._line.take_controls(*controls)
         self._make_plot = make_plot
-        self._message = _message_label()
+        self._message = Message("chartMessage")
+        self._busy = thin_bar("chartProgress", self.tr("Being computed"))
         # B's is the first; A's is made when there is something to show beside B.
         self._plots = SideBySide()
         self._columns = self._plots.columns
         self._add_column("B", self._go)
-        line = QHBoxLayout()
-        line.setSpacing(12)
-        for widget in (self._title, *controls):
-            line.addWidget(widget)
-        line.addStretch(1)
-        self._menu_button = self._make_menu_button()
         self._fill_menu(is_double=False)
-        line.addWidget(self._menu_button)
         self._pages = QStackedWidget()
         self._pages.addWidget(self._plots)
         self._pages.addWidget(self._message)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addLayout(line)
+        layout.setSpacing(2)
+        layout.addWidget(self._line)
+        layout.addWidget(self._busy)
         layout.addWidget(self._pages, 1)
         self._value = Readout(self)
-        # Controls begin where the plot does.
-        self._title.setVisible(bool(title))
         for signal in (
             workspace.selection.row_changed,
             workspace.selection.token_changed,
@@ -102,10 +90,12 @@ class ChartPanel(QWidget):
 
     def set_title(self, title: str, tip: str = "") -> None:
         """Write another title, and what it tells under the mouse."""
-        self._title.setText(title)
-        self._title.setVisible(bool(title))
-        self._title.setToolTip(plain_tip(tip))
+        self._line.set_title(title, tip)
         self._name_plots()
+
+    def take_controls(self, *controls: QWidget) -> None:
+        """Have controls behind the title, before those that are there; they may be another's."""
+        self._line.take_controls(*controls)
 
     def show_charts(
         self, b: Chart | None, a: Chart | None = None, partners: Partners | None = None
@@ -122,15 +112,23 @@ class ChartPanel(QWidget):
         shown, other, *_ = [*charts, None, None]
         self._plots.show_charts(shown, other)
         self._value.hide()
+        self._busy.hide()
         self._pages.setCurrentIndex(0)
         self._name_plots()
         self._mark_all()
 
-    def show_message(self, text: str) -> None:
-        """Say why there is no chart, in place of it."""
+    def show_message(self, text: str, offer: Offer | None = None) -> None:
+        """Say why there is no chart, in place of it, and what can be done about that."""
         self.show_charts(None)
-        self._message.setText(text)
+        self._message.show_text(text, offer)
         self._pages.setCurrentIndex(1)
+
+    def show_wait(self, title: str = "", done: int = 0, total: int = 0) -> None:
+        """Say that what is wanted is being computed; what was shown before stays until then."""
+        self.set_title(title or self.tr("computing…"))
+        self._busy.setRange(0, total)
+        self._busy.setValue(done)
+        self._busy.show()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Mark what was selected while this was out of sight; Qt calls it."""
@@ -148,6 +146,7 @@ class ChartPanel(QWidget):
         plot = self._make_plot()
         if isinstance(plot, Plot):
             plot.is_titled = self._has_axis_titles
+            plot.reached.connect(partial(self._show_reached, plot))
         plot.set_theme(theme_of(self))
         plot.show_chart(None)
         plot.clicked.connect(follow)
@@ -158,49 +157,43 @@ class ChartPanel(QWidget):
 
     def _name_plots(self) -> None:
         """Tell readers of the screen what the plots are, of two each with its run."""
-        if not self._title.text():
+        if not self._line.title:
             return
         for column in self._columns:
             run = column.name.text() if self._is_double else ""
-            names = filter(None, (self._title.text(), run))
+            names = filter(None, (self._line.title, run))
             column.plot.setAccessibleName(", ".join(names))
-
-    def _make_menu_button(self) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName("chartMenu")
-        button.setText("⋯")
-        button.setAutoRaise(True)
-        button.setAccessibleName(self.tr("Copy or save this plot"))
-        button.setToolTip(self.tr("Copy or save this plot"))
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        # No arrow beside the dots.
-        return button
 
     def _fill_menu(self, is_double: bool) -> None:
         """Offer to take the plot along; of two, each by its name."""
         self._is_double = is_double
-        if (before := self._menu_button.menu()) is not None:
-            before.deleteLater()
-        menu = QMenu(self._menu_button)
+        menu = self._line.new_menu()
         for column in reversed(self._columns) if is_double else self._columns[:1]:
             fill_menu(
                 menu.addMenu(column.name.text()) if is_double else menu,
                 column.plot,
                 partial(_chart_of, column.plot),
                 self._workspace,
-                self._title.text,
+                self._get_title,
             )
-        self._menu_button.setMenu(menu)
+
+    def _get_title(self) -> str:
+        return self._line.title
 
     def _open_menu(self, plot: ChartPlot, position: QPoint) -> None:
         menu = QMenu(plot)
-        fill_menu(menu, plot, lambda: plot.chart, self._workspace, self._title.text)
+        fill_menu(menu, plot, lambda: plot.chart, self._workspace, self._get_title)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))
 
     def _show_value(self, plot: ChartPlot, text: str) -> None:
         """Show the value under the mouse beside it, and tell it to readers of the screen."""
         self._value.show_text(text, self.mapFromGlobal(QCursor.pos()))
+        plot.setAccessibleDescription(text)
+
+    def _show_reached(self, plot: ChartPlot, text: str, position: QPoint) -> None:
+        """Show the value that a key has led to, beside it, and tell readers of the screen."""
+        self._value.show_text(text, plot.mapTo(self, position))
         plot.setAccessibleDescription(text)
 
     def _go(self, place: Place) -> None:
@@ -225,12 +218,3 @@ class ChartPanel(QWidget):
 
 def _chart_of(plot: ChartPlot) -> Chart | None:
     return plot.chart
-
-
-def _message_label() -> QLabel:
-    label = plain_label("")
-    label.setObjectName("chartMessage")
-    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-    label.setMargin(24)
-    return label

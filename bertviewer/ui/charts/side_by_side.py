@@ -1,5 +1,6 @@
 """Plots of two runs side by side, which share what is the same for both."""
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -8,13 +9,16 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart
 from bertviewer.charts.comparison import common_title
+from bertviewer.charts.theme import SMALL
 from bertviewer.plots.arc_plot import ArcPlot
+from bertviewer.plots.fonts import sized
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.plots.token_plot import TokenPlot
 
 ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
 
@@ -26,6 +30,7 @@ class Column(QWidget):
         super().__init__()
         self.plot = plot
         self.name = QLabel(name)
+        self.name.setFont(sized(self.name.font(), SMALL))
         self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         layout = QVBoxLayout(self)
@@ -52,6 +57,8 @@ class SideBySide(QWidget):
         """Put a plot to the left of those that are there."""
         self.columns.append(column)
         self._row.insertWidget(0, column, 1)
+        if isinstance(column.plot, TokenPlot):
+            column.plot.looked.connect(partial(self._couple, column.plot))
 
     def show_charts(self, b: Chart | None, a: Chart | None) -> None:
         """Draw B's chart, and A's if there is one, in place of those before."""
@@ -64,12 +71,20 @@ class SideBySide(QWidget):
             column.name.setVisible(is_double)
         for column in self.columns[1:]:
             column.setVisible(is_double)
+        if isinstance(of_b := self.columns[0].plot, TokenPlot):
+            self._couple(of_b)
         self._balance()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Share the width anew; Qt calls it."""
         super().resizeEvent(event)
         self._balance()
+
+    def _couple(self, plot: TokenPlot) -> None:
+        """Have the others see what one of them does: what is compared stands at the same place."""
+        for column in self.columns:
+            if isinstance(other := column.plot, TokenPlot) and other is not plot:
+                other.look_like(plot)
 
     def _share(self, title: str | None) -> None:
         """Have both plots share a title of their values, or nothing."""
@@ -97,7 +112,7 @@ class SideBySide(QWidget):
 def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:
     """Have a plot leave as much room for its names as one beside it, of the same kind."""
     beside: Any = other if are_alike and type(plot) is type(other) else None
-    if isinstance(plot, GridPlot | TokenMatrix):
+    if isinstance(plot, GridPlot | TokenMatrix | HeadGrid):
         plot.align(beside)
 
 

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, 
 from bertviewer.charts.change_grid import CHANGE_MEASURES, change_grid, measure_title
 from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.core.text.numerals import number_text
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
@@ -107,7 +108,12 @@ class ChangePage(QWidget):
         self._chart = chart
         words = [f"{sign}  {word}" for sign, word in chart.signs]
         if chart.has_values:
-            words.insert(0, self.tr("colours on a log scale"))
+            scale = self.tr("colours on a log scale")
+            if chart.end is not None:
+                scale = self.tr("{0}, one for all from {1} on").format(
+                    scale, number_text(chart.end, 2)
+                )
+            words.insert(0, scale)
         words.append(self.tr("empty  no such tensor there"))
         self._signs.setText("      ".join(words))
         if chart.notes:

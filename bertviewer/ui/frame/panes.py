@@ -17,8 +17,8 @@ NARROW, WIDE = 1100, 1900
 """Below the first the pane of the module is a drawer; from the second on a run stands beside."""
 
 SIDE, RUN_BESIDE = 330, 0.40
-RUN_BELOW = 0.46
-"""The run's part of the height, and of the width where it stands beside the middle."""
+RUN_BELOW, LEAST_RUN = 0.46, 370
+"""The run's part of the height, and so many pixels in a low window: its plots are to be seen."""
 
 _LEFT, _RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
 _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
@@ -144,10 +144,15 @@ class Panes(QObject):
         if self._is_wide:
             self._arrange()
         if is_open and run.height() < self._window.height() // 4:
-            self._set_run_height(self._run_height or round(self._window.height() * RUN_BELOW))
+            self._set_run_height(self._run_height or self._run_part)
         elif not is_open:
             # Later: until then the layouts know its old least height.
             QTimer.singleShot(0, self, lambda: self._set_run_height(run.minimumSizeHint().height()))
+
+    @property
+    def _run_part(self) -> int:
+        """How high a run is that has come for the first time."""
+        return max(round(self._window.height() * RUN_BELOW), LEAST_RUN)
 
     def _set_run_height(self, height: int) -> None:
         run = self._docks["run"]

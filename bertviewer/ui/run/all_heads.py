@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import figures_chart, measure_names
 from bertviewer.charts.chart import GridChart
@@ -13,7 +13,9 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.run.head_survey import HeadSurvey
+from bertviewer.ui.run.offers import after_error
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
@@ -41,27 +43,30 @@ class AllHeads(View):
         self._survey = HeadSurvey(workspace, self)
         self._drawn: object = None
         self._names: dict[Measure, str] = {}
-        self._measure = QComboBox()
-        self._measure.setObjectName("headMeasure")
-        self._measure.setAccessibleName(self.tr("Figure that is shown of each head"))
-        self._measure.setToolTip(self.tr("Figure that is shown of each head"))
-        self._measure.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._measure = ChoiceBox("headMeasure", self.tr("Figure that is shown of each head"), 9)
         self._pictures = QToolButton()
         self._pictures.setObjectName("headPictures")
         self._pictures.setText(self.tr("Pictures"))
         self._pictures.setCheckable(True)
         self._pictures.setAutoRaise(True)
-        self._pictures.setToolTip(self.tr("What each head looks at, in place of its figure"))
+        self._pictures.setToolTip(
+            self.tr(
+                "What each head looks at, in place of its figure.\n"
+                "Colours follow the square roots, up to the largest weight of the same head."
+            )
+        )
         self._best = QToolButton()
         self._best.setObjectName("bestHead")
         self._best.setAutoRaise(True)
         self._grids: list[PairGrid] = []
-        controls = (self._measure, self._pictures, self._best)
-        self._panel = ChartPanel(workspace, "", self._make_grid, controls)
+        controls = (self._measure, self._pictures)
+        self.panel = ChartPanel(workspace, "", self._make_grid, controls)
         self._grids[0].setObjectName("allHeads")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._panel)
+        layout.setSpacing(0)
+        layout.addWidget(self.panel, 1)
+        layout.addWidget(self._best, 0, Qt.AlignmentFlag.AlignLeft)
         self._measure.currentIndexChanged.connect(self._show)
         self._pictures.toggled.connect(self._show)
         self._best.clicked.connect(self._on_best)
@@ -105,8 +110,7 @@ class AllHeads(View):
     def _show(self) -> None:
         done, count = self._survey.done, len(self._layers)
         # The list of figures is title enough.
-        title = "" if done == count else self.tr("computing… {0} of {1}")
-        self._panel.set_title(title.format(done, count))
+        self.panel.set_title("")
         runs = self.workspace.runs
         has_pictures = self._pictures.isChecked()
         shown = runs.both, runs.comparison, self.measure, self._layers, done, has_pictures
@@ -114,7 +118,9 @@ class AllHeads(View):
             self._drawn = shown
             charts = [self._chart(run) for run in runs.both]
             self._show_best()
-            self._panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
+            self.panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
+        if done < count:
+            self.panel.show_wait(self.tr("{0} of {1}").format(done, count), done, count)
         row = self._layers.index(self._current) if self._current in self._layers else None
         for grid in self._grids:
             grid.mark_row(row)
@@ -164,7 +170,8 @@ class AllHeads(View):
     def _on_failed(self, error: str) -> None:
         self._drawn = None
         self._best.hide()
-        self._panel.show_message(error)
+        self.panel.set_title("")
+        self.panel.show_message(error, after_error(self.workspace, error, self.refresh))
 
     def _on_cell(self, row: int, _column: int) -> None:
         self.chosen.emit(self._layers[row])

@@ -3,25 +3,21 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QWidget
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.ui.run.choice_box import ChoiceBox
+from bertviewer.ui.translation import translate
 
-MOST_VISIBLE = 24
 
-
-class AttentionChoice(QComboBox):
+class AttentionChoice(ChoiceBox):
     """The attentions of a run; ``chosen`` tells that a person took another one."""
 
     chosen = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("attentionChoice")
-        self.setAccessibleName(self.tr("Layer whose attention is shown"))
+    def __init__(self) -> None:
+        purpose = translate("AttentionChoice", "Layer whose attention is shown")
+        super().__init__("attentionChoice", purpose, 9)
         self.setToolTip(self.tr("Layer whose attention is shown; it follows the tree"))
-        self.setMaxVisibleItems(MOST_VISIBLE)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self._layers: tuple[AttentionLayer, ...] = ()
         self.currentIndexChanged.connect(self._on_index)
 

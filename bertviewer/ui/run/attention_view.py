@@ -2,20 +2,21 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import heads_chart
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.labels import plain_label
+from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
 from bertviewer.ui.run.head_panel import HeadPanel
-from bertviewer.ui.run.most_label import MostLabel
+from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice
 from bertviewer.ui.run.root_colors import RootColors
 from bertviewer.ui.run.view import View
@@ -46,20 +47,18 @@ class AttentionView(View):
         self._all.setToolTip(self.tr("Entropy or distance of every head in every layer"))
         self._root = RootColors()
         self._picture = PictureChoice()
-        self._most = MostLabel()
-        self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid)
+        self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid, (self._choice, self._all))
         grid = self._heads.plot
         assert isinstance(grid, HeadGrid)
         grid.setObjectName("headGrid")
         grid.captions_changed.connect(self._title_heads)
         self._every = AllHeads(workspace)
-        self._head = HeadPanel(workspace)
+        self._head = HeadPanel(workspace, (self._picture, self._root))
         self._head.turn_to(self._picture.picture)
         self._pages = QStackedWidget()
-        self._line = QWidget()
         self._arrange()
         self._request.finished.connect(self._on_finished)
-        self._request.late.connect(lambda: self._heads.set_title(self.tr("computing…")))
+        self._request.late.connect(self._heads.show_wait)
         self._choice.chosen.connect(self._on_chosen)
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
@@ -79,9 +78,11 @@ class AttentionView(View):
             self._layers = attention_layers(architecture, watched.run)
         path = self.workspace.selection.place.path or ""
         self._layer = followed(architecture, self._layers, path, self._layer)
-        self._line.setVisible(self._layer is not None)
+        for control in (self._choice, self._all):
+            control.setVisible(self._layer is not None)
         if self._layer is None:
-            self._refuse(self.tr("This model has no attention whose heads can be shown."))
+            offer = another_view(self.workspace, "Layers", self.tr("Show the layers"))
+            self._refuse(self.tr("This model has no attention whose heads can be shown."), offer)
             return
         self._choice.offer(self._layers, self._layer)
         if self._all.isChecked():
@@ -91,28 +92,17 @@ class AttentionView(View):
             self._draw_later()
 
     def _arrange(self) -> None:
-        line = QHBoxLayout(self._line)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(6)
-        line.addWidget(plain_label(self.tr("Attention in")))
-        line.addWidget(self._choice)
-        line.addWidget(self._all)
-        line.addSpacing(6)
-        line.addWidget(self._root)
-        line.addWidget(self._picture)
-        line.addSpacing(12)
-        line.addWidget(self._most, 1)
         self._pages.addWidget(self._heads)
         self._pages.addWidget(self._every)
+        self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
+        self._head.setContentsMargins(2 * GRID, 0, 0, 0)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self._line)
-        layout.addWidget(TurningSplitter(self._pages, self._head, (1050, 1000)), 1)
+        layout.setContentsMargins(0, GRID, 0, 0)
+        layout.addWidget(TurningSplitter(self._pages, self._head, (1050, 1000)))
 
     def _on_finished(self) -> None:
         if self._request.b is None:
-            self._refuse(self._request.error)
+            self._refuse(self._request.error, retry(self.workspace, self._request, self.refresh))
             return
         self._pair = attention_pair(self._request.b, self._request.a)
         self._root.setEnabled(True)
@@ -130,15 +120,15 @@ class AttentionView(View):
         self.workspace.draw_queue.later(self._show_heads)
         self.workspace.draw_queue.later(self._show_head)
 
-    def _refuse(self, why: str) -> None:
+    def _refuse(self, why: str, offer: Offer) -> None:
         """Say why there are no heads, in place of them."""
         self._forget_drawn()
         self._all.setChecked(False)
-        self._most.clear()
+        self._head.clear()
         self._head.hide()
         self._share_room()
         self._heads.set_title("")
-        self._heads.show_message(why)
+        self._heads.show_message(why, offer)
 
     def _forget_drawn(self) -> None:
         self._pair = self._drawn_heads = self._drawn_head = None
@@ -168,11 +158,11 @@ class AttentionView(View):
         """Return what the small heatmaps are, and what is written above them."""
         if pair.a is not None and self.workspace.runs.comparison == "difference":
             tip = self.tr(
-                "Colours are those of one range for all heads: a head with small differences is\n"
-                "pale beside one with large ones. The large head has a range of its own.\n"
+                "Each head has the colours of its own range, up to ± its largest difference:\n"
+                "one that changed much would leave all others pale.\n"
                 "Rows and columns of tokens that A does not have are left blank."
             )
-            return self.tr("Heads, B − A, one range for all"), tip
+            return self.tr("Heads, B − A, each in its own range"), tip
         tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
         text = self.tr("H entropy in nats")
         if pair.b.maps.distances is not None:
@@ -187,7 +177,7 @@ class AttentionView(View):
             return
         # Without a selected one the first: showing it selects nothing.
         head = min(self.workspace.selection.head or 0, len(self._pair.b.maps.probabilities) - 1)
-        self._most.show_token(self._pair.b, head, self.workspace.selection.token)
+        self._head.show_most(self._pair.b, head, self.workspace.selection.token)
         is_root = self._root.isChecked()
         wanted = self._pair, self.workspace.runs.comparison, head, is_root
         if self._drawn_head != wanted:
@@ -201,6 +191,8 @@ class AttentionView(View):
         self.refresh()
 
     def _on_all(self, is_wanted: bool) -> None:
+        panel = self._every.panel if is_wanted else self._heads
+        panel.take_controls(self._choice, self._all)
         self._pages.setCurrentIndex(int(is_wanted))
         self._share_room()
         if is_wanted:

@@ -11,6 +11,8 @@ CHOICES = (
     ("overlay", QT_TRANSLATE_NOOP("CompareBar", "A and B")),
     ("difference", QT_TRANSLATE_NOOP("CompareBar", "B − A")),
 )
+LEAST = 24
+"""Pixels of run A's name that are left however short the room is."""
 
 
 class CompareBar(QWidget):
@@ -21,6 +23,7 @@ class CompareBar(QWidget):
         self._workspace = workspace
         self._name = ElidedLabel()
         self._name.setObjectName("keptRun")
+        self._name.setMinimumWidth(LEAST)
         drop = QToolButton()
         drop.setObjectName("dropRun")
         drop.setText("✕")
@@ -30,7 +33,7 @@ class CompareBar(QWidget):
         drop.clicked.connect(workspace.runs.drop)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
+        layout.setSpacing(2)
         layout.addWidget(self._name, 1)
         group = QButtonGroup(self)
         self._buttons = []

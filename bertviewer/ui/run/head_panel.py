@@ -1,15 +1,17 @@
 """One head of an attention, large, with its entropy and its distance."""
 
+from collections.abc import Sequence
 from functools import partial
 from math import log
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from bertviewer.charts.attentions import head_chart
+from bertviewer.charts.attentions import Attended, head_chart
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.attention_pair import AttentionPair
+from bertviewer.ui.run.most_label import MostLabel
 from bertviewer.ui.run.picture_choice import Picture
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -21,8 +23,9 @@ class HeadPanel(QWidget):
     A click selects a token.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, controls: Sequence[QWidget]) -> None:
+        super().__init__()
+        self._controls = tuple(controls)
         self._shown: tuple[AttentionPair, int, bool] | None = None
         self._panels: dict[Picture, ChartPanel] = {
             "matrix": ChartPanel(workspace, "", TokenMatrix),
@@ -34,13 +37,17 @@ class HeadPanel(QWidget):
         for panel in self._panels.values():
             self._pages.addWidget(panel)
         self._picture: Picture = "matrix"
+        self._most = MostLabel()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._pages)
+        layout.setSpacing(0)
+        layout.addWidget(self._pages, 1)
+        layout.addWidget(self._most)
 
     def turn_to(self, picture: Picture) -> None:
         """Show it in another way."""
         self._picture = picture
+        self._panels[picture].take_controls(*self._controls)
         self._pages.setCurrentWidget(self._panels[picture])
         if self._shown is not None:
             self.show_head(*self._shown)
@@ -53,9 +60,14 @@ class HeadPanel(QWidget):
         make = partial(head_chart, head=head, is_root=is_root, translate=translate)
         panel.show_charts(*pair.charts(make), pair.partners)
 
+    def show_most(self, attended: Attended, head: int, token: int | None) -> None:
+        """Say what a token looks at most."""
+        self._most.show_token(attended, head, token)
+
     def clear(self) -> None:
         """Show nothing."""
         self._shown = None
+        self._most.clear()
         for panel in self._panels.values():
             panel.set_title("")
             panel.show_charts(None)

@@ -14,7 +14,7 @@ from bertviewer.ui.run_request import RunRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bertviewer.charts.levels import Values
+    from bertviewer.charts.levels import Shades
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.head_figures import HeadFigures, Measure, RankedHead
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -22,40 +22,32 @@ if TYPE_CHECKING:
     from bertviewer.ui.watched_run import WatchedRun
     from bertviewer.ui.workspace import Workspace
 
-PICTURE = 24
-"""Cells either way that are kept of each head: of more, the largest of a block."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadPiece:
     """What is kept of one attention: figures of its heads, and small pictures [A, n, n]."""
 
     figures: HeadFigures
-    pictures: Values
+    pictures: Shades
 
 
 def head_piece_job(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> HeadPiece:
     """Calculate an attention, and keep just figures and a small picture of each head."""
-    import numpy as np
-
     from bertviewer.core.analysis.head_figures import head_figures
-    from bertviewer.plots.color_scale import reduced
+    from bertviewer.plots.head_pictures import shaded
 
     maps = attention_request.attention_job(layer, model, watched, progress).maps
-    shown = maps.probabilities
-    if maps.masked is not None:
-        shown = np.where(maps.masked, np.float32(np.nan), shown)
-    return HeadPiece(head_figures(maps, watched.run), reduced(shown, PICTURE, PICTURE).copy())
+    return HeadPiece(head_figures(maps, watched.run), shaded(maps.probabilities, maps.masked))
 
 
 class HeadSurvey(QObject):
     """What is known of the heads of the last run and of run A.
 
     ``look()`` has the layers computed one after the other, so that others get their turn between
-    them; ``changed`` tells of each, ``failed`` why one cannot be had. ``cancel()`` wants nothing
-    more, and what is known stays until its run is gone.
+    them; ``changed`` tells of each, in the queue of what is drawn, ``failed`` why one cannot be
+    had. ``cancel()`` wants nothing more, and what is known stays until its run is gone.
     """
 
     changed = Signal()
@@ -68,6 +60,7 @@ class HeadSurvey(QObject):
         self._known: dict[WatchedRun, dict[AttentionLayer, HeadPiece]] = {}
         self._request = RunRequest[HeadPiece](workspace, self)
         self._wanted: AttentionLayer | None = None
+        self._is_looking = False
         self._request.finished.connect(self._on_finished)
         workspace.runs.run_changed.connect(self._forget)
         workspace.runs.comparison_changed.connect(self._forget)
@@ -89,6 +82,7 @@ class HeadSurvey(QObject):
 
     def cancel(self) -> None:
         """Want nothing more; what is known stays."""
+        self._is_looking = False
         self._request.cancel()
 
     def pieces(self, run: WatchedRun) -> Mapping[AttentionLayer, HeadPiece]:
@@ -129,5 +123,11 @@ class HeadSurvey(QObject):
         if error:
             self.failed.emit(error)
             return
-        self.changed.emit()
-        self.look(self.layers)
+        # The next layer waits until this one is drawn: the worker would take turns with that.
+        self._is_looking = True
+        self._workspace.draw_queue.later(self.changed.emit)
+        self._workspace.draw_queue.later(self._look_on)
+
+    def _look_on(self) -> None:
+        if self._is_looking:
+            self.look(self.layers)

@@ -8,13 +8,16 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
 from bertviewer.charts.chart import HistogramChart
 from bertviewer.charts.histograms import common_range, histogram_chart
+from bertviewer.charts.place import Place
 from bertviewer.charts.statistics_table import statistics_table
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.run import jobs
+from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run_request import RunRequest
 from bertviewer.ui.translation import translate
@@ -50,7 +53,7 @@ class HistogramView(View):
         layout.addWidget(columns)
         self._log.toggled.connect(self.refresh)
         self._request.finished.connect(self.refresh)
-        self._request.late.connect(lambda: self._panel.set_title(self.tr("computing…")))
+        self._request.late.connect(self._panel.show_wait)
         workspace.runs.run_changed.connect(self._request.forget)
         workspace.runs.comparison_changed.connect(self._on_comparison)
 
@@ -68,7 +71,7 @@ class HistogramView(View):
             self._request.cancel()
             self._statistics.hide()
             self._panel.set_title("")
-            self._panel.show_message(self._why_not(path))
+            self._panel.show_message(self._why_not(path), self._called_offer(path))
             return
         bounds = common_range(one.statistics for one in (b, a) if one is not None)
         work = partial(jobs.histogram_job, path, bounds)
@@ -79,7 +82,9 @@ class HistogramView(View):
         self._statistics.show_table(statistics_table(b, a, translate))
         self._give_room(a is not None)
         if self._request.error:
-            self._panel.show_message(self._request.error)
+            self._panel.show_message(
+                self._request.error, retry(workspace, self._request, self.refresh)
+            )
         else:
             self._panel.show_charts(
                 self._chart(self._request.b, b), self._chart(self._request.a, a)
@@ -117,6 +122,14 @@ class HistogramView(View):
         if row is not None and row.is_folded:
             return self.tr("{0}, the first of {1}").format(title, row.label)
         return title
+
+    def _called_offer(self, path: str) -> Offer:
+        """Return the way to a module that was called: the first one inside, or the whole model."""
+        run = self.workspace.runs.run
+        called = () if run is None else tuple(one.path for one in run.modules)
+        inside = next((one for one in called if one.startswith(f"{path}.")), "")
+        title = self.tr("Select {0}").format(inside) if inside else self.tr("Select the model")
+        return Offer(title, lambda: self.workspace.selection.go(Place(inside)))
 
     def _why_not(self, path: str) -> str:
         row = self.workspace.selection.row

@@ -6,14 +6,16 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from bertviewer.charts.layers import BAND, SPREAD
+from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 ALL = "all"
 EACH = "each"
 
-_FOLLOW = QT_TRANSLATE_NOOP("LayerControls", "follow the tree")
+_FOLLOW = QT_TRANSLATE_NOOP("LayerControls", "as selected")
 _OUTPUT = QT_TRANSLATE_NOOP("LayerControls", "layer output")
 
 
@@ -24,24 +26,20 @@ class LayerControls(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._statistic = _choice("statisticChoice", 11)
-        self._statistic.setAccessibleName(self.tr("Statistic shown per layer"))
-        self._statistic.setToolTip(self.tr("Statistic shown per layer"))
+        self._statistic = ChoiceBox("statisticChoice", self.tr("Statistic shown per layer"), 6)
         self._statistic.addItems((*STATISTIC_NAMES, SPREAD, BAND))
         self._explain(SPREAD, self.tr("A line for the mean, a band of one std, and min and max"))
         self._explain(BAND, self.tr("The same without min and max, which may dwarf the band"))
         self._statistic.setCurrentText("std")
-        self._part = _choice("partChoice", 13)
-        self._part.setAccessibleName(self.tr("Part of the layers"))
+        self._part = ChoiceBox("partChoice", self.tr("Part of the layers"), 10)
         self._part.setToolTip(
             self.tr("Part of the layers that is shown; at first the one selected in the tree")
         )
-        self._tokens = _choice("tokenClassChoice", 10)
-        self._tokens.setAccessibleName(self.tr("Tokens that the figures are of"))
-        self._tokens.setToolTip(self.tr("Tokens that the figures are of"))
+        purpose = self.tr("Tokens that the figures are of")
+        self._tokens = ChoiceBox("tokenClassChoice", purpose, 8)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
+        layout.setSpacing(GRID)
         for choice in (self._part, self._statistic, self._tokens):
             layout.addWidget(choice)
             choice.currentIndexChanged.connect(self.changed)
@@ -56,6 +54,11 @@ class LayerControls(QWidget):
     def choose_statistic(self, name: str) -> None:
         """Choose a statistic."""
         self._statistic.setCurrentText(name)
+
+    def choose_output(self) -> None:
+        """Choose what layers give, of all tokens."""
+        self._tokens.setCurrentIndex(max(0, self._tokens.findData(ALL)))
+        self._part.setCurrentIndex(max(0, self._part.findData("")))
 
     @property
     def part(self) -> str | None:
@@ -99,15 +102,6 @@ class LayerControls(QWidget):
         self._part.setEnabled(not is_shown)
 
 
-def _choice(name: str, letters: int) -> QComboBox:
-    """Return an empty box that is so many letters wide, whatever it offers."""
-    choice = QComboBox()
-    choice.setObjectName(name)
-    choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    choice.setMinimumContentsLength(letters)
-    return choice
-
-
 def _fill(choice: QComboBox, items: Sequence[tuple[str, str | None]]) -> None:
     """Put items in place of those that a box has, the same one chosen, or else the first."""
     if items == [(choice.itemText(n), choice.itemData(n)) for n in range(choice.count())]:
@@ -119,5 +113,3 @@ def _fill(choice: QComboBox, items: Sequence[tuple[str, str | None]]) -> None:
         choice.addItem(text, data)
     choice.setCurrentIndex(max(0, choice.findData(wanted)))
     choice.blockSignals(False)
-    # The list may be wider than the box: paths are long.
-    choice.view().setMinimumWidth(choice.view().sizeHintForColumn(0) + 30)

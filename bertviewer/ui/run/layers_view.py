@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.features import feature_chart
@@ -23,10 +23,12 @@ from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.run.equal_note import EqualNote
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
 from bertviewer.ui.run.norms_grid import NormsGrid
 from bertviewer.ui.run.notes import not_finite_note
+from bertviewer.ui.run.offers import after_error, another_view
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.run.view import View
@@ -47,9 +49,9 @@ class LayersView(View):
         self._outliers = OutlierBar(workspace)
         self._measures = PartMeasures(self)
         self._waiting: list[ChartPanel] = []  # for what is being measured
-        self._layers = ChartPanel(workspace, "", LinePlot, has_axis_titles=False)
+        self._layers = ChartPanel(workspace, "", LinePlot, (self._controls,), has_axis_titles=False)
         self._layers.plot.setObjectName("layerPlot")
-        self._norms = NormsGrid(workspace, self._measures)
+        self._norms = NormsGrid(workspace, self._measures, (self._outliers,))
         self._why = EqualNote()
         self._arrange()
         escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
@@ -67,14 +69,9 @@ class LayersView(View):
         plots = TurningSplitter(self._layers, self._norms, (1, 1))
         self._layers.setContentsMargins(0, 0, 2 * GRID, 0)
         self._norms.setContentsMargins(2 * GRID, 0, 0, 0)
-        line = QHBoxLayout()
-        line.setSpacing(4 * GRID)
-        line.addWidget(self._controls)
-        line.addWidget(self._outliers, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, GRID, 0, 0)
         layout.setSpacing(2)
-        layout.addLayout(line)
         layout.addWidget(self._why)
         layout.addWidget(plots, 1)
 
@@ -119,7 +116,9 @@ class LayersView(View):
             return
         feature = self._feature(watched)
         if feature is None:
-            self._norms.show_norms(watched, self._controls.part, self.partners())
+            self._norms.show_norms(
+                watched, self._controls.part, self.partners(), self._output_offer()
+            )
         else:
             self._norms.show_feature(feature, self.partners())
 
@@ -136,13 +135,14 @@ class LayersView(View):
         # A run has the norms of each module's last call.
         of_calls = tuple(one for one in grid if one.is_shared)
         wanted = [path for one in (*of_tokens, *of_calls) for path in one.paths]
-        is_known = self._measures.want(wanted)
-        if is_known or not of_tokens:
+        # Before they are asked for: why they cannot be had may be known at once.
+        for panel, is_waiting in ((self._layers, of_tokens), (self._norms, of_calls)):
+            if is_waiting:
+                self._waiting.append(panel)
+        if self._measures.want(wanted):
+            self._waiting = []
+        if self._layers not in self._waiting:
             self._show_lines(lines)
-        else:
-            self._waiting.append(self._layers)
-        if of_calls and not is_known:
-            self._waiting.append(self._norms)
 
     def _show_lines(self, series: tuple[Series, ...]) -> None:
         title = self._lines_title(series)
@@ -154,9 +154,13 @@ class LayersView(View):
             self._layers.set_title(title)
         charts = self._both(self._line_chart)
         if not series:
-            self._layers.show_message(self.tr("This model has no layers that follow one another."))
+            offer = another_view(self.workspace, "Histogram", self.tr("Show the histogram"))
+            text = self.tr("This model has no layers that follow one another.")
+            self._layers.show_message(text, offer)
         elif not charts[0].lines:
-            self._layers.show_message(self.tr("This part has no vector for each token."))
+            self._layers.show_message(
+                self.tr("This part has no vector for each token."), self._output_offer()
+            )
         else:
             self._layers.show_charts(*charts)
 
@@ -219,10 +223,14 @@ class LayersView(View):
 
     def _show_wait(self) -> None:
         for panel in self._waiting:
-            panel.set_title(self.tr("computing…"))
+            panel.show_wait()
 
     def _show_failure(self, error: str) -> None:
         self._norms.forget()
         for panel in self._waiting:
             panel.set_title("")  # it may say that this is being computed
-            panel.show_message(error)
+            panel.show_message(error, after_error(self.workspace, error, self.refresh))
+
+    def _output_offer(self) -> Offer:
+        """Return the way to the part that each layer has."""
+        return Offer(self.tr("Show the layers' output"), self._controls.choose_output)

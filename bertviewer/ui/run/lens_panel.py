@@ -1,7 +1,5 @@
 """The best tokens after each layer, and how a few tokens fare on the way through the layers."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -20,6 +18,7 @@ from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.turning_splitter import TurningSplitter
@@ -45,11 +44,7 @@ class LensPanel(QWidget):
         self._b: Predicted | None = None
         self._a: Predicted | None = None
         self._table = FigureView(workspace, "lensTable", self.tr("Best tokens after each layer"))
-        self._message = plain_label("")
-        self._message.setObjectName("lensMessage")
-        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._message.setMargin(16)
+        self._message = Message("lensMessage")
         self._pages = QStackedWidget()
         self._pages.addWidget(self._table)
         self._pages.addWidget(self._message)
@@ -141,7 +136,7 @@ class LensPanel(QWidget):
         run, predictions = shown
         name = "" if self._a is None else "A" if self._shows_a else "B"
         self._table.show_table(lens_table(run, predictions, name, translate))
-        self._message.setText(predictions.no_layers)
+        self._message.show_text(predictions.no_layers)
         self._pages.setCurrentIndex(1 if predictions.no_layers else 0)
         self.mark_module()
 

@@ -5,8 +5,10 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.attentions import Attended
 from bertviewer.charts.naming import token_name
+from bertviewer.charts.theme import SMALL
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Shares, most_attended, most_attending
+from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 
@@ -21,6 +23,7 @@ class MostLabel(ElidedLabel):
         super().__init__(parent)
         self.setObjectName("mostAttended")
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self.setFont(sized(self.font(), SMALL))
 
     def show_token(self, attended: Attended, head: int, token: int | None) -> None:
         """Name what a token looks at; of one that does not ask here, what looks at it."""

@@ -1,6 +1,6 @@
 """A grid of tokens and layers: the norms of a part of the layers, or one feature of the states."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QWidget
 
@@ -11,6 +11,7 @@ from bertviewer.charts.token_norms import has_norms, norms_chart, part_norms_cha
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import WatchedRun
@@ -21,9 +22,9 @@ class NormsGrid(ChartPanel):
     """Draws only what is new: 512 tokens take a while to draw."""
 
     def __init__(
-        self, workspace: Workspace, measures: PartMeasures, parent: QWidget | None = None
+        self, workspace: Workspace, measures: PartMeasures, controls: Sequence[QWidget] = ()
     ) -> None:
-        super().__init__(workspace, "", GridPlot, parent=parent, has_axis_titles=False)
+        super().__init__(workspace, "", GridPlot, controls, has_axis_titles=False)
         self.plot.setObjectName("tokenHeatmap")
         self._measures = measures
         self._drawn: object = None  # what is shown
@@ -38,8 +39,13 @@ class NormsGrid(ChartPanel):
             return layer_series(architecture, watched.run, part or "")
         return ()
 
-    def show_norms(self, watched: WatchedRun, part: str | None, partners: Partners) -> None:
-        """Show the norms of a part, which are measured by now; without one, the hidden states'."""
+    def show_norms(
+        self, watched: WatchedRun, part: str | None, partners: Partners, offer: Offer
+    ) -> None:
+        """Show the norms of a part, which are measured by now; without one, the hidden states'.
+
+        ``offer`` is what can be done where it has none.
+        """
 
         def chart(run: WatchedRun) -> GridChart:
             series = self.series(run, part)
@@ -56,13 +62,13 @@ class NormsGrid(ChartPanel):
         )
         if series and not has_norms(watched.run, series):
             self.forget()
-            self.show_message(self.tr("This part has no vector for each token."))
+            self.show_message(self.tr("This part has no vector for each token."), offer)
         else:
             self._draw(series, chart, partners)
 
     def show_feature(self, feature: int, partners: Partners) -> None:
         """Show one feature of the hidden states."""
-        self.set_title(self.tr("feature {0} of each token by layer").format(feature))
+        self.set_title(self.tr("feature {0} by layer").format(feature))
         self._draw(feature, lambda run: feature_grid(run.run, feature, translate), partners)
 
     def forget(self) -> None:

@@ -168,12 +168,17 @@ class OutlierBar(QWidget):
 
     def _fit(self) -> None:
         room = self.width()
-        for widget in (self._name, self._more, self._back):
+        for widget in (self._more, self._back):
             if not widget.isHidden():
                 room -= widget.sizeHint().width() + GAP
-        for chip in self._chips:
+        name = self._name.sizeHint().width() + GAP
+        chosen = sum(one.sizeHint().width() + GAP for one in self._chips if one.isChecked())
+        self._name.setVisible(room >= name + chosen)
+        room -= name if room >= name + chosen else 0
+        # The one that is shown stays in sight, whatever else has no room.
+        for chip in sorted(self._chips, key=lambda one: not one.isChecked()):
             room -= chip.sizeHint().width() + GAP
-            chip.setVisible(room >= 0)
+            chip.setVisible(room >= 0 or chip.isChecked())
 
 
 def _button(name: str, tip: str) -> QToolButton:

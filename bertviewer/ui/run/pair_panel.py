@@ -3,7 +3,7 @@
 from typing import Literal
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.comparison import Partners
@@ -15,6 +15,9 @@ from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_w
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.run.choice_box import ChoiceBox
+from bertviewer.ui.run.offers import beside
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -45,8 +48,8 @@ class PairPanel(QWidget):
             self.tr("One word in both sentences, or in run A and this run")
         )
         group = QButtonGroup(self)
-        self._other = _choice("otherToken", self.tr("Token to compare the selected one with"))
-        self._same = _choice("sameWords", self.tr("Word that occurs in both"))
+        self._other = ChoiceBox("otherToken", self.tr("Token to compare the selected one with"), 10)
+        self._same = ChoiceBox("sameWords", self.tr("Word that occurs in both"), 10)
         self._same.hide()
         controls = (*self._modes.values(), self._other, self._same)
         self._panel = ChartPanel(workspace, "", LinePlot, controls)
@@ -140,17 +143,24 @@ class PairPanel(QWidget):
             name = self._same.itemText(chosen)
             other = None if run_a is None else run_a.run
             self._panel.show_charts(word_chart(run, self._words[chosen], name, other, translate))
-        elif run_a is not None:
-            self._panel.show_message(self.tr("A and B have no word in common."))
-        elif run.sentence.pair is not None:
-            self._panel.show_message(self.tr("The two sentences have no word in common."))
         else:
             self._panel.show_message(
-                self.tr(
-                    "Type a second sentence with a word of the first, "
-                    "or keep this run as A and run another sentence."
-                )
+                self._why_no_word(run), Offer(self.tr("Compare two tokens"), self._compare_tokens)
             )
+
+    def _why_no_word(self, run: ActivationRun) -> str:
+        if self._workspace.runs.watched_a is not None:
+            return self.tr("A and B have no word in common.")
+        if run.sentence.pair is not None:
+            return self.tr("The two sentences have no word in common.")
+        return self.tr(
+            "Type a second sentence with a word of the first, "
+            "or keep this run as A and run another sentence."
+        )
+
+    def _compare_tokens(self) -> None:
+        self._modes["tokens"].setChecked(True)
+        self._show()
 
     def _show_tokens(self) -> None:
         run, run_a, other = self._workspace.runs.run, self._workspace.runs.watched_a, self.other
@@ -165,7 +175,7 @@ class PairPanel(QWidget):
             second = two[1][1]
             a = None if second is None else pair_chart(run_a.run, first, second, label, translate)
         if a is None and run_a is not None and self._workspace.runs.comparison == "difference":
-            self._panel.show_message(self.tr("A has no such tokens."))
+            self._panel.show_message(self.tr("A has no such tokens."), beside(self._workspace))
             return
         self._panel.show_charts(pair_chart(run, token, other, label, translate), a)
 
@@ -190,16 +200,3 @@ def _mode_button(name: str, text: str) -> QToolButton:
     button.setText(text)
     button.setCheckable(True)
     return button
-
-
-def _choice(name: str, purpose: str) -> QComboBox:
-    """Return a list whose width does not depend on what it offers."""
-    choice = QComboBox()
-    choice.setObjectName(name)
-    choice.setAccessibleName(purpose)
-    choice.setToolTip(purpose)
-    choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    choice.setMinimumContentsLength(10)
-    choice.setMinimumWidth(70)
-    choice.setMaxVisibleItems(20)
-    return choice

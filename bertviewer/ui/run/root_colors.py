@@ -12,7 +12,8 @@ class RootColors(QCheckBox):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("rootColors")
-        self.setText(self.tr("Square-root colours"))
+        self.setText(self.tr("√ colours"))
+        self.setAccessibleName(self.tr("Square-root colours"))
         self.setToolTip(
             self.tr(
                 "Colours follow the square root of each weight, so that small weights can be told\n"

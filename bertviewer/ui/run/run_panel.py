@@ -1,18 +1,18 @@
 """What is below the sentence once it has been run: its tokens, what the views are of, the views."""
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
 from bertviewer.ui.workspace import Workspace
 
-LEAST_BESIDE = 380
-"""So many pixels beside the tabs are enough for the line that says what the views are of."""
+STRIPE = 3  # pixels
 
 
 class RunPanel(QWidget):
@@ -51,11 +51,20 @@ class RunPanel(QWidget):
         workspace.runs.run_changed.connect(self._on_run)
         workspace.runs.comparison_changed.connect(self._place_line)
         workspace.scheduler.activity_changed.connect(self._on_activity)
+        self._shown.stale_changed.connect(self._on_stale)
 
     @property
     def statistic(self) -> str:
         """The statistic that is plotted per layer."""
         return self._views.layers.statistic
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Mark all results that are stale along their edge; Qt calls it."""
+        super().paintEvent(event)
+        if self._shown.is_stale:
+            painter = QPainter(self)
+            painter.fillRect(0, 0, STRIPE, self.height(), self.palette().color(WARNING))
+            painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Find the place of the line; Qt calls it."""
@@ -78,6 +87,11 @@ class RunPanel(QWidget):
         elif not self.isHidden():
             # The same sentence may be run again at once, as with another head.
             self._workspace.draw_queue.later(self._close)
+
+    def _on_stale(self) -> None:
+        self._views.setAccessibleDescription(self._shown.stale)
+        self.update()
+        self._workspace.draw_queue.later(self._place_line)
 
     def _on_activity(self) -> None:
         if self._pages.currentIndex() == 1 and not self.isHidden():
@@ -103,8 +117,8 @@ class RunPanel(QWidget):
     def _place_line(self) -> None:
         """Put the line beside the tabs where it has room there, and else above them."""
         bar = self._views.tabBar()
-        taken = bar.sizeHint().width() + 4 * GRID
-        is_beside = not self._shown.is_long and self.width() - taken >= LEAST_BESIDE
+        taken = bar.sizeHint().width() + 2 * GRID
+        is_beside = self.width() - taken >= self._shown.least
         place = self._rows.indexOf(self._shown)
         if not is_beside:
             if place < 0:

@@ -1,5 +1,6 @@
 """Says at all times what the views are of, and when that is no longer what is typed or chosen."""
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
@@ -17,10 +18,17 @@ from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 LONGEST_TIP = 1000
+LEAST, LEAST_NOTE = 120, 220
+"""Pixels of the sentence, and of a note, that are left however short the room is."""
 
 
 class ShownLine(QFrame):
-    """The sentence, the model and its weights; what one has to know of them; run A; Run again."""
+    """The sentence, the model and its weights; what one has to know of them; run A; Run again.
+
+    ``stale_changed`` says that results are no longer those of what is typed, or are again.
+    """
+
+    stale_changed = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,21 +67,36 @@ class ShownLine(QFrame):
         self._update()
 
     @property
-    def is_long(self) -> bool:
-        """Whether it needs a line of its own: there is more than the sentence."""
-        return bool(self._notes.text()) or self._workspace.runs.watched_a is not None
+    def least(self) -> int:
+        """How many pixels it needs: for all that the field and the tokens do not say too."""
+        needed = 0 if self._workspace.runs.watched_a is not None else LEAST
+        if self.is_stale:
+            buttons = self._again.sizeHint().width()
+            needed = LEAST + self._stale.sizeHint().width() + buttons + 4 * GRID
+        if self._notes.text():
+            needed += min(LEAST_NOTE, self._notes.sizeHint().width())
+        if self._workspace.runs.watched_a is not None:
+            needed += self._compare.minimumSizeHint().width() + 7 * GRID
+        return needed
+
+    @property
+    def stale(self) -> str:
+        """What has changed since the run, "" if nothing has."""
+        return self._stale.text()
 
     @property
     def is_stale(self) -> bool:
         """Whether something has changed since the run."""
-        return bool(self._stale.text())
+        return bool(self.stale)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Set stale results off by a field; Qt calls it."""
         super().paintEvent(event)
         if self.is_stale:
             painter = QPainter(self)
-            painter.fillRect(self.rect(), self.palette().color(QPalette.ColorRole.AlternateBase))
+            # Beside what marks all results.
+            field = self.rect().adjusted(GRID, 0, 0, 0)
+            painter.fillRect(field, self.palette().color(QPalette.ColorRole.AlternateBase))
             painter.end()
 
     def _update(self) -> None:
@@ -81,7 +104,7 @@ class ShownLine(QFrame):
         run, architecture = workspace.runs.run, workspace.architecture
         if run is None or architecture is None:
             return
-        stale = why_stale(run, workspace.next_run, workspace.device)
+        stale, before = why_stale(run, workspace.next_run, workspace.device), self.stale
         self._stale.setText(stale)
         self._stale.setVisible(bool(stale))
         self._stale.setMinimumWidth(self._stale.sizeHint().width() if stale else 0)
@@ -99,6 +122,8 @@ class ShownLine(QFrame):
             lacking or self.tr("Run what is typed now, as it is chosen now (Ctrl+R)")
         )
         self.update()
+        if bool(stale) != bool(before):
+            self.stale_changed.emit()
 
     def _described(self, run: ActivationRun) -> str:
         source = run.source

@@ -10,6 +10,7 @@ from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
 from bertviewer.ui.run.view import View
@@ -69,7 +70,8 @@ class SimilarityView(View):
             widget.setVisible(has_states)
         if not has_states:
             text = self.tr("This model gives no hidden states of one size to compare.")
-            self._tokens.show_message(text)
+            offer = another_view(self.workspace, "Histogram", self.tr("Show the histogram"))
+            self._tokens.show_message(text, offer)
             return
         self._state.follow(run, self.workspace.selection.place.path)
         self.workspace.draw_queue.later(self._show_pair)
@@ -102,7 +104,8 @@ class SimilarityView(View):
             self._tokens.show_charts(b, a, self._same_tokens())
         else:
             self._tokens.show_message(
-                self.tr("No cosine is defined here: the vectors are not finite, or zero.")
+                self.tr("No cosine is defined here: the vectors are not finite, or zero."),
+                another_view(self.workspace, "Layers", self.tr("Show the layers")),
             )
         self._mark_other()
 

@@ -4,12 +4,10 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.ui.next_run import NextRun
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
-_NOTHING_TYPED = QT_TRANSLATE_NOOP("staleness", "The sentence was cleared. These results are of")
-_SENTENCE = QT_TRANSLATE_NOOP("staleness", "These results are of another sentence:")
-_WEIGHTS = QT_TRANSLATE_NOOP(
-    "staleness", "These results are of random weights, which are not chosen now:"
-)
-_DEVICE = QT_TRANSLATE_NOOP("staleness", "These results were computed on {0}, {1} is chosen now:")
+_NOTHING_TYPED = QT_TRANSLATE_NOOP("staleness", "Of a sentence that was cleared:")
+_SENTENCE = QT_TRANSLATE_NOOP("staleness", "Of another sentence:")
+_WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Of random weights, which are not chosen now:")
+_DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is chosen now:")
 
 
 def why_stale(run: ActivationRun, next_run: NextRun, device: str) -> str:

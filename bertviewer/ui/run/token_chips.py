@@ -18,7 +18,7 @@ from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
-SCROLL_BAR = 10
+SCROLL_BAR = 6
 
 
 class ChipRows(TokenRows):
@@ -60,6 +60,7 @@ class TokenChips(QListView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setTabKeyNavigation(False)
         self.setMouseTracking(True)
+        self.horizontalScrollBar().setStyleSheet(f"QScrollBar {{ height: {SCROLL_BAR}px; }}")
         self.setFixedHeight(ROW + SCROLL_BAR + GRID)
         self._add_action(self.tr("Copy token"), QKeySequence(QKeySequence.StandardKey.Copy), False)
         self._add_action(self.tr("Copy all tokens"), QKeySequence("Ctrl+Shift+C"), True)

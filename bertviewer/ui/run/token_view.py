@@ -14,7 +14,9 @@ from bertviewer.core.analysis.similarity import nearest_tokens
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.run.offers import another_view, beside
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -148,11 +150,17 @@ class TokenView(View):
                 continue
             self._shown[number] = wanted
             if isinstance(wanted, str):
-                self._panels[number].show_message(wanted)
+                self._panels[number].show_message(wanted, self._offer())
             else:
                 self._panels[number].show_charts(*wanted[:2])
             self.workspace.draw_queue.later(self._draw)
             return
+
+    def _offer(self) -> Offer:
+        """Return what there is to do where a chart cannot be had."""
+        if self.workspace.runs.watched_a is not None:
+            return beside(self.workspace)
+        return another_view(self.workspace, "Histogram", self.tr("Show the histogram"))
 
     def _charts_of_a(self, traced: list[Traced], partner: dict[int, int]) -> PathCharts | None:
         """Return run A's charts of the same tokens, ``None`` if it has none of them."""

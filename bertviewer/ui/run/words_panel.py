@@ -18,11 +18,14 @@ from bertviewer.core.analysis.prediction_data import (
 )
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.special_tokens import MASKS
+from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.charts.message import Message, Offer
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
+from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run_request import RunRequest
 from bertviewer.ui.translation import translate
@@ -54,10 +57,8 @@ class WordsPanel(QWidget):
         line.addWidget(self._title)
         line.addWidget(self._masks)
         line.addWidget(self._hint, 1)
-        self._message = plain_label("")
-        self._message.setObjectName("predictionMessage")
-        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._message = Message("predictionMessage")
+        self._busy = thin_bar("predictionProgress", self.tr("Being computed"))
         self._table = FigureView(self._workspace, "predictionTable", self.tr("Likeliest tokens"))
         self._lens = LensPanel(self._workspace)
         self._columns = QSplitter(Qt.Orientation.Horizontal)
@@ -70,11 +71,12 @@ class WordsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         layout.addLayout(line)
+        layout.addWidget(self._busy)
         layout.addWidget(self._columns, 1)
         layout.addWidget(self._message, 1)
         self._message.hide()
         self._request.finished.connect(self._show)
-        self._request.late.connect(lambda: self._hint.setText(self.tr("computing…")))
+        self._request.late.connect(self._show_wait)
 
     def forget(self) -> None:
         """Want nothing more, and keep no run; what is drawn stays."""
@@ -96,11 +98,13 @@ class WordsPanel(QWidget):
             self._request.cancel()
             self._title.setText("")
             self._hint.setText("")
+            first = predicted_places(watched.run, architecture)[0]
             self._show_message(
                 self.tr(
-                    "This is a token of the encoder. Select one of the decoder's in the table of "
-                    "tokens: the model predicts what follows it."
-                )
+                    "This is a token of the encoder. Select one of the decoder's: the model "
+                    "predicts what follows it."
+                ),
+                Offer(self.tr("Select the decoder's first"), partial(self._go, first)),
             )
             return
         positions = {watched: token}
@@ -118,9 +122,11 @@ class WordsPanel(QWidget):
         if run is None or architecture is None:
             return
         if request.error or request.b is None:
-            self._show_message(request.error)
+            offer = retry(workspace, request, partial(self.refresh, architecture))
+            self._show_message(request.error, offer)
             return
         self._message.hide()
+        self._busy.hide()
         self._columns.show()
         b, a, run_a = request.b, request.a, workspace.runs.watched_a
         name = token_name(run, b.position)
@@ -139,8 +145,13 @@ class WordsPanel(QWidget):
             self._is_compared = is_compared
             self._columns.setSizes([4200, 5800] if is_compared else [3200, 6800])
 
-    def _show_message(self, text: str) -> None:
-        self._message.setText(text)
+    def _show_wait(self) -> None:
+        self._hint.setText(self.tr("computing…"))
+        self._busy.show()
+
+    def _show_message(self, text: str, offer: Offer) -> None:
+        self._message.show_text(text, offer)
+        self._busy.hide()
         self._columns.hide()
         self._message.show()
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -24,7 +25,9 @@ from bertviewer.core.comparing.comparison import (
     State,
     compare_architectures,
 )
+from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.comparing.tensors_model import (
     CHANGED,
     COSINE,
@@ -239,3 +242,22 @@ def test_a_new_window_takes_the_room_that_there_is(worker: Worker, qtbot: QtBot)
     room = window.screen().availableSize()
     assert window.width() == min(1180, room.width())
     assert window.height() == min(640, room.height())
+
+
+def test_keys_go_from_tensor_to_tensor(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(5), worker, qtbot)
+    find(window, QTabWidget, "comparisonTabs").setCurrentIndex(0)
+    plot, told = find(window, GridPlot, "changePlot"), find(window, QLabel, "pickedTensor")
+    readout = find(window, Readout)
+    qtbot.keyClick(plot, Qt.Key.Key_Down)
+    first = told.text()
+    assert readout.isVisible()
+    assert plot.accessibleDescription() == readout.text()
+    # All figures are told, with all of their digits.
+    assert "max |Δ| = " in readout.text()
+    assert first.split(" · ")[0] == readout.text().splitlines()[0]
+    qtbot.keyClick(plot, Qt.Key.Key_Right)
+    assert told.text() != first
+    assert find(window, QPushButton, "showInTable").isEnabled()
+    QApplication.sendEvent(plot, QFocusEvent(QEvent.Type.FocusOut))
+    assert not readout.isVisible()

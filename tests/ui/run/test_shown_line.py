@@ -5,12 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QToolButton
+from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.run.device import Device
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.jobs import Ran
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.watched_run import WatchedRun
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -37,12 +40,12 @@ def test_another_text_makes_it_stale_until_it_is_typed_again(ran: MainWindow) ->
     edit = find(ran, QLineEdit, "sentenceEdit")
     edit.setText(f"{TEXT}!")
     stale, shown = said(ran)
-    assert stale == "These results are of another sentence:"
+    assert stale == "Of another sentence:"
     assert shown.startswith(f"“{TEXT}”")
     edit.setText(TEXT)
     assert said(ran)[0] == ""
     find(ran, QLineEdit, "pairEdit").setText("and another")
-    assert said(ran)[0] == "These results are of another sentence:"
+    assert said(ran)[0] == "Of another sentence:"
 
 
 def test_run_again_runs_what_is_typed(ran: MainWindow, settle: Settle, qtbot: QtBot) -> None:
@@ -59,7 +62,7 @@ def test_run_again_runs_what_is_typed(ran: MainWindow, settle: Settle, qtbot: Qt
 
 def test_a_cleared_field_is_no_other_sentence(ran: MainWindow) -> None:
     find(ran, QLineEdit, "sentenceEdit").clear()
-    assert said(ran)[0] == "The sentence was cleared. These results are of"
+    assert said(ran)[0] == "Of a sentence that was cleared:"
     button = find(ran, QToolButton, "runAgainButton")
     assert not button.isEnabled()
     assert button.toolTip() == "Type a sentence first."
@@ -69,7 +72,7 @@ def test_another_device_makes_it_stale(ran: MainWindow) -> None:
     workspace = ran.workspace
     workspace.devices = (*workspace.devices, Device("cuda:0", "A GPU"))
     ran.set_device("cuda:0")
-    assert said(ran)[0] == "These results were computed on cpu, cuda:0 is chosen now:"
+    assert said(ran)[0] == "Computed on cpu, cuda:0 is chosen now:"
     ran.set_device("cpu")
     assert said(ran)[0] == ""
 
@@ -92,7 +95,7 @@ def test_random_weights_that_are_not_chosen_any_more(
     # The box is ticked as long as results of random weights are shown, and says so if it is not.
     assert box.isChecked()
     box.setChecked(False)
-    assert said(window)[0].startswith("These results are of random weights")
+    assert said(window)[0].startswith("Of random weights")
     box.setChecked(True)
     assert said(window)[0] == ""
 
@@ -110,3 +113,39 @@ def test_sentences_of_strangers_are_one_line_of_plain_text(ran: MainWindow) -> N
     assert "&lt;b&gt;" in label.toolTip()
     assert label.width() < ran.width()
     assert len(label.toolTip()) < 2000
+
+
+def test_all_results_are_marked_as_long_as_they_are_stale(ran: MainWindow, settle: Settle) -> None:
+    panel, views = find(ran, RunPanel), find(ran, QTabWidget, "runViews")
+
+    def edge() -> set[str]:
+        """Return the colours at the edge of tokens and views."""
+        image = panel.grab().toImage()
+        return {image.pixelColor(1, y).name() for y in (8, panel.height() // 2)}
+
+    warning = ran.palette().color(WARNING).name()
+    assert edge() != {warning}
+    ran.set_sentence("another one", None)
+    settle()
+    assert edge() == {warning}
+    assert views.accessibleDescription() == "Of another sentence:"
+    # What they are of can be read, however narrow the window is.
+    ran.resize(1024, 700)
+    settle()
+    label, line = find(ran, QLabel, "staleResults"), find(ran, ShownLine)
+    assert label.width() >= label.sizeHint().width()
+    assert line.width() >= line.least
+    ran.set_sentence(TEXT, None)
+    settle()
+    assert edge() != {warning}
+    assert views.accessibleDescription() == ""
+
+
+def test_a_saved_run_brings_its_sentence(ran: MainWindow, settle: Settle) -> None:
+    workspace, run = ran.workspace, last_run(ran)
+    ran.set_sentence("what was typed for another model", None)
+    assert said(ran)[0] == "Of another sentence:"
+    workspace.show_run(Ran(WatchedRun(run, None), None))
+    settle()
+    assert find(ran, QLineEdit, "sentenceEdit").text() == run.sentence.text
+    assert said(ran)[0] == ""

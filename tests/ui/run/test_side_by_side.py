@@ -7,18 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pypdf
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.plots import export
+from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.side_by_side import Column, SideBySide
 from bertviewer.ui.main_window import MainWindow
+from tests.plots.test_token_matrix import chart_of
 from tests.ui.finding import find
 from tests.ui.run.two_runs import settle
 
@@ -182,3 +185,37 @@ def _matrix(plot: TokenMatrix) -> tuple[float, float]:
     layout = plot.layout_of_cells()
     assert layout is not None
     return layout.cells.width(), layout.cells.height()
+
+
+@pytest.mark.parametrize("kind", [TokenMatrix, ArcPlot])
+def test_both_are_seen_from_as_near(kind: type[TokenMatrix | ArcPlot], qtbot: QtBot) -> None:
+    row = SideBySide()
+    qtbot.addWidget(row)
+    row.resize(900, 400)
+    b, a = kind(), kind()
+    row.add(Column(b, "B"))
+    row.add(Column(a, "A"))
+    row.show_charts(chart_of(40), chart_of(40))
+    row.show()
+
+    def seen(plot: TokenMatrix | ArcPlot) -> list[int]:
+        """Return which rows' names the plot leads to, from its left edge to its right one."""
+        high = plot.height() - 30 if isinstance(plot, TokenMatrix) else 5
+        places = (plot.place_at(QPointF(x, high)) for x in range(0, plot.width(), 3))
+        return [place.token for place in places if place is not None and place.token is not None]
+
+    whole = seen(b)
+    for plot, key in ((b, Qt.Key.Key_Plus), (a, Qt.Key.Key_Plus)):
+        for _ in range(6):
+            QTest.keyClick(plot, key)
+    assert len(set(seen(b))) < len(set(whole))
+    assert set(seen(a)) <= set(whole)
+    assert abs(len(set(seen(a))) - len(set(seen(b)))) <= 4
+    QTest.keyClick(a, Qt.Key.Key_0)
+    assert seen(b) == whole
+    # What comes beside one that is looked at closely is seen as it is.
+    QTest.keyClick(b, Qt.Key.Key_Plus)
+    near = seen(a)
+    row.show_charts(chart_of(40), None)
+    row.show_charts(chart_of(40), chart_of(40))
+    assert seen(a) == near
