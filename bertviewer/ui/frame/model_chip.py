@@ -79,6 +79,7 @@ class ModelChip(QToolButton):
         # What it is gives way before what it is called.
         width = self._name.fontMetrics().horizontalAdvance(self._name.text())
         self._name.setMinimumWidth(min(width + 1, LEAST_NAME))
+        self._name.setMaximumWidth(width + 1)
         self.updateGeometry()
 
     def _update(self) -> None:

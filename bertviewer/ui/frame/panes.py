@@ -17,7 +17,7 @@ NARROW, WIDE = 1100, 1900
 """Below the first the pane of the module is a drawer; from the second on a run stands beside."""
 
 SIDE, RUN_BESIDE = 330, 0.40
-RUN_BELOW, LEAST_RUN = 0.46, 370
+RUN_BELOW, LEAST_RUN = 0.42, 370
 """The run's part of the height, and so many pixels in a low window: its plots are to be seen."""
 
 _LEFT, _RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
