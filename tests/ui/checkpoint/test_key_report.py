@@ -109,7 +109,9 @@ def test_the_lists_of_the_banner(
     assert "bert.embeddings.LayerNorm.weight is stored as embeddings.LayerNorm.gamma" in copied
     group = tree.topLevelItem(0)
     assert group is not None
-    tree.setCurrentItem(group.child(0), 1)
+    first = group.child(0)
+    assert first is not None
+    tree.setCurrentItem(first, 1)
     actions = {action.objectName(): action for action in tree.actions() if action.isVisible()}
     actions["copyRowPath"].trigger()
     assert QApplication.clipboard().text() == missing[0][0]
