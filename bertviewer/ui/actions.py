@@ -246,7 +246,7 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: c.enlarge_views(), ("Ctrl+M",), needs=(RAN,)),
     *_panes(),
     Choice("statistic", VIEW, QT_TRANSLATE_NOOP("actions", "&Statistic"), _statistics,
-           _choose_statistic, needs=(RAN,)),
+           _choose_statistic, needs=(RAN,), begins_group=True),
     Action("largerText", VIEW, QT_TRANSLATE_NOOP("actions", "&Larger text"),
            lambda c: c.step_text_size(1), ("Ctrl++", "Ctrl+="), begins_group=True),
     Action("smallerText", VIEW, QT_TRANSLATE_NOOP("actions", "Smaller te&xt"),

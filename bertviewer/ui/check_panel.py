@@ -107,8 +107,7 @@ class CheckPanel(QWidget):
         self._table.setVisible(bool(check.steps))
 
     def _on_click(self) -> None:
-        if not self._workspace.scheduler.activity:  # which a check would take the place of
-            self._workspace.check(self._path)
+        self._workspace.check(self._path)
 
     def _update_button(self) -> None:
         run = self._workspace.runs.run

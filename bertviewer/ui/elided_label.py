@@ -8,8 +8,11 @@ from PySide6.QtWidgets import QLabel, QWidget
 class ElidedLabel(QLabel):
     """Plain text, as much of it as there is room for; ``text()`` is always the whole."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, parent: QWidget | None = None, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight
+    ) -> None:
         super().__init__(parent)
+        self._mode = mode
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def minimumSizeHint(self) -> QSize:
@@ -20,7 +23,7 @@ class ElidedLabel(QLabel):
         """Draw what fits; Qt calls it."""
         del event
         room = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        text = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
         painter = QPainter(self)
         self.style().drawItemText(
             painter,

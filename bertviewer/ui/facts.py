@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
@@ -17,6 +17,9 @@ Fact = tuple[str, str | QWidget]
 
 MOST_NAME, MOST_WORD = 136, 150
 """Pixels of a name and of a value's longest word that stand beside one another."""
+
+NARROW = 60
+"""Pixels of names that leave all the rest to their values, where a whole group's are so short."""
 
 LONG_WORD = 40
 """Letters of a word that may be cut in a narrow pane."""
@@ -38,30 +41,37 @@ class _Line:
     value: str | QWidget = ""
     is_heading: bool = False
     is_high: bool = False
+    is_narrow: bool = False
 
     @property
-    def kind(self) -> tuple[bool, bool, bool, bool]:
+    def kind(self) -> tuple[bool, ...]:
         """What decides which widgets show it, and where."""
-        return self.is_heading, bool(self.name), isinstance(self.value, str), self.is_high
+        has_text = isinstance(self.value, str)
+        return self.is_heading, bool(self.name), has_text, self.is_high, self.is_narrow
 
 
 def _lines(group: FactGroup, metrics: QFontMetrics) -> list[_Line]:
     if not group.facts:
         return []
     heading = [_Line(group.heading, is_heading=True)] if group.heading else []
-    return heading + [_line(name, value, metrics) for name, value in group.facts]
+    is_narrow = all(metrics.horizontalAdvance(name) <= NARROW for name, _ in group.facts)
+    return heading + [_line(name, value, metrics, is_narrow) for name, value in group.facts]
 
 
-def _line(name: str, value: str | QWidget, metrics: QFontMetrics) -> _Line:
+def _line(name: str, value: str | QWidget, metrics: QFontMetrics, is_narrow: bool) -> _Line:
     """Return a fact's line: the value below its name where both are long."""
     words = value.split() if isinstance(value, str) else []
     longest = max(map(metrics.horizontalAdvance, words), default=0)
-    is_high = metrics.horizontalAdvance(name) > MOST_NAME or longest > MOST_WORD
-    return _Line(name, value, is_high=is_high and bool(name))
+    most = MOST_WORD + (MOST_NAME - NARROW if is_narrow else 0)
+    is_high = metrics.horizontalAdvance(name) > MOST_NAME or longest > most
+    return _Line(name, value, is_high=is_high and bool(name), is_narrow=is_narrow)
 
 
 class FactsView(QWidget):
-    """Shows groups of facts below one another, names in one column and values in the next."""
+    """Shows groups of facts below one another, names in one column and values in the next.
+
+    The column of names is two, of which short names have only the first.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -71,7 +81,8 @@ class FactsView(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(5)
-        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(1, 1)  # not the first, which would grow with long names
+        grid.setColumnStretch(2, 100)
 
     def show_groups(self, groups: Sequence[FactGroup]) -> None:
         """Show these groups in place of those before.
@@ -117,19 +128,20 @@ class FactsView(QWidget):
             row = 2 * number
             if line.is_heading:
                 label = heading_label(line.name)
-                grid.addWidget(label, row, 0, 1, 2)
+                grid.addWidget(label, row, 0, 1, 3)
                 self._labels.append((label, None))
                 continue
-            name = _name_label(line.name) if line.name else None
+            name = _name_label(line) if line.name else None
             value = _value_label(line.value) if isinstance(line.value, str) else line.value
             if name is None:
-                grid.addWidget(value, row, 0, 1, 2)
+                grid.addWidget(value, row, 0, 1, 3)
             elif line.is_high:
-                grid.addWidget(name, row, 0, 1, 2)
-                grid.addWidget(value, row + 1, 0, 1, 2)
+                grid.addWidget(name, row, 0, 1, 3)
+                grid.addWidget(value, row + 1, 0, 1, 3)
             else:
-                grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
-                grid.addWidget(value, row, 1)
+                first = 1 if line.is_narrow else 2
+                grid.addWidget(name, row, 0, 1, first, Qt.AlignmentFlag.AlignTop)
+                grid.addWidget(value, row, first, 1, 3 - first)
             self._labels.append((name, value))
         grid.setRowStretch(2 * len(self._labels), 1)
 
@@ -150,10 +162,20 @@ class FactsView(QWidget):
                 self._labels[number] = name, line.value
 
 
-def _name_label(text: str) -> QLabel:
-    label = ElidedLabel()
-    label.setText(text)
+def _name_label(line: _Line) -> QLabel:
+    label = ElidedLabel() if line.is_high else _ShortName()
+    label.setText(line.name)
     return muted(label)
+
+
+class _ShortName(ElidedLabel):
+    """A name to which the value beside it gives way."""
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the whole width, if that is not too much; Qt calls it."""
+        return (
+            super().minimumSizeHint().expandedTo(QSize(min(self.sizeHint().width(), MOST_NAME), 0))
+        )
 
 
 def _value_label(text: str) -> QLabel:

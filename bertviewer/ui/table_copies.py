@@ -87,23 +87,36 @@ def offer_copies(table: QAbstractItemView, names: Collection[str] = ()) -> None:
 def offer_paths(table: QAbstractItemView) -> None:
     """Put ways to copy what a row is about into a context menu, for rows that are about it."""
 
-    def offer(current: QModelIndex) -> None:
-        for action in made:
-            action.setVisible(bool(current.data(PATH_ROLE)))
-
     def copy(convert: Callable[[str], str]) -> None:
         path = table.currentIndex().data(PATH_ROLE)
         QApplication.clipboard().setText(convert(str(path)))
 
-    made: list[QAction] = []
     for name, title, convert in _PATHS:
-        action = QAction(translate("tables", title), table)
-        action.setObjectName(name)
-        action.triggered.connect(partial(copy, convert))
+        offer(table, name, translate("tables", title), partial(copy, convert))
+
+
+def offer(
+    table: QAbstractItemView,
+    name: str,
+    title: str,
+    call: Callable[[], object],
+    *,
+    is_first: bool = False,
+) -> None:
+    """Put into a context menu what is done with a row that is about something."""
+    action = QAction(title, table)
+    action.setObjectName(name)
+    action.triggered.connect(lambda _=False: call())
+    if is_first and table.actions():
+        table.insertAction(table.actions()[0], action)
+    else:
         table.addAction(action)
-        made.append(action)
-    offer(QModelIndex())
-    table.selectionModel().currentChanged.connect(offer)
+
+    def show(current: QModelIndex) -> None:
+        action.setVisible(bool(current.data(PATH_ROLE)))
+
+    show(table.currentIndex())
+    table.selectionModel().currentChanged.connect(show)
 
 
 def markdown_text(copied: CopiedTable) -> str:

@@ -17,8 +17,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from bertviewer.plots.fonts import tabular, weighted
 from bertviewer.ui.sorting import sorted_order
-from bertviewer.ui.table_copies import COPY_ROLE, PATH_ROLE, offer_copies, offer_paths
+from bertviewer.ui.table_copies import COPY_ROLE, PATH_ROLE, offer, offer_copies, offer_paths
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -181,8 +182,8 @@ def make_sortable(table: QTableView) -> None:
     table.setSortingEnabled(True)
 
 
-def follow_links(table: QTableView, go: Callable[[str], object]) -> None:
-    """Have a double click on a row, or Enter, go to the module that it is about."""
+def follow_links(table: QAbstractItemView, go: Callable[[str], object]) -> None:
+    """Have a double click on a row, Enter, or its menu go to what it is about."""
 
     def activate(index: QModelIndex) -> None:
         path = index.data(PATH_ROLE)
@@ -190,3 +191,5 @@ def follow_links(table: QTableView, go: Callable[[str], object]) -> None:
             go(path)
 
     table.activated.connect(activate)
+    title = translate("tables", "&Go to it")
+    offer(table, "goToRow", title, lambda: activate(table.currentIndex()), is_first=True)

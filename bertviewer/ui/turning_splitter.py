@@ -1,6 +1,6 @@
 """Two widgets that share a pane of any shape."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
@@ -9,7 +9,7 @@ class TurningSplitter(QSplitter):
     """Two widgets side by side, or one above the other where the pane is higher than wide.
 
     ``shares`` is how much of the pane each has, to be dragged; in one narrower than ``least``
-    pixels they stand above one another too.
+    lines of text are high they stand above one another too.
     """
 
     def __init__(
@@ -32,7 +32,17 @@ class TurningSplitter(QSplitter):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Turn if the pane's shape asks for it; Qt calls it."""
         super().resizeEvent(event)
-        is_high = self.width() < max(self.height(), self._least)
+        self._turn()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Turn if the type asks for it; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._turn()
+
+    def _turn(self) -> None:
+        least = self._least * self.fontMetrics().height()
+        is_high = self.width() < max(self.height(), least)
         wanted = Qt.Orientation.Vertical if is_high else Qt.Orientation.Horizontal
         if wanted != self.orientation():
             self.setOrientation(wanted)

@@ -129,8 +129,8 @@ class Workspace(QObject):
             self.run_sentence(self.next_run.sentence, self.next_run.random_weights)
 
     def check(self, path: str) -> None:
-        """Check what the module at ``path`` gave in the last run."""
-        if self._model is None or self.runs.watched is None:
+        """Check what the module at ``path`` gave in the last run, while nothing else goes on."""
+        if self._model is None or self.runs.watched is None or self.scheduler.activity:
             return
         work = partial(jobs.check_module_job, self._model, self.runs.watched, path)
         self.scheduler.start("check", work, partial(self.runs.set_check, self.runs.watched, path))

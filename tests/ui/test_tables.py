@@ -161,3 +161,10 @@ def test_rows_about_a_module_are_links(table: QTableView, qtbot: QtBot) -> None:
         table.selectRow(row)
         qtbot.keyClick(table, Qt.Key.Key_Return)
     assert gone == ["layer.10", "layer.2"]
+    go = table.actions()[0]
+    assert go.objectName() == "goToRow"
+    assert not go.isVisible()  # the last row is about nothing
+    table.selectRow(0)
+    assert go.isVisible()
+    go.trigger()
+    assert gone[-1] == "layer.10"

@@ -1,5 +1,6 @@
 """Two widgets in panes of any shape."""
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -25,11 +26,26 @@ def test_it_turns_with_the_pane_and_shares_it_anew(qtbot: QtBot) -> None:
 
 def test_in_a_narrow_pane_they_stand_above_one_another(qtbot: QtBot) -> None:
     first, second = QWidget(), QWidget()
-    splitter = TurningSplitter(first, second, (1, 1), 600)
+    splitter = TurningSplitter(first, second, (1, 1), 40)
     qtbot.addWidget(splitter)
-    splitter.resize(590, 300)
+    narrow = 40 * splitter.fontMetrics().height() - 1
+    splitter.resize(narrow, 300)
     with qtbot.waitExposed(splitter):
         splitter.show()
-    assert first.width() == second.width() == 590
-    splitter.resize(610, 300)
+    assert first.width() == second.width() == narrow
+    splitter.resize(narrow + 1, 300)
     assert first.height() == second.height() == 300
+
+
+def test_larger_text_makes_a_pane_narrow(qtbot: QtBot) -> None:
+    first, second = QWidget(), QWidget()
+    splitter = TurningSplitter(first, second, (1, 1), 40)
+    qtbot.addWidget(splitter)
+    splitter.resize(40 * splitter.fontMetrics().height(), 300)
+    with qtbot.waitExposed(splitter):
+        splitter.show()
+    assert first.height() == 300
+    font = splitter.font()
+    font.setPixelSize(2 * splitter.fontMetrics().height())
+    splitter.setFont(font)
+    assert splitter.orientation() == Qt.Orientation.Vertical

@@ -25,6 +25,8 @@ from bertviewer.report.key_report import key_lines
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.links import show_tensor
 from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.table_copies import PATH_ROLE, offer_paths
+from bertviewer.ui.tables import follow_links
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -86,7 +88,9 @@ class KeyReportDialog(QDialog):
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         tree.setToolTip(self.tr("A double click, or Enter, goes to the tensor"))
-        tree.itemActivated.connect(self._go)
+        follow_links(tree, self._go)
+        offer_paths(tree)
+        tree.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         return tree
 
     def _fill(self) -> None:
@@ -130,14 +134,14 @@ class KeyReportDialog(QDialog):
         shown = name if first is None else self.tr("{0} is {1}").format(name, first)
         item = QTreeWidgetItem([shown, key])
         if name:
-            item.setData(0, Qt.ItemDataRole.UserRole, first or name)
+            for column in range(2):
+                item.setData(column, PATH_ROLE, first or name)
             item.setForeground(0, self.palette().color(QPalette.ColorRole.Link))
         return item
 
-    def _go(self, item: QTreeWidgetItem) -> None:
-        if name := item.data(0, Qt.ItemDataRole.UserRole):
-            self.accept()
-            self.chosen.emit(name)
+    def _go(self, name: str) -> None:
+        self.accept()
+        self.chosen.emit(name)
 
     def _copy(self) -> None:
         QApplication.clipboard().setText("\n".join(key_lines(self._keys, None)))

@@ -12,6 +12,7 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import number_text, with_minus
+from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import SHARE_ROLE, Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -82,6 +83,8 @@ class TensorsModel(TableModel):
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows, or what it is sorted by; Qt calls it."""
+        if role == PATH_ROLE and index.isValid():
+            return self._tensors[index.row()].name
         if not index.isValid() or role not in (SORT_ROLE, SHARE_ROLE, Qt.ItemDataRole.ToolTipRole):
             return super().data(index, role)
         tensor, column = self._tensors[index.row()], index.column()

@@ -1,6 +1,6 @@
 """The compared tensors as a table, with what states and names are shown."""
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
@@ -23,7 +23,7 @@ from bertviewer.ui.comparing.tensors_model import (
     state_name,
 )
 from bertviewer.ui.share_bar import ShareBarDelegate
-from bertviewer.ui.tables import make_table
+from bertviewer.ui.tables import follow_links, make_table
 from bertviewer.ui.workspace import Workspace
 
 PADDING, BAR, LEAST = 4, 110, 50  # pixels: beside a text, of a bar, of any column
@@ -33,7 +33,7 @@ LEAST_NAME = 200  # pixels of the names' column; where there are fewer, the tabl
 class TensorsPage(QWidget):
     """One row a tensor.
 
-    ``chosen`` brings the path of the module that holds the tensor that was double-clicked.
+    ``chosen`` brings the path of the module that holds the tensor that a person goes to.
     """
 
     chosen = Signal(str)
@@ -141,11 +141,8 @@ class TensorsPage(QWidget):
         header.setMinimumSectionSize(LEAST)
         # Of names that are cut the ends say most, and the tip has all of them.
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        table.doubleClicked.connect(self._on_double_click)
+        follow_links(table, lambda name: self.chosen.emit(name.rpartition(".")[0]))
         return table
 
     def _filter(self) -> None:
         self._shown.show_states([s for s, button in self._states.items() if button.isChecked()])
-
-    def _on_double_click(self, index: QModelIndex) -> None:
-        self.chosen.emit(self._shown.tensor(index.row()).name.rpartition(".")[0])

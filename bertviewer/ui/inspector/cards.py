@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF
-from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND, SMALL, TITLE
@@ -24,17 +24,30 @@ class Figure:
 
 
 class Cards(QWidget):
-    """Shows figures two and two."""
+    """Shows figures two and two, or below one another where ``widest`` would be cut."""
 
-    def __init__(self, count: int, parent: QWidget | None = None) -> None:
+    def __init__(self, count: int, widest: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, GRID, 0, 0)
-        grid.setSpacing(2 * GRID)
+        self._widest, self._columns = widest, 0
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, GRID, 0, 0)
+        self._grid.setSpacing(2 * GRID)
         self._cards = tuple(_Card() for _ in range(count))
-        for number, card in enumerate(self._cards):
-            grid.addWidget(card, number // 2, number % 2)
-            grid.setColumnStretch(number % 2, 1)
+        self._lay_out(2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Use the room that there is; Qt calls it."""
+        super().resizeEvent(event)
+        each = self._cards[0].width_for(self._widest)
+        self._lay_out(2 if 2 * each + self._grid.spacing() <= self.width() else 1)
+
+    def _lay_out(self, columns: int) -> None:
+        if columns != self._columns:
+            self._columns = columns
+            for number, card in enumerate(self._cards):
+                self._grid.addWidget(card, number // columns, number % columns)
+            self._grid.setColumnStretch(0, 1)
+            self._grid.setColumnStretch(1, columns - 1)
 
     def show_figures(self, figures: Sequence[Figure]) -> None:
         """Show these in place of those before; there are as many as cards."""
@@ -57,6 +70,10 @@ class _Card(QFrame):
         layout.setSpacing(0)
         for label in (self._name, self._value, self._remark):
             layout.addWidget(label)
+
+    def width_for(self, remark: str) -> int:
+        around = self.minimumSizeHint().width()  # its labels give way
+        return around + self._remark.fontMetrics().horizontalAdvance(remark)
 
     def show_figure(self, figure: Figure) -> None:
         self._name.setText(figure.name)

@@ -64,7 +64,7 @@ class CheckSummary(QWidget):
 
     def _check(self) -> None:
         row = self._workspace.selection.row
-        if row is not None and not self._workspace.scheduler.activity:
+        if row is not None:
             self._workspace.check(row.node.path)
 
     def _update(self) -> None:

@@ -96,7 +96,8 @@ class ModuleFacts(QObject):
         if tied:
             facts.append((self.tr("Tied"), links(tied, self._workspace)))
         facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
-        facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
+        if node.path:
+            facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
         return facts
 
     def _elements(self, count: int) -> str:

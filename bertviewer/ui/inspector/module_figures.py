@@ -23,17 +23,25 @@ def module_figures(
     """Return the figures of a row; of equal layers that are one row, those of all together."""
     values = letter_values(architecture, run)
     return (
-        _parameters(row),
+        _parameters(row, architecture),
         _macs(row, architecture, values),
         _shape(row, architecture, values),
         _output(row, architecture, run) or _memory(row),
     )
 
 
-def _parameters(row: TreeRow) -> Figure:
+def share_text(share: str) -> str:
+    """Return what stands below the parameters of a part."""
+    return translate("inspector", "{0} of the model").format(share)
+
+
+def _parameters(row: TreeRow, architecture: Architecture) -> Figure:
     count = row.parameters
     shown = f"{count:,}" if count < 100_000_000 else short_count(count)
-    remark = translate("inspector", "{0} of the model").format(f"{row.share:.2%}")
+    remark = share_text(f"{row.share:.2%}")
+    if not row.node.path:
+        one, many = translate("inspector", "in 1 tensor"), translate("inspector", "in {0} tensors")
+        remark = count_text(len(architecture.parameters), one, many)
     return Figure(translate("inspector", "Parameters"), shown, remark, f"{count:,}")
 
 
@@ -41,7 +49,7 @@ def _macs(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) -
     name, of = translate("inspector", "Multiply-adds"), len(row.members) or 1
     steps = cost_of(row.node, architecture, values)
     if steps is None:
-        return Figure(name, _NOTHING, "", why_no_formula(architecture, row.node.path))
+        return Figure(name, *_without_steps(row.node.path, architecture))
     count = steps.result * of
     one, many = translate("inspector", "for 1 token"), translate("inspector", "for {0} tokens")
     remark = count_text(values.get("S", 0), one, many)
@@ -50,13 +58,27 @@ def _macs(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) -
     return Figure(name, short_count(count), remark, f"{count:,}")
 
 
+def _without_steps(path: str, architecture: Architecture) -> tuple[str, str]:
+    """Return what stands for multiply-adds that no formula gives, and why."""
+    if architecture.costs is None:
+        return _NOTHING, translate("inspector", "no formula is known")
+    if reason := why_no_formula(architecture, path):
+        return _NOTHING, reason
+    if path not in architecture.costs.modules:
+        return "0", translate("inspector", "no forward pass calls it")
+    if architecture.costs.modules[path].macs == "0":
+        return "0", translate("inspector", "it has no matrix product")
+    return _NOTHING, translate("inspector", "no formula was found")
+
+
 def _shape(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) -> Figure:
     name = translate("inspector", "Shape")
     costs = architecture.costs
     found = None if costs is None else costs.modules.get(row.node.path)
     given = None if found is None else found.output_shape
     if found is None or given is None:
-        return Figure(name, _NOTHING, "")
+        why = "" if costs is None else costs.reason_for(row.node.path)
+        return Figure(name, _NOTHING, why or translate("inspector", "not known without a run"))
     letters = _without_batch(given, values)
     try:
         sizes = [str(evaluate(size, values)) for size in letters]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -13,10 +14,11 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.plots.fonts import monospaced, sized
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import FactGroup, FactsView
 from bertviewer.ui.inspector.cards import Cards
 from bertviewer.ui.inspector.module_facts import ModuleFacts
-from bertviewer.ui.inspector.module_figures import COUNT, module_figures
+from bertviewer.ui.inspector.module_figures import COUNT, module_figures, share_text
 from bertviewer.ui.labels import heading_label, plain_label
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -32,14 +34,14 @@ class InspectorPage(QWidget):
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self._title = heading_label("", TITLE)
-        self._path = plain_label("")
+        self._path = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._path.setFont(monospaced(sized(self._path.font(), NORMAL)))
         self._summary = plain_label("")
         for label in (self._path, self._summary):
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         for label in (self._title, self._path, self._summary):
             label.setMinimumWidth(1)  # a long word is no reason for a wider pane
-        self._cards = Cards(COUNT)
+        self._cards = Cards(COUNT, share_text("99.99%"))
         self._view = FactsView()
         self._facts = ModuleFacts(workspace, self.refresh, self)
         layout = QVBoxLayout(self)

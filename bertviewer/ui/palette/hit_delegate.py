@@ -20,6 +20,8 @@ from bertviewer.ui.palette.sources import BETWEEN
 from bertviewer.ui.tables import Index
 
 PADDING = 3 * GRID
+MOST_NAME = 0.7
+"""How much of a line a name may take from what stands at the right."""
 TICK = "✓"
 DISABLED = QPalette.ColorGroup.Disabled
 
@@ -65,7 +67,11 @@ class HitDelegate(QStyledItemDelegate):
             painter.setFont(font)
             painter.setPen(muted)
             metrics = QFontMetricsF(font)
-            text = metrics.elidedText(at_right, Qt.TextElideMode.ElideRight, room.width() * 0.55)
+            name = QFontMetricsF(weighted(option.font)).horizontalAdvance(
+                row.hit.text[: _said(row)]
+            )
+            left = room.width() - min(name, room.width() * MOST_NAME) - PADDING
+            text = metrics.elidedText(at_right, Qt.TextElideMode.ElideRight, left)
             right = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             painter.drawText(room, right, text)
             room = room.adjusted(0, 0, -int(metrics.horizontalAdvance(text)) - PADDING, 0)
@@ -79,16 +85,18 @@ class HitDelegate(QStyledItemDelegate):
 
 
 def _laid_out(row: HitRow, font: QFont, color: QColor, muted: QColor, width: int) -> QTextLayout:
-    """Return the text in one line of that width; of one too long its end is seen."""
+    """Return the text in one line of that width.
+
+    What is said of it gives way before its name, of which the end is seen.
+    """
     assert row.hit is not None
-    text, places = row.hit.text, row.hit.match.places
-    said = text.find(BETWEEN)
-    said = len(text) if said < 0 else said
+    text, places, said = row.hit.text, row.hit.match.places, _said(row)
     metrics = QFontMetricsF(weighted(font))
     cut = 0
-    while cut < said and metrics.horizontalAdvance(text[cut:]) > width:
+    while cut < said and metrics.horizontalAdvance(text[cut:said]) > width:
         cut += max(1, (said - cut) // 8)
     shown = f"…{text[cut:]}" if cut else text
+    shown = metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
     shift = 1 - cut if cut else 0
     layout = QTextLayout(shown, font)
     option = QTextOption()
@@ -96,8 +104,12 @@ def _laid_out(row: HitRow, font: QFont, color: QColor, muted: QColor, width: int
     layout.setTextOption(option)
     formats = [
         _format(0, said + shift, color),
-        _format(said + shift, len(text) - said, muted),
-        *(_format(place + shift, 1, None, font) for place in places if place >= cut),
+        _format(said + shift, len(shown) - said - shift, muted),
+        *(
+            _format(place + shift, 1, None, font)
+            for place in places
+            if cut <= place and place + shift < len(shown)
+        ),
     ]
     layout.setFormats([each for each in formats if each.length > 0])
     layout.beginLayout()
@@ -105,6 +117,12 @@ def _laid_out(row: HitRow, font: QFont, color: QColor, muted: QColor, width: int
     line.setLineWidth(width)
     layout.endLayout()
     return layout
+
+
+def _said(row: HitRow) -> int:
+    """Return where the name ends, and what is said of it begins."""
+    assert row.hit is not None
+    return len(row.hit.text.partition(BETWEEN)[0])
 
 
 def _format(

@@ -33,7 +33,7 @@ class Palette(QObject):
         return next((keys_of(entry) for entry in self._entries if entry.name == "palette"), "")
 
     def set_field(self, field: QWidget) -> None:
-        """Open below this widget from now on, while it is in sight."""
+        """Open over this widget from now on, while it is in sight."""
         self._field = field
 
     def open(self, typed: str = "") -> None:
@@ -46,8 +46,9 @@ class Palette(QObject):
             self._focused = QApplication.focusWidget()
         place, field = QPoint(self._window.width() // 2, TOP), self._field
         if field is not None and field.isVisible():
-            below = QPoint(field.width() // 2, field.height() + GRID)
-            place = field.mapTo(self._window, below)
+            # Over it, edit over button, so that there is one field and not two.
+            place = field.mapTo(self._window, QPoint(field.width() // 2, -2 * GRID))
+            place.setY(max(0, place.y()))
         sources = sources_of(self._entries, self._commands)
         at_first = first_sources(self._entries, self._commands)
         self._popup.open_at(place, sources, at_first, typed)

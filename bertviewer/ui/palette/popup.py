@@ -79,7 +79,7 @@ class PalettePopup(QFrame):
     def open_at(
         self, place: QPoint, sources: Sequence[Source], at_first: Sequence[Source], typed: str
     ) -> None:
-        """Come into sight below a place, and show ``at_first`` until something is typed."""
+        """Come into sight from a place on, and show ``at_first`` until something is typed."""
         self._place, self._sources, self._at_first = place, sources, at_first
         self._field.blockSignals(True)
         self._field.setText(typed)

@@ -17,8 +17,8 @@ LIST, TENSOR = 10_000, 15_000
 """How the list and the open tensor share the tab."""
 WIDEST = 260
 """Pixels of a column of the list."""
-NARROW = 600
-"""Pixels of a tab in which they stand below one another."""
+NARROW = 37
+"""Lines of text are as high as a tab is wide in which they stand below one another."""
 
 
 class TensorsTab(QWidget):

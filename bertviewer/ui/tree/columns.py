@@ -47,7 +47,7 @@ COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING = "tree/columns", "tree/exact"
 
 
 class TreeColumns(QObject):
-    """Gives each column the width of its texts, and the names what is left, up to what they need.
+    """Gives each column the width of its texts, and the names what is left.
 
     Names give way first, as they are cut in the middle; numbers never do. Where there is no room
     for names, the shapes go. Counts have all digits where there is room for them, or where a person
@@ -121,7 +121,8 @@ class TreeColumns(QObject):
             whole = {column: self._width(column, True) for column in widths}
             if name + sum(whole.values()) <= room:
                 is_exact, widths = True, whole
-        widths[MODULE] = max(NAME_LEAST, min(name, room - sum(widths.values())))
+        left = room - sum(widths.values())
+        widths[MODULE] = max(NAME_LEAST, min(self._put.get(MODULE, left), left))
         self._view.cells.is_exact = is_exact
         self._is_fitting = True
         for column in range(COLUMNS):

@@ -115,12 +115,14 @@ class TreeDelegate(QStyledItemDelegate):
             self._draw_marked(painter, beside, remark, self._small, theme.muted, marks)
 
     def _empty_beside(self, item: TreeItem) -> int:
-        """Return how far a name may go on where no shape stands behind it."""
+        """Return how far a name may go on into the column of shapes, which stand at its right."""
         header = self._view.header()
         beside = (column for column in ORDER[1:] if not header.isSectionHidden(column))
-        if next(beside, None) != SHAPE or item.row.shape or item.rows.figures.output(item.row):
+        if next(beside, None) != SHAPE:
             return 0
-        return header.sectionSize(SHAPE)
+        text = self._shape(item, SHAPE)
+        taken = QFontMetricsF(self.shape_font).horizontalAdvance(text) + 2 * PAD if text else 0
+        return max(0, int(header.sectionSize(SHAPE) - taken))
 
     def _remark(self, item: TreeItem, is_hit: bool, name: str) -> str:
         """Return what stands behind a name: the class that was looked for, or how many layers."""
@@ -170,12 +172,15 @@ class TreeDelegate(QStyledItemDelegate):
         return width
 
     def _draw_shape(self, painter: QPainter, box: QRectF, item: TreeItem, column: int) -> None:
-        shape = item.row.shape if column == SHAPE else None
-        is_output = shape is None
-        text = look(item.rows.figures.output(item.row) if is_output else sizes_of(shape))
+        is_own = column == SHAPE and item.row.shape is not None
         painter.setFont(self.shape_font)
-        painter.setPen(QColor(self._theme.muted if is_output else self._theme.text))
-        self._draw_whole(painter, box.adjusted(PAD / 2, 0, -PAD / 2, 0), text)
+        painter.setPen(QColor(self._theme.text if is_own else self._theme.muted))
+        room = box.adjusted(PAD / 2, 0, -PAD / 2, 0)
+        self._draw_whole(painter, room, self._shape(item, column))
+
+    def _shape(self, item: TreeItem, column: int) -> str:
+        own = item.row.shape if column == SHAPE else None
+        return look(item.rows.figures.output(item.row) if own is None else sizes_of(own))
 
     def _draw_count(self, painter: QPainter, box: QRectF, item: TreeItem) -> None:
         theme, row = self._theme, item.row

@@ -181,8 +181,11 @@ class ModuleTreePanel(QWidget):
             return
         index = self._model.index_of(row.key)
         if index.siblingAtColumn(MODULE) != self._view.currentIndex():
+            self._view.setAutoScroll(False)  # to the edge
             self._view.setCurrentIndex(index)  # none, if a filter leaves it out
-            self._view.scrollTo(index)
+            self._view.setAutoScroll(True)
+            if not self._view.viewport().rect().contains(self._view.visualRect(index)):
+                self._view.scrollTo(index, self._view.ScrollHint.PositionAtCenter)
 
     def _on_current(self, current: QModelIndex, _previous: QModelIndex) -> None:
         row = self._model.tree_row(current)

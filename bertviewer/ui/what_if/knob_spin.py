@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QFocusEvent, QWheelEvent
-from PySide6.QtWidgets import QSpinBox
+from PySide6.QtWidgets import QSizePolicy, QSpinBox
 
 MAX_VALUE = 2**31 - 1
 """What a field of Qt's can hold."""
+WIDTH = 5.75
+"""In heights of its type."""
 
 
 class KnobSpin(QSpinBox):
@@ -24,6 +26,15 @@ class KnobSpin(QSpinBox):
         self.setGroupSeparatorShown(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        """Return room for a large number of these; Qt calls it."""
+        return QSize(round(WIDTH * self.fontMetrics().height()), super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the same; Qt calls it."""
+        return self.sizeHint()
 
     def stepBy(self, steps: int) -> None:
         """Go so many allowed values up or down; Qt calls it."""

@@ -31,8 +31,8 @@ from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
 
-_KNOB_WIDTH, _FIELD_WIDTH, _LEAST = 210, 92, 240
-"""Pixels of a knob with its key, of its field, and of all."""
+_KNOB_WIDTH, _LEAST = 13, 14
+"""Of a knob with its key, and of all, in heights of their type."""
 _MOST_COLUMNS = 3
 
 
@@ -53,7 +53,6 @@ class Knob(QWidget):
         self._note = ElidedLabel()
         self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._letter.setMinimumWidth(self._letter.fontMetrics().horizontalAdvance("M"))
-        self.spin.setFixedWidth(_FIELD_WIDTH)
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(4)
@@ -81,6 +80,7 @@ class KnobGroup(QWidget):
         super().__init__()
         self._knobs = knobs
         self._columns = 0
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(20)
@@ -90,7 +90,8 @@ class KnobGroup(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use the room there is; Qt calls it."""
         super().resizeEvent(event)
-        self._lay_out(_columns_in(event.size().width()))
+        each = _KNOB_WIDTH * self.fontMetrics().height()
+        self._lay_out(min(max(1, event.size().width() // each), _MOST_COLUMNS))
 
     def _lay_out(self, columns: int) -> None:
         if columns == self._columns:
@@ -167,7 +168,10 @@ class KnobPanel(QWidget):
         layout.addWidget(self._message)
         layout.addWidget(self._offers)
         layout.addStretch(0)
-        self.setMinimumWidth(_LEAST)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return room for a column of fields; Qt calls it."""
+        return QSize(_LEAST * self.fontMetrics().height(), super().minimumSizeHint().height())
 
     def show_message(self, text: str, offers: Sequence[Remedy] = ()) -> None:
         """Say what the values break, in the hint's place, and offer what mends it.
@@ -274,10 +278,6 @@ class KnobPanel(QWidget):
         if self._sheet.is_free(symbol):
             return text
         return f"{text}; {self.tr('no formula follows it')}"
-
-
-def _columns_in(width: int) -> int:
-    return min(max(1, width // _KNOB_WIDTH), _MOST_COLUMNS)
 
 
 def _more_button(text: str, group: QWidget) -> QToolButton:

@@ -25,8 +25,8 @@ from bertviewer.ui.what_if.results import ResultsView
 from bertviewer.ui.what_if.texts import problems_text
 from bertviewer.ui.workspace import Workspace
 
-_SHARES, _NARROW = (10_000, 32_000), 560
-"""Of fields and figures; and pixels of a tab in which they stand below one another."""
+_SHARES, _NARROW = (10_000, 32_000), 36
+"""Of fields and figures; and lines of text, as of ``TurningSplitter``."""
 
 
 class WhatIfTab(QWidget):

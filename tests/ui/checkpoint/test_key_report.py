@@ -107,7 +107,17 @@ def test_the_lists_of_the_banner(
     find(dialog, QPushButton, "copyKeyReport").click()
     copied = QApplication.clipboard().text()
     assert "bert.embeddings.LayerNorm.weight is stored as embeddings.LayerNorm.gamma" in copied
-    dialog.close()
+    group = tree.topLevelItem(0)
+    assert group is not None
+    first = group.child(0)
+    assert first is not None
+    tree.setCurrentItem(first, 1)
+    actions = {action.objectName(): action for action in tree.actions() if action.isVisible()}
+    actions["copyRowPath"].trigger()
+    assert QApplication.clipboard().text() == missing[0][0]
+    with qtbot.waitSignal(dialog.chosen) as signal:
+        actions["goToRow"].trigger()
+    assert signal.args == [missing[0][0]]
 
 
 def test_the_overview_tells_of_the_checkpoint(

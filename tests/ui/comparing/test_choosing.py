@@ -65,7 +65,7 @@ def test_the_open_model_and_its_copy(
     window = find(tiny_window, ComparisonWindow)
     table = find(window, QTableView, "comparedTensors")
     assert table.model().rowCount() == 39
-    table.doubleClicked.emit(table.model().index(1, 0))
+    table.activated.emit(table.model().index(1, 0))
     assert tiny_window.workspace.selection.row is not None
     assert tiny_window.workspace.selection.row.node.path == "embeddings.position_embeddings"
     # The open model is still the open one.
@@ -169,7 +169,7 @@ def test_a_comparison_does_not_lead_into_another_model(
     with qtbot.waitSignal(workspace.architecture_changed, timeout=OPEN_TIMEOUT):
         tiny_window.open_source(parse_source("bert-base-uncased"))
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    table.doubleClicked.emit(table.model().index(1, 0))
+    table.activated.emit(table.model().index(1, 0))
     assert workspace.selection.row is not None
     assert workspace.selection.row.node.path == ""
 

@@ -134,8 +134,12 @@ def test_other_sizes_and_keys(worker: Worker, qtbot: QtBot) -> None:
 def test_a_double_click_leads_to_the_module(worker: Worker, qtbot: QtBot) -> None:
     window = shown(compared(5), worker, qtbot)
     with qtbot.waitSignal(window.chosen) as signal:
-        table_of(window).doubleClicked.emit(table_of(window).model().index(3, 0))
+        table_of(window).activated.emit(table_of(window).model().index(3, 0))
     assert signal.args == ["embeddings.LayerNorm"]
+    table_of(window).selectRow(3)
+    actions = {action.objectName(): action for action in table_of(window).actions()}
+    actions["copyRowPath"].trigger()
+    assert QApplication.clipboard().text().rpartition(".")[0] == "embeddings.LayerNorm"
 
 
 def test_what_is_shown_is_saved(
