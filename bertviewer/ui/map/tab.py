@@ -8,6 +8,7 @@ from bertviewer.charts.map.blocks import Block, block_of, strips_of
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import LIGHT
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
@@ -83,6 +84,7 @@ class MapTab(MapFrame):
         self._canvas.opened.connect(self._on_opened)
         self._canvas.picked.connect(self._on_picked)
         self._canvas.menu_wanted.connect(self._workspace.menu_wanted)
+        self._canvas.picture_wanted.connect(self._take_picture)
         self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
@@ -167,6 +169,16 @@ class MapTab(MapFrame):
         if self._atlas is not None:
             self._heads.want(self._atlas, self._canvas.part, theme_of(self))
         self._canvas.show_heads(self._heads.images, self._workspace.selection.head)
+
+    def _take_picture(self, is_saved: bool) -> None:
+        """Take a picture of the opened part along, in the colours for paper."""
+        if self._atlas is None or self._known is None:
+            return
+        from bertviewer.ui.map.map_paper import take  # and with it pyqtgraph
+
+        dress = dressing(self._atlas, self._known, self._head.measure.measure, LIGHT, ()).dress
+        heads = self._heads.images_in(LIGHT) if self._heads.images else {}
+        take(self._canvas, dress, heads, self._workspace, is_saved=is_saved)
 
     def _on_treemap(self, is_wanted: bool) -> None:
         self._walking.walk(False)
