@@ -45,7 +45,7 @@ class TreemapView(Pointed):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("mapTreemap", translate("map", "Treemap of the model"), parent)
-        self.setMinimumSize(200, 120)
+        self.setMinimumSize(200, 60)
         self.tint: Callable[[str], Tint] = lambda _path: Tint()
         self.tip: Callable[[Area], str] = lambda area: area.path
         self.selected = ""
