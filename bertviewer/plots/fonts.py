@@ -69,8 +69,13 @@ def tabular(font: QFont) -> QFont:
 def sized(font: QFont, pixels: float) -> QFont:
     """Return the same font in a size of the table, larger where all of the program's type is."""
     made = QFont(font)
-    made.setPixelSize(round(pixels * type_scale()))
+    made.setPixelSize(grown(pixels))
     return made
+
+
+def grown(pixels: float) -> int:
+    """Return the room for letters, larger where all of the program's type is."""
+    return round(pixels * type_scale())
 
 
 def type_scale() -> float:

@@ -88,6 +88,11 @@ def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) 
 
 
 def _copy_picture(plot: ChartWidget, _chart: Chart, _title: str, _workspace: Workspace) -> None:
+    copy_picture(plot)
+
+
+def copy_picture(plot: ChartWidget) -> None:
+    """Put the plot's picture on the clipboard."""
     QApplication.clipboard().setImage(QImage.fromData(export.png(plot)))
 
 
@@ -96,10 +101,15 @@ def _copy_data(_plot: ChartWidget, chart: Chart, _title: str, _workspace: Worksp
 
 
 def _choose_picture(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:
+    choose_picture(plot, _proposal(plot, chart, title, export.PICTURES[0].suffix), workspace)
+
+
+def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace) -> None:
+    """Ask for a file and write the plot's picture to it."""
     name, chosen = QFileDialog.getSaveFileName(
         plot,
         translate("chart_menu", "Save the picture"),
-        _proposal(plot, chart, title, export.PICTURES[0].suffix),
+        proposal,
         ";;".join(kind.file_filter for kind in export.PICTURES),
     )
     if name:

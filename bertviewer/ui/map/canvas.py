@@ -28,7 +28,8 @@ class FlowCanvas(FlowPicture):
     ``picked`` brings the node that a person chose, as a ``Hit``. While ``is_walking`` the arrow
     keys go through the walk: ``stepped`` brings by how many steps. ``play_wanted`` and
     ``walk_wanted`` say that it shall play or rest, and begin or end; ``selection_wanted`` that the
-    selected module shall be opened, which several nodes are.
+    selected module shall be opened, which several nodes are. ``picture_wanted`` that a picture of
+    the opened part shall be taken along: into a file, or else to the clipboard.
     """
 
     picked = Signal(object)
@@ -38,6 +39,7 @@ class FlowCanvas(FlowPicture):
     treemap_wanted = Signal()
     selection_wanted = Signal()
     menu_wanted = Signal(object)
+    picture_wanted = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -114,6 +116,8 @@ class FlowCanvas(FlowPicture):
             ("openPart", self.tr("Open (Enter)"), self._open_marked),
             ("upFromPart", self.tr("Up (Backspace)"), self.up),
             ("fitPart", self.tr("Show all of it (0)"), self.fit),
+            ("copyMap", self.tr("Copy picture"), partial(self.picture_wanted.emit, False)),
+            ("saveMap", self.tr("Save picture…"), partial(self.picture_wanted.emit, True)),
         ):
             menu.addAction(title, call).setObjectName(name)
         menu.addSeparator()

@@ -63,12 +63,17 @@ class MapCard(QWidget):
         self.check.hide()
         self._up, self._buttons = self._make_buttons()
         self._layout = layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 8, 10, 6)
-        layout.setSpacing(4)
         self._row = self._head()
         layout.addLayout(self._row)
         layout.addWidget(self._pages, 1)
         layout.addWidget(self.legend)
+        self.set_low(False)
+
+    def set_low(self, is_low: bool) -> None:
+        """Leave the room to the picture: no legend below it."""
+        self.legend.setVisible(not is_low)
+        self._layout.setContentsMargins(14, *((3, 10, 3) if is_low else (8, 10, 6)))
+        self._layout.setSpacing(1 if is_low else 4)
 
     def show_flow(self, atlas: Atlas, facts: PartFacts, part: Part) -> None:
         """Say which part is opened, and why it may not be seen."""

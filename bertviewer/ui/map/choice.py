@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import sized
 
-HEIGHT = 22
-
 
 class Choice(QToolButton):
     """``chosen`` brings what a person wants."""
@@ -24,7 +22,6 @@ class Choice(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.setFont(sized(self.font(), NORMAL))
-        self.setMaximumHeight(HEIGHT)
         self.setMenu(QMenu(self))
         self._group = QActionGroup(self)
         self._group.triggered.connect(lambda action: self._on_chosen(action.data()))

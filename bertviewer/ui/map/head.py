@@ -1,14 +1,15 @@
 """Above the map: the strip of blocks, flow or treemap, and by what both are coloured."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QToolButton, QWidget
 
 from bertviewer.charts.theme import NORMAL
-from bertviewer.plots.fonts import sized
+from bertviewer.plots.fonts import grown, sized
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.map.choice import HEIGHT
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.strip import ModelStrip
+
+_HEIGHT = 22
 
 
 class MapHead(QWidget):
@@ -34,18 +35,30 @@ class MapHead(QWidget):
         choices.addSpacing(8)
         choices.addWidget(self.measure)
         self.treemap.toggled.connect(self.treemap_wanted)
-        corner = QWidget()
+        self._corner = corner = QWidget()
+        corner.setFixedHeight(grown(_HEIGHT))
         choices.setContentsMargins(0, 0, 0, 0)
         corner.setLayout(choices)
-        # The choices stand beside the strip's caption, above its blocks.
-        layout = QGridLayout(self)
+        # The choices stand beside the strip's caption, above its blocks, where there is one.
+        self._layout = layout = QGridLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.strip, 0, 0)
-        layout.addWidget(corner, 0, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
+        self.set_low(False)
+
+    def set_low(self, is_low: bool) -> None:
+        """Take one line: the choices stand beside the strip, which has no caption then."""
+        self.strip.set_low(is_low)
+        place = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
+        self._layout.addWidget(self._corner, 0, 1 if is_low else 0, place)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Have room for letters of another size; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._corner.setFixedHeight(grown(_HEIGHT))
 
     def _button(self, name: str, text: str, tip: str) -> QToolButton:
         button = flat_button(name, text, tip)
         button.setFont(sized(button.font(), NORMAL))
-        button.setMaximumHeight(HEIGHT)
         button.setCheckable(True)
         return button

@@ -76,13 +76,16 @@ class HeadPictures(QObject):
         self.changed.emit()
 
     def _paint(self) -> None:
-        if self._theme is None or not self._values:
-            return
+        if self._theme is not None and self._values:
+            self.images = self.images_in(self._theme)
+
+    def images_in(self, theme: Theme) -> dict[tuple[Part, str], tuple[QImage, ...]]:
+        """Return the pictures that are there in a theme's colours."""
         from bertviewer.plots.color_scale import ColorScale, color_table  # and with it numpy
 
         # Small shares are most of what there is to see.
-        table = color_table(self._theme, False)
-        self.images = {
+        table = color_table(theme, False)
+        return {
             (part, key): tuple(
                 _image(ColorScale(levels, table, is_root=True), head) for head in values
             )

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.map.coloring import Legend, Scale
 from bertviewer.charts.theme import SMALL
-from bertviewer.plots.fonts import sized, tabular
+from bertviewer.plots.fonts import grown, sized, tabular
 from bertviewer.ui.look.theme_of import theme_of
 
 _SQUARE, _BETWEEN, _NEAR, _BAR = 9.0, 18.0, 6.0, 110.0
@@ -52,7 +52,7 @@ class LegendBar(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return what it needs; Qt calls it."""
-        return QSize(300, _HEIGHT)
+        return QSize(300, grown(_HEIGHT))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint it; Qt calls it."""

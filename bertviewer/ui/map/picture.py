@@ -34,7 +34,7 @@ class FlowPicture(Pointed):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("mapCanvas", translate("map", "Map of the model"), parent)
-        self.setMinimumSize(200, 120)
+        self.setMinimumSize(200, 60)
         self.sight: Sight | None = None
         self.tiles: Tiles = {}
         self.head: int | None = None

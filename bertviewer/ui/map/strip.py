@@ -19,14 +19,15 @@ from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.blocks import Block, Strip
 from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.text.plain_text import printable
-from bertviewer.plots.fonts import sized, weighted
+from bertviewer.plots.fonts import grown, sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.pointed import Pointed, as_qt
 from bertviewer.ui.map.strip_layout import Seat, room_for, seats_of
 from bertviewer.ui.map.strip_painting import Look, paint_seat, paint_thread
 from bertviewer.ui.translation import translate
 
-_HIGH, _LOW, _CAPTION, _APART = 44.0, 36.0, 24.0, 6.0
+_HIGH, _TWO_HIGH, _CAPTION, _APART = 44.0, 36.0, 24.0, 6.0
+_LOW, _TWO_LOW = 24.0, 20.0
 
 
 class ModelStrip(Pointed):
@@ -40,13 +41,13 @@ class ModelStrip(Pointed):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("mapStrip", translate("map", "Blocks of the whole model"), parent)
-        self.setMinimumWidth(160)
+        self.setMinimumWidth(60)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.strips: tuple[Strip, ...] = ()
         self.current: Block | None = None
         self.tints: Mapping[Block, Tint] = {}
         self._tip: Callable[[Block], str] = lambda block: block.name
-        self._is_scrubbing = False
+        self._is_low = self._is_scrubbing = False
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -56,6 +57,12 @@ class ModelStrip(Pointed):
     def set_strips(self, strips: tuple[Strip, ...]) -> None:
         """Show another model's blocks."""
         self.strips, self.current, self._hovered = strips, None, None
+        self.updateGeometry()
+        self.update()
+
+    def set_low(self, is_low: bool) -> None:
+        """Have blocks of one line, without a caption above; figures stay in their tips."""
+        self._is_low = is_low
         self.updateGeometry()
         self.update()
 
@@ -73,9 +80,9 @@ class ModelStrip(Pointed):
             self.update()
             self.moved.emit()
 
-    def current_rect(self) -> QRectF:
-        """Return where the opened block is; all of the last strip if it is the whole model."""
-        found = [as_qt(seat.rect) for seat in self.seats() if seat.block == self.current]
+    def rect_of(self, block: Block | None) -> QRectF:
+        """Return where a block is; all of the last strip if it is the whole model."""
+        found = [as_qt(seat.rect) for seat in self.seats() if seat.block == block]
         if found:
             return found[0]
         seats = self.seats()
@@ -97,7 +104,8 @@ class ModelStrip(Pointed):
         captions = weighted(sized(self.font(), SMALL))
         painter.setPen(QColor(theme.muted))
         painter.setFont(captions)
-        painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL") if self.strips else "")
+        if self.strips and not self._is_low:
+            painter.drawText(QPointF(1, grown(14)), self.tr("WHOLE MODEL"))
         if self.strips and self.current is None:
             places = [as_qt(seat.rect) for seat in self.seats()]
             around = reduce(QRectF.united, places, QRectF())
@@ -161,7 +169,7 @@ class ModelStrip(Pointed):
 
     def _go_across(self) -> None:
         """Go to the other strip, to what stands nearest there."""
-        here, rows = self.current_rect().center().x(), self._rows()
+        here, rows = self.rect_of(self.current).center().x(), self._rows()
         others = [row for row in rows if all(seat.block != self.current for seat in row)]
         if len(others) == 1 and len(rows) > 1:
             seats = others[0]
@@ -181,10 +189,12 @@ class ModelStrip(Pointed):
         return None
 
     def _block_height(self) -> float:
-        return _HIGH if len(self.strips) < 2 else _LOW
+        one, two = (_LOW, _TWO_LOW) if self._is_low else (_HIGH, _TWO_HIGH)
+        return grown(one if len(self.strips) < 2 else two)
 
     def _top(self, number: int) -> float:
-        return _CAPTION + number * (self._block_height() + _APART)
+        caption = 0.0 if self._is_low else grown(_CAPTION)
+        return caption + number * (self._block_height() + _APART)
 
     def _left(self) -> float:
         """Return where blocks begin: to the right of the strips' names."""

@@ -10,9 +10,11 @@ from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.theme import NORMAL, RADIUS, SMALL, Theme, mixed
 from bertviewer.core.text.plain_text import printable
-from bertviewer.plots.fonts import monospaced, sized, weighted
+from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.map.pointed import as_qt
 from bertviewer.ui.map.strip_layout import Seat
+
+_TWO_LINES = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ def _write(
     if metrics.horizontalAdvance(name) > rect.width() - 6 and block.is_layer:
         name = name.rpartition(" ")[2]
     name = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, rect.width() - 6)
-    figure = _fitting(tint.figure, small, rect.width() - 4)
+    has_room = rect.height() > grown(_TWO_LINES)
+    figure = _fitting(tint.figure, small, rect.width() - 4) if has_room else ""
     half = rect.height() / 2
     upper = QRectF(rect.x(), rect.y() + 3, rect.width(), half)
     painter.setPen(QColor(theme.text))

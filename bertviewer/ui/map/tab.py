@@ -1,37 +1,35 @@
 """The map of the open model: the strip of its blocks, and the opened part as a picture."""
 
-from PySide6.QtCore import QEvent, QPointF, QRectF
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.blocks import Block, block_of, strips_of
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import LIGHT
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.card import MapCard
 from bertviewer.ui.map.dressing import Dressing, dressing, known_of
 from bertviewer.ui.map.following import followed
+from bertviewer.ui.map.frame import MapFrame
 from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.heads import HeadPictures
 from bertviewer.ui.map.pointing import Hit
-from bertviewer.ui.map.strip_painting import paint_lead
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.walking import Walking
 from bertviewer.ui.workspace import Workspace
 
-_BETWEEN = 20
-"""Pixels between strip and card, through which two lines lead down."""
 
-
-class MapTab(QWidget):
+class MapTab(MapFrame):
     """What is opened follows the selection; a click selects, a double click opens."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        head, canvas, treemap = MapHead(), FlowCanvas(), TreemapPage()
+        super().__init__(head, MapCard(canvas), treemap, parent)
         self.setObjectName("mapTab")
         self._workspace = workspace
         self._architecture: Architecture | None = None
@@ -39,20 +37,11 @@ class MapTab(QWidget):
         self._known: Known | None = None
         self._dressing: Dressing | None = None
         self._own = ""  # what was selected here: it is in sight already
-        self._head, self._canvas = MapHead(), FlowCanvas()
-        self._strip = self._head.strip
-        self._card = MapCard(self._canvas)
-        self._walking = Walking(self._canvas, self)
-        self._treemap = TreemapPage(self)
+        self._canvas, self._strip = canvas, head.strip
+        self._walking = Walking(canvas, self)
+        treemap.setParent(self)
         self._heads = HeadPictures(workspace, self)
         self._card.add_bar(self._walking.bar)
-        self._card.add_treemap(self._treemap.view, self._treemap.choice)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 8, 14, 10)
-        layout.setSpacing(0)
-        layout.addWidget(self._head)
-        layout.addSpacing(_BETWEEN)
-        layout.addWidget(self._card, 1)
         self._connect()
 
     @property
@@ -83,18 +72,6 @@ class MapTab(QWidget):
             self._head.flow.setChecked(True)
             self._canvas.open(Part(path))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the lines that lead from the opened block to its picture; Qt calls it."""
-        del event
-        block = self._strip.current_rect().translated(QPointF(self._head.pos()))
-        if block.isEmpty():
-            return
-        # Of two strips the lines of the upper one begin below both.
-        block.setBottom(max(block.bottom(), self._head.geometry().bottom()))
-        painter = QPainter(self)
-        paint_lead(painter, block, QRectF(self._card.geometry()), theme_of(self))
-        painter.end()
-
     def changeEvent(self, event: QEvent) -> None:
         """Follow the colours of the window; Qt calls it."""
         super().changeEvent(event)
@@ -107,6 +84,7 @@ class MapTab(QWidget):
         self._canvas.opened.connect(self._on_opened)
         self._canvas.picked.connect(self._on_picked)
         self._canvas.menu_wanted.connect(self._workspace.menu_wanted)
+        self._canvas.picture_wanted.connect(self._take_picture)
         self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
@@ -178,6 +156,7 @@ class MapTab(QWidget):
         if self._atlas is None or self._dressing is None:
             return
         facts = self._dressing.facts
+        self.update()
         self._card.show_flow(self._atlas, facts, self._canvas.part)
         if self._head.treemap.isChecked():
             path = self._treemap.path
@@ -190,6 +169,16 @@ class MapTab(QWidget):
         if self._atlas is not None:
             self._heads.want(self._atlas, self._canvas.part, theme_of(self))
         self._canvas.show_heads(self._heads.images, self._workspace.selection.head)
+
+    def _take_picture(self, is_saved: bool) -> None:
+        """Take a picture of the opened part along, in the colours for paper."""
+        if self._atlas is None or self._known is None:
+            return
+        from bertviewer.ui.map.map_paper import take  # and with it pyqtgraph
+
+        dress = dressing(self._atlas, self._known, self._head.measure.measure, LIGHT, ()).dress
+        heads = self._heads.images_in(LIGHT) if self._heads.images else {}
+        take(self._canvas, dress, heads, self._workspace, is_saved=is_saved)
 
     def _on_treemap(self, is_wanted: bool) -> None:
         self._walking.walk(False)
@@ -213,7 +202,6 @@ class MapTab(QWidget):
         self._strip.set_current(block_of(self._strip.blocks, part))
         self._mark(is_new=False)
         self._show_heads()
-        self.update()
 
     def _on_picked(self, found: Hit) -> None:
         node = found.placed.node

@@ -30,7 +30,7 @@ class TreemapPage(QObject):
 
     changed = Signal()
 
-    def __init__(self, parent: QObject) -> None:
+    def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.view = TreemapView()
         self.choice = Choice("mapArea", self.tr("What the areas of the treemap are"))

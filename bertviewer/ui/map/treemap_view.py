@@ -45,7 +45,7 @@ class TreemapView(Pointed):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("mapTreemap", translate("map", "Treemap of the model"), parent)
-        self.setMinimumSize(200, 120)
+        self.setMinimumSize(200, 60)
         self.tint: Callable[[str], Tint] = lambda _path: Tint()
         self.tip: Callable[[Area], str] = lambda area: area.path
         self.selected = ""
@@ -82,19 +82,18 @@ class TreemapView(Pointed):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the rectangles; Qt calls it."""
         del event
-        theme, painter = theme_of(self), QPainter(self)
+        theme, painter, here = theme_of(self), QPainter(self), None
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._cell is not None:
             paint_cells(painter, self._cell, self.tint, theme, tabular(self.font()))
-            for cell, color, width in (
-                (self._hovered, theme.text, 1.0),
-                (self._find(self.selected), theme.accent, 2.0),
-            ):
+            here = self._find(self.selected)
+            for cell, color, width in ((self._hovered, theme.text, 1.0), (here, theme.accent, 2.0)):
                 if isinstance(cell, Cell):
                     painter.setPen(QPen(QColor(color), width))
                     painter.setBrush(Qt.BrushStyle.NoBrush)
                     painter.drawRoundedRect(as_qt(cell.rect), 3.0, 3.0)
-        self.paint_focus(painter)
+        around = None if here is None else as_qt(here.rect).adjusted(-2.5, -2.5, 2.5, 2.5)
+        self.paint_focus(painter, around)
         painter.end()
 
     def tip_at(self, place: QPointF) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import NORMAL
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.plots.fonts import monospaced, sized, weighted
+from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted
@@ -113,6 +113,12 @@ class WalkBar(QWidget):
         if self.is_playing:
             self.play(False)
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Have room for letters of another size; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.setFixedHeight(grown(_HEIGHT))
+
     def _on_time(self) -> None:
         if self._place >= len(self.stops) - 1:
             self.halt()
@@ -191,7 +197,7 @@ class WalkBar(QWidget):
         self._line = QHBoxLayout()
         self._line.addLayout(words, 1)
         # The picture above stays as large as it is, whatever a step has to say.
-        self.setFixedHeight(_HEIGHT)
+        self.setFixedHeight(grown(_HEIGHT))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 2, 0, 2)
         layout.setSpacing(2)

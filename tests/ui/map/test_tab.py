@@ -4,8 +4,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.measures import MACS, PARAMETERS, figure_text
@@ -116,3 +116,39 @@ def test_it_is_there_before_numpy_pyqtgraph_and_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_low_tab_leaves_the_room_to_the_picture(
+    show_map: ShowMap, workspace: Workspace, qtbot: QtBot
+) -> None:
+    tab = show_map(small("bert"))
+    workspace.selection.select("encoder.layer.1")
+    legend, strip, canvas = find(tab, LegendBar, "mapLegend"), strip_of(tab), canvas_of(tab)
+    flow = find(tab, QToolButton, "mapFlow")
+    high = strip.height()
+    assert legend.isVisible()
+    tab.resize(620, 300)
+    qtbot.waitUntil(lambda: strip.height() < high and canvas.height() > 300 * 2 / 3)
+    assert not legend.isVisible()
+    assert flow.mapTo(tab, QPoint()).x() > strip.geometry().right()
+    sight = sight_of(tab)
+    seen = sight.camera.seen(sight.sheets.bounds(canvas.part))
+    assert seen.y >= 0
+    assert seen.bottom <= canvas.height()
+    tab.resize(820, 620)
+    qtbot.waitUntil(lambda: legend.isVisible() and strip.height() == high)
+
+
+def test_the_treemap_of_the_whole_model_is_led_to_by_the_whole_strip(
+    show_map: ShowMap, workspace: Workspace
+) -> None:
+    tab = show_map(small("bert"))
+    below = QRect(0, strip_of(tab).geometry().bottom() + 10, tab.width(), 14)
+    of_all = tab.grab(below).toImage()
+    workspace.selection.select("encoder.layer.1")
+    of_layer = tab.grab(below).toImage()
+    assert of_layer != of_all
+    find(tab, QToolButton, "mapAreas").click()
+    assert tab.grab(below).toImage() == of_all
+    find(tab, QToolButton, "mapFlow").click()
+    assert tab.grab(below).toImage() == of_layer
