@@ -96,6 +96,11 @@ def _choose_statistic(commands: Commands, name: str) -> None:
     commands.workspace.statistic_wanted.emit(name)
 
 
+def _save_map(commands: Commands) -> None:
+    commands.workspace.page_wanted.emit("Map")
+    commands.workspace.map_picture_wanted.emit()
+
+
 def _show_tabs() -> Iterator[Action]:
     for number, kind in enumerate(TABS):
 
@@ -200,6 +205,8 @@ ENTRIES: tuple[Entry, ...] = (
            begins_group=True),
     Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"),
            lambda c: c.exporting.choose_modules(), needs=(MODEL, IDLE)),
+    Action("saveMapPicture", FILE, QT_TRANSLATE_NOOP("actions", "Save picture of the map…"),
+           _save_map, needs=(MODEL,)),
     Action("saveRuns", FILE, QT_TRANSLATE_NOOP("actions", "&Save run as…"),
            lambda c: c.exporting.choose_runs(), ("Ctrl+S",),
            QT_TRANSLATE_NOOP("actions", "As a file that bertviewer opens again, without the model"),

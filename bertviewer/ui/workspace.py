@@ -38,6 +38,7 @@ class Workspace(QObject):
     to come, or all is there that its views are drawn with.
     ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
     that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers;
+    ``map_picture_wanted``: the map shall be saved as a picture;
     ``menu_wanted``: the menu shall have what can be done with the selected module.
     """
 
@@ -54,6 +55,7 @@ class Workspace(QObject):
     page_wanted = Signal(str)
     tensor_wanted = Signal(str)
     statistic_wanted = Signal(str)
+    map_picture_wanted = Signal()
     menu_wanted = Signal(object)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:

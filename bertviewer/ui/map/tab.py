@@ -85,6 +85,7 @@ class MapTab(MapFrame):
         self._canvas.picked.connect(self._on_picked)
         self._canvas.menu_wanted.connect(self._workspace.menu_wanted)
         self._canvas.picture_wanted.connect(self._take_picture)
+        self._workspace.map_picture_wanted.connect(lambda: self._take_picture(is_saved=True))
         self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)

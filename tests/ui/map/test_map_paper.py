@@ -57,6 +57,15 @@ def test_the_opened_part_is_saved(
     assert (tmp_path / f"layer.{ending}").read_bytes().startswith(begin)
 
 
+def test_an_action_of_the_window_saves_it_too(
+    layer: MapTab, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "layer.svg"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    workspace.map_picture_wanted.emit()
+    assert "</svg>" in path.read_text(encoding="utf-8")
+
+
 def test_the_copied_picture_has_the_colours_that_are_chosen(layer: MapTab, qtbot: QtBot) -> None:
     def copied() -> QImage:
         choose(layer, "copyMap")
