@@ -4,8 +4,10 @@ from PySide6.QtCore import QEvent, QRectF, Qt, QTimer
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QProgressBar, QWidget
 
-INTERVAL = 33  # milliseconds
-ROUND_TRIP = 1_400  # milliseconds from the left edge to the right one
+from bertviewer.ui.look.has_motion import has_motion
+
+INTERVAL, SELDOM = 33, 700  # milliseconds; the second where the system wants no motion
+ROUND_TRIP = 1_600  # milliseconds from the left edge to the right one
 SHARE = 0.3
 """How much of the bar moves."""
 THIN = 3
@@ -27,14 +29,13 @@ class BusyBar(QProgressBar):
         self.setRange(0, 0)
         self._passed = 0
         self._timer = QTimer(self)
-        self._timer.setInterval(INTERVAL)
         self._timer.timeout.connect(self._move)
 
     def event(self, event: QEvent) -> bool:
         """Move while it is in sight, and never else; Qt calls it."""
         if event.type() == QEvent.Type.Show:
             self._passed = 0
-            self._timer.start()
+            self._timer.start(INTERVAL if has_motion() else SELDOM)
         elif event.type() == QEvent.Type.Hide:
             self._timer.stop()
         return super().event(event)
@@ -65,7 +66,7 @@ class BusyBar(QProgressBar):
         painter.end()
 
     def _move(self) -> None:
-        self._passed += INTERVAL
+        self._passed += self._timer.interval()
         self.update()
 
 

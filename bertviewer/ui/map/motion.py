@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEasingCurve, QObject, Qt, QVariantAnimation
-from PySide6.QtWidgets import QApplication, QStyle
+from PySide6.QtCore import QEasingCurve, QObject, QVariantAnimation
+
+from bertviewer.ui.look.has_motion import has_motion
 
 MILLISECONDS = 220
-
-
-def has_motion() -> bool:
-    """Tell whether the system wants things to move."""
-    hint = QApplication.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration)
-    return hint > 0 and QApplication.isEffectEnabled(Qt.UIEffect.UI_General)
 
 
 class Motion(QObject):

@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QPushButton, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import preset_names
+from bertviewer.ui import busy_bar
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.busy_bar import BusyBar
@@ -102,6 +103,21 @@ def test_a_bar_of_unknown_length_looks_different_from_time_to_time(qtbot: QtBot)
     # What is done is filled, and what is left is not.
     image = bar.grab().toImage()
     assert image.pixelColor(20, 2) != image.pixelColor(190, 2)
+
+
+def test_a_bar_moves_seldom_where_no_motion_is_wanted(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paces = []
+    for wanted in (True, False):
+        monkeypatch.setattr(busy_bar, "has_motion", lambda wanted=wanted: wanted)
+        bar = BusyBar()
+        qtbot.addWidget(bar)
+        bar.show()
+        (timer,) = bar.findChildren(QTimer)
+        assert timer.isActive()
+        paces.append(timer.interval())
+    assert paces[0] < 50 < 500 < paces[1]
 
 
 def test_cancelling_comes_back_to_what_there_is_to_open(window: MainWindow, qtbot: QtBot) -> None:
