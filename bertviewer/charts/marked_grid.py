@@ -9,7 +9,7 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table
 
-LONGEST_LABEL = 24
+LONGEST_LABEL = 32
 """Letters of a label: paths of tensors need more than words of a sentence."""
 
 

@@ -151,7 +151,10 @@ class ArcPlot(TokenPlot):
         count = len(chart.rows)
         shown = Span(self._span.start * count, self._span.length * count, count).showing(found)
         self._span = self._span.starting(shown.start / count)
-        self.clicked.emit(chart.row_places[found])
+        at = QPointF(self.width() / 2, 0.0)
+        if (layout := self.layout_of_arcs()) is not None:
+            at = QPointF(layout.x(found, count), layout.top)
+        self.go_to_row(found, arcs_text(chart, found, True), at)
         return True
 
     def draw_on(self, painter: QPainter) -> None:

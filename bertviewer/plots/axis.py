@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.theme import LARGE, SMALL
+from bertviewer.charts.theme import SMALL
 from bertviewer.plots.fonts import sized
 
 TICK = 4  # pixels of room between a plot and its numbers
@@ -24,7 +24,10 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self.setStyle(tickTextOffset=TICK)
         self.setPen(QPen(Qt.PenStyle.NoPen))
         self._dressed: tuple[QPen, str, str] | None = None
-        self._is_small = False
+        font = sized(QApplication.font(), SMALL)
+        self.setFont(font)
+        self.setStyle(tickFont=font)
+        self.label.setFont(font)
         # An axis in thousandths without a word about it would be read wrong.
         self.enableAutoSIPrefix(False)
 
@@ -43,15 +46,6 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         self.setTickPen(pen)
         self.setTextPen(QColor(color))
         self._write(self._fitting())
-
-    def set_small(self, is_small: bool) -> None:
-        """Write labels in small type, or in that of words."""
-        if is_small == self._is_small:
-            return
-        self._is_small = is_small
-        font = sized(QApplication.font(), SMALL if is_small else LARGE)
-        self.setFont(font)
-        self.setStyle(tickFont=font)
 
     def resizeEvent(self, event: Any = None) -> None:
         """Cut the title to the room there is now."""

@@ -116,7 +116,6 @@ class GridPlot(Plot):
         if marked is not None:
             title = marked.scale_title
         shown = title if self.shows_titles else ""
-        self.color_bar.getAxis("right").set_small(not self.shows_titles)
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale, theme.surface))

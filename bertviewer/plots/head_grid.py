@@ -158,6 +158,9 @@ class HeadGrid(PaintedPlot):
             super().keyPressEvent(event)
         else:
             self.clicked.emit(Place(head=head))
+            assert self.chart is not None
+            text = " · ".join(filter(None, (self._name(head), self.chart.captions[head])))
+            self.reached.emit(text, self.head_rect(head).center().toPoint())
 
     @property
     def _chosen(self) -> int | None:

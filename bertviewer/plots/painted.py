@@ -1,7 +1,7 @@
 """What every plot that paints itself shares: pointing, the selection, colours and the focus."""
 
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.place import Place
@@ -13,12 +13,14 @@ class PaintedPlot(QWidget):
     """A plot that draws itself with a painter, on a screen and on paper alike.
 
     ``clicked`` carries the place that was clicked, or gone to by a key, ``hovered`` the exact value
-    under the mouse in words, or nothing. ``neighbour`` is the side on which there is a plot of
+    under the mouse in words, or nothing. ``reached`` carries what a key has led to, in words, and
+    where that is in the widget. ``neighbour`` is the side on which there is a plot of
     the same kind; that at the right has the bar of colours for both.
     """
 
     clicked = Signal(Place)
     hovered = Signal(str)
+    reached = Signal(str, QPoint)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,6 +72,11 @@ class PaintedPlot(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Tell what is under the mouse; Qt calls it."""
         self.hovered.emit(self.text_at(event.position()))
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Tell no more of what keys have led to; Qt calls it."""
+        super().focusOutEvent(event)
+        self.hovered.emit("")
 
     def leaveEvent(self, event: QEvent) -> None:
         """Tell that the mouse is on nothing any more; Qt calls it."""

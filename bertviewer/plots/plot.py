@@ -75,7 +75,6 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
         for side, title in self.titles.items():
             own = title if self.shows_titles and side != self.neighbour else ""
             item.getAxis(side).dress(own, self.theme.muted, self.pen(self.theme.muted))
-            item.getAxis(side).set_small(not self.shows_titles)
 
     @property
     def shows_titles(self) -> bool:

@@ -2,6 +2,7 @@
 
 from math import floor
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
@@ -138,7 +139,10 @@ class TokenMatrix(TokenPlot):
         self.update()
 
     def step(self, key: int) -> bool:
-        """Select the row before or after, the first or the last; or look further aside."""
+        """Select the row before or after, the first or the last, and tell the most of it.
+
+        Left and right look further aside.
+        """
         layout, chart = self.layout_of_cells(), self.chart
         if layout is None or chart is None:
             return False
@@ -151,7 +155,12 @@ class TokenMatrix(TokenPlot):
             return False
         down = layout.down.showing(found)
         self._view = View(self._view.cell, layout.across.start, down.start)
-        self.clicked.emit(chart.row_places[found])
+        values = np.abs(chart.measured[found])
+        most = int(np.argmax(np.where(np.isfinite(values), values, -1.0)))
+        shown = lay_out_matrix(self._room(), self._view)
+        at, seen = shown.rect(found, most).center(), shown.cells
+        at.setX(min(max(at.x(), seen.left()), seen.right()))
+        self.go_to_row(found, chart.text(found, most), at)
         return True
 
     def draw_on(self, painter: QPainter) -> None:

@@ -1,6 +1,6 @@
 """What is the same of all pictures of a grid of tokens that one looks into."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
@@ -49,3 +49,9 @@ class TokenPlot(ZoomingPlot):
         ways = {back: row - 1, forth: row + 1, Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
         found = ways.get(Qt.Key(key))
         return found if found is not None and 0 <= found <= last else None
+
+    def go_to_row(self, row: int, text: str, at: QPointF) -> None:
+        """Select a row, and tell what is there, and where that is in the widget."""
+        assert self.chart is not None
+        self.clicked.emit(self.chart.row_places[row])
+        self.reached.emit(text, at.toPoint())

@@ -35,8 +35,7 @@ class RunButton(QWidget):
         self.choices.setAccessibleName(self.tr("How to run"))
         self.choices.setToolTip(self.tr("Weights, device, run A, earlier sentences"))
         self.choices.setStyleSheet(_RIGHT)
-        for button in (self.run, self.choices):
-            button.setDefault(True)
+        self.run.setDefault(True)
         self._draw_arrow()
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -52,6 +51,9 @@ class RunButton(QWidget):
         self.run.setEnabled(not lacking and not is_busy)
         self.run.setToolTip(lacking or self.tr("Run the sentence (Enter)"))
         self.choices.setEnabled(not is_busy)
+        # It can be clicked where Run cannot, but is no more in the accent than that.
+        self.choices.setDefault(self.run.isEnabled())
+        self._draw_arrow()
 
     def menu(self) -> QMenu:
         """Return the choices that there are now."""
@@ -118,7 +120,8 @@ class RunButton(QWidget):
 
     def _draw_arrow(self) -> None:
         theme = theme_of(self)
-        self.choices.setIcon(_arrow(theme.on_accent, theme.muted))
+        color = theme.on_accent if self.choices.isDefault() else theme.muted
+        self.choices.setIcon(_arrow(color, theme.muted))
 
     def _open(self) -> None:
         menu = self.menu()

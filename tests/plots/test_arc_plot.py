@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.arcs import arcs_text
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
@@ -138,11 +139,15 @@ def test_keys_go_from_token_to_token_and_bring_them_into_sight(plot: ArcPlot) ->
     plot.clicked.connect(plot.mark)
     told: list[Place] = []
     plot.clicked.connect(told.append)
+    words: list[str] = []
+    plot.reached.connect(lambda text, _at: words.append(text))
     for _ in range(10):
         QTest.keyClick(plot, Qt.Key.Key_Plus)
     for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Left):
         QTest.keyClick(plot, key)
     assert [place.token for place in told] == [0, 1, 69, 68]
+    assert plot.chart is not None
+    assert words == [arcs_text(plot.chart, token, True) for token in (0, 1, 69, 68)]
     span = layout_of(plot).tokens(70)
     assert span.start <= 68 < span.end
 

@@ -1,6 +1,6 @@
 """One figure of each head: how evenly and how far it looks, and how much at which kind of token."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -90,12 +90,6 @@ def ranked(
         if np.isfinite(value)
     ]
     return tuple(sorted(found, key=lambda one: -one.value))
-
-
-def measures_in(figures: Iterable[HeadFigures]) -> tuple[Measure, ...]:
-    """Return the measures that have a meaning in any of the attentions, in their usual order."""
-    found = {measure for each in figures for measure in each.values}
-    return tuple(measure for measure in MEASURES if measure in found)
 
 
 def _on_diagonal(maps: AttentionMaps, step: int) -> NDArray[np.float64]:

@@ -60,6 +60,11 @@ class ChartLine(QWidget):
         self._button.setMenu(menu)
         return menu
 
+    def show_menu(self, is_shown: bool) -> None:
+        """Have the menu, or not where there is nothing to take along."""
+        self._button.setVisible(is_shown)
+        self._fit()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave out a title that has no room beside its controls; Qt calls it."""
         super().resizeEvent(event)

@@ -111,6 +111,7 @@ class ChartPanel(QWidget):
             self._fill_menu(is_double)
         shown, other, *_ = [*charts, None, None]
         self._plots.show_charts(shown, other)
+        self._line.show_menu(shown is not None)
         self._value.hide()
         self._busy.hide()
         self._pages.setCurrentIndex(0)
@@ -125,7 +126,7 @@ class ChartPanel(QWidget):
 
     def show_wait(self, title: str = "", done: int = 0, total: int = 0) -> None:
         """Say that what is wanted is being computed; what was shown before stays until then."""
-        self.set_title(title or self.tr("computing…"))
+        self.set_title(title or self.tr("Computing…"))
         self._busy.setRange(0, total)
         self._busy.setValue(done)
         self._busy.show()
@@ -146,7 +147,7 @@ class ChartPanel(QWidget):
         plot = self._make_plot()
         if isinstance(plot, Plot):
             plot.is_titled = self._has_axis_titles
-            plot.reached.connect(partial(self._show_reached, plot))
+        plot.reached.connect(partial(self._show_reached, plot))
         plot.set_theme(theme_of(self))
         plot.show_chart(None)
         plot.clicked.connect(follow)

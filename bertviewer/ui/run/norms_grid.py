@@ -56,9 +56,9 @@ class NormsGrid(ChartPanel):
         series = self.series(watched, part)
         name = series[0].part if series else ""
         self.set_title(
-            self.tr("token norms of {0} by layer").format(name)
+            self.tr("Token norms of {0} by layer").format(name)
             if name
-            else self.tr("token norms ‖h‖ by layer")
+            else self.tr("Token norms ‖h‖ by layer")
         )
         if series and not has_norms(watched.run, series):
             self.forget()

@@ -158,7 +158,7 @@ class PredictionsView(View):
         if run.source.task != "base":
             text = self.tr("This head gives nothing that could be shown here.")
         elif heads:
-            text = self.tr("{0} File > Head opens it with one.").format(text)
+            text = self.tr("{0} Menu > File > Head opens it with one.").format(text)
             if self._brings_no_head(run, architecture):
                 text += self.tr(
                     "\nIts checkpoint brings none: one that is opened here is RANDOM, and what it "

@@ -10,6 +10,7 @@ from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.kept_comparison import short_name
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.compare_bar import CompareBar
 from bertviewer.ui.run.notes import run_notes
@@ -52,8 +53,8 @@ class ShownLine(QFrame):
         layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
         layout.setSpacing(2 * GRID)
         layout.addWidget(self._stale)
-        layout.addWidget(self._shown)
         layout.addWidget(self._notes)
+        layout.addWidget(self._shown)
         layout.addStretch(1)
         layout.addWidget(self._compare)
         layout.addWidget(self._again)
@@ -109,11 +110,13 @@ class ShownLine(QFrame):
         self._stale.setVisible(bool(stale))
         self._stale.setMinimumWidth(self._stale.sizeHint().width() if stale else 0)
         self._shown.setText(self._described(run))
-        self._shown.setToolTip(plain_tip(_sentence(run)[:LONGEST_TIP]))
+        tip = f"{_sentence(run)[:LONGEST_TIP]}\n{run.source.name[:LONGEST_TIP]}"
+        self._shown.setToolTip(plain_tip(tip))
         self._shown.setAccessibleName(" ".join(filter(None, (stale, self._shown.text()))))
         notes = " ".join(run_notes(run, architecture))
         self._notes.setText(notes)
         self._notes.setToolTip(plain_tip(notes))
+        self._notes.setMinimumWidth(self._least_of(notes))
         self._notes.setVisible(bool(notes))
         lacking = workspace.next_run.lacking
         self._again.setVisible(bool(stale))
@@ -125,6 +128,12 @@ class ShownLine(QFrame):
         if bool(stale) != bool(before):
             self.stale_changed.emit()
 
+    def _least_of(self, notes: str) -> int:
+        """Return how many pixels the first words of the notes take, which say what matters."""
+        first, colon, _ = notes.partition(":")
+        least = self._notes.fontMetrics().horizontalAdvance(f"{first}…" if colon else notes)
+        return min(LEAST_NOTE, least + 1)
+
     def _described(self, run: ActivationRun) -> str:
         source = run.source
         weights = {
@@ -132,7 +141,7 @@ class ShownLine(QFrame):
             "pretrained": self.tr("trained weights"),
             "random": self.tr("random weights"),
         }[source.weights]
-        parts = [f"“{isolated(' '.join(_sentence(run).split()))}”", source.name]
+        parts = [f"“{isolated(' '.join(_sentence(run).split()))}”", short_name(source.name)]
         if source.task != "base":
             parts.append(source.task)
         parts.append(weights)

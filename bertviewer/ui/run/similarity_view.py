@@ -27,7 +27,7 @@ class SimilarityView(View):
         self._drawn: tuple[int, bool] | None = None
         self._partners: Partners | None = None
         self._state = StateChoice()
-        self._whole = QCheckBox(self.tr("−1 … 1"))
+        self._whole = QCheckBox(self.tr("Colours from −1 to 1"))
         self._whole.setObjectName("wholeRange")
         self._whole.setToolTip(
             self.tr("Colours cover all that a cosine can be; if not, what it is at this layer")

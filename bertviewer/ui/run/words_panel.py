@@ -146,7 +146,7 @@ class WordsPanel(QWidget):
             self._columns.setSizes([4200, 5800] if is_compared else [3200, 6800])
 
     def _show_wait(self) -> None:
-        self._hint.setText(self.tr("computing…"))
+        self._hint.setText(self.tr("Computing…"))
         self._busy.show()
 
     def _show_message(self, text: str, offer: Offer) -> None:

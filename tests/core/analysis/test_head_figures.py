@@ -17,7 +17,6 @@ from bertviewer.core.analysis.head_figures import (
     MEASURES,
     HeadFigures,
     head_figures,
-    measures_in,
     ranked,
 )
 from tests.core.analysis.runs import run_of, tokens_of
@@ -130,7 +129,6 @@ def test_the_highest_comes_first() -> None:
     found = [(one.layer, one.head, one.value) for one in ranked(figures, "previous")]
     assert found == [(second, 1, 0.75), (first, 1, 0.5), (second, 0, 0.5), (first, 0, 0.25)]
     assert ranked(figures, "next") == ()
-    assert measures_in(figures.values()) == ("entropy", "previous")
 
 
 def test_what_is_hidden_shows_where_no_mask_is_known() -> None:

@@ -50,7 +50,7 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
         "[SEP]",
         "each class",
     ]
-    assert titles(ran) == ["std of each layer's output", "token norms ‖h‖ by layer"]
+    assert titles(ran) == ["std of each layer's output", "Token norms ‖h‖ by layer"]
 
 
 def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
@@ -104,7 +104,7 @@ def test_the_part_follows_the_tree_until_one_is_chosen(
         assert shown_grid(ran).values[layer].tolist() == activation.token_norms.tolist()
     assert titles(ran) == [
         "std of attention.self in each layer",
-        "token norms of attention.self by layer",
+        "Token norms of attention.self by layer",
     ]
     ran.workspace.selection.select("encoder.layer.4.output")
     settle(ran, worker, qtbot)
@@ -179,11 +179,11 @@ def test_why_there_is_nothing_to_show(
     # What the worker found cannot come before the window's thread is back in its loop.
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
     find(ran, PartMeasures).late.emit()
-    assert titles(ran)[0] == "computing…"
+    assert titles(ran)[0] == "Computing…"
     settle(ran, worker, qtbot)
     layers, norms = panels(ran)
     assert layers.charts == ()
-    assert "computing…" not in titles(ran)
+    assert "Computing…" not in titles(ran)
     assert find(layers, QLabel, "chartMessage").text() == "not to be had"
     assert norms.charts
     choose(ran, "tokenClassChoice", "all tokens")
@@ -195,12 +195,12 @@ def test_a_long_wait_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> N
     # What the worker found cannot come before the window's thread is back in its loop.
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
     measures.late.emit()
-    assert titles(ran) == ["computing…", "token norms ‖h‖ by layer"]
+    assert titles(ran) == ["Computing…", "Token norms ‖h‖ by layer"]
     choose(ran, "tokenClassChoice", "all tokens")
-    assert titles(ran) == ["std of each layer's output", "token norms ‖h‖ by layer"]
+    assert titles(ran) == ["std of each layer's output", "Token norms ‖h‖ by layer"]
     choose(ran, "tokenClassChoice", "content")
     settle(ran, worker, qtbot)
-    assert titles(ran) == ["std of each layer's output", "token norms ‖h‖ by layer"]
+    assert titles(ran) == ["std of each layer's output", "Token norms ‖h‖ by layer"]
     assert [line.label for line in shown_lines(ran)] == ["content"]
 
 

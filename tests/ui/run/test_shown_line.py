@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QTabWidget, QToolButton
+from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.run.device import Device
@@ -85,13 +85,26 @@ def test_random_weights_that_are_not_chosen_any_more(
     qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     box = find(window, QCheckBox, "randomWeightsCheck")
     assert box.isVisible()
+    choices = find(window, QPushButton, "runChoices")
+    assert choices.isEnabled()
+    assert not choices.isDefault()  # no half of a button in the accent
     box.setChecked(True)
     window.set_sentence("the cat sat", None)
     window.run()
     qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
     settle()
     assert said(window)[1].endswith("random weights")
-    assert "RANDOM" in find(window, QLabel, "runWarning").text()
+    warning = find(window, QLabel, "runWarning")
+    assert "RANDOM" in warning.text()
+    window.resize(900, 700)
+    workspace.runs.keep()
+    settle()
+    # Its first words stay whole however short the room is.
+    words = warning.fontMetrics().horizontalAdvance("RANDOM weights…")
+    qtbot.waitUntil(lambda: warning.width() >= words)
+    # Of a path the end is enough.
+    assert str(tiny_bert_folder) not in said(window)[1]
+    assert choices.isDefault()
     # The box is ticked as long as results of random weights are shown, and says so if it is not.
     assert box.isChecked()
     box.setChecked(False)
