@@ -15,6 +15,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.charts.theme import LIGHT
+from bertviewer.core.errors import UserError
 from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper, plot_pdf
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
@@ -54,13 +55,20 @@ def svg(plot: ChartWidget) -> bytes:
     """Return an SVG; its letters are outlines, which look the same everywhere.
 
     It is the PDF set by Typst: Qt's own SVGs draw pens of a fixed width as wide ribbons.
+
+    Raises:
+        UserError: the folder for temporary files has no room for it.
     """
-    # Typst reads binary files only from a folder.
-    with TemporaryDirectory(prefix="bertviewer-") as name:
-        folder = Path(name)
-        (folder / "plot.pdf").write_bytes(pdf(plot))
-        (folder / "plot.typ").write_text(_PAGE, encoding="utf-8")
-        drawing = typst.compile(folder / "plot.typ", root=folder, format="svg")
+    page = pdf(plot)
+    try:
+        # Typst reads binary files only from a folder.
+        with TemporaryDirectory(prefix="bertviewer-") as name:
+            folder = Path(name)
+            (folder / "plot.pdf").write_bytes(page)
+            (folder / "plot.typ").write_text(_PAGE, encoding="utf-8")
+            drawing = typst.compile(folder / "plot.typ", root=folder, format="svg")
+    except OSError as error:
+        raise UserError(f"cannot draw the picture as SVG: {error.strerror}") from error
     if not isinstance(drawing, bytes):
         raise TypeError("the plot took more than one page")
     return _unwrapped(drawing)

@@ -46,6 +46,8 @@ def run_window(options: argparse.Namespace) -> int:
     sentence = optional_sentence(options.sentence, options.pair)
     with checked_display():
         application = QApplication([sys.argv[0]])
+    # Qt takes its own end back if a widget is shown in the same turn, by what is still drawn.
+    application.lastWindowClosed.connect(lambda: application.exit(0))
     configure(application)
     crash_log = open_crash_log()
     damaged = mend_settings()

@@ -1,8 +1,10 @@
 """Plots as files: each opens as what it is, and the plot on the screen stays as it was."""
 
 import io
+import resource
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pypdf
@@ -23,6 +25,7 @@ from bertviewer.charts.chart import (
 )
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT
+from bertviewer.core.errors import UserError
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
@@ -182,4 +185,20 @@ def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.Mo
     monkeypatch.setattr(export, "plot_pdf", fail)
     with pytest.raises(OSError, match="no space"):
         export.pdf(plot)
+    assert plot.theme == DARK
+
+
+def test_an_svg_without_room_for_its_parts_is_told(
+    show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    plot = show(LINES)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    try:
+        with pytest.raises(UserError, match="cannot draw the picture as SVG: File too large"):
+            export.svg(plot)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
     assert plot.theme == DARK

@@ -145,6 +145,28 @@ sys.exit(app.main())
     assert done.stderr.replace("This plugin does not support propagateSizeHints()\n", "") == ""
 
 
+def test_closing_ends_it_though_a_widget_is_drawn_just_then(tmp_path: Path) -> None:
+    code = (
+        START
+        + """
+import os
+from PySide6.QtWidgets import QWidget
+def hook(window, worker):
+    late = QWidget()
+    def close():
+        window.close()
+        late.show()  # as what is still built when the window closes
+        late.hide()
+        QTimer.singleShot(20_000, window, lambda: os._exit(9))
+    window.painted.connect(close)
+sys.argv[1:] = ["demo"]
+sys.exit(app.main())
+"""
+    )
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_exception_in_a_slot_becomes_a_dialog_and_a_log_entry(tmp_path: Path) -> None:
     code = (
         START

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +14,10 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu, QMessage
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.errors import NOT_REGULAR
+from bertviewer.core.progress import Progress
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import (
@@ -202,6 +206,49 @@ def test_what_is_gone_is_said(window: MainWindow, folder: Path, wait: Wait) -> N
     box.close()
     assert recent(window) == []
     assert window.workspace.architecture is not None
+
+
+def test_a_folder_that_is_gone_is_named_when_it_is_read_again(
+    window: MainWindow, folder: Path, wait: Wait, qtbot: QtBot
+) -> None:
+    window.open_named(str(folder))
+    wait(folder)
+    shutil.rmtree(folder)
+    window.opening.open_again()
+    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
+    box = find(window, QMessageBox, "errorDialog")
+    assert box.text() == f"{folder / 'config.json'}: No such file or directory"
+    box.close()
+    assert window.workspace.architecture is not None
+
+
+def test_what_was_asked_for_before_a_model_came_is_not_done_with_the_last_one(
+    demo_window: MainWindow,
+    folder: Path,
+    worker: Worker,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> None:
+    is_read = threading.Event()
+    open_model = jobs.open_model_job
+
+    def read(source: ModelSource, progress: Progress) -> jobs.Opened:
+        opened = open_model(source, progress)
+        is_read.set()
+        return opened
+
+    monkeypatch.setattr(jobs, "open_model_job", read)
+    workspace = demo_window.workspace
+    demo_window.open_named(str(folder))
+    assert is_read.wait(OPEN_TIMEOUT / 1000)  # and the window has not heard of it yet
+    demo_window.set_sentence("a test", None)
+    demo_window.run()
+    qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
+    assert workspace.source is not None
+    assert workspace.architecture is not None
+    assert workspace.source.name == workspace.architecture.source.name == "demo"
+    assert demo_window.windowTitle() == "demo — bertviewer"
 
 
 def test_a_model_that_does_not_open_is_not_remembered(

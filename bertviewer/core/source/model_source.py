@@ -40,7 +40,9 @@ class ModelSource:
     @property
     def folder(self) -> Path:
         """The folder that holds what lies beside the model, as its tokenizer does."""
-        return self.path if self.path.is_dir() else self.path.parent
+        # A model's folder may be gone by now, and is still no file of the one above it.
+        is_folder = self.kind in ("folder", "demo") or self.path.is_dir()
+        return self.path if is_folder else self.path.parent
 
     @property
     def config_file(self) -> Path | None:

@@ -62,6 +62,10 @@ class Scheduler(QObject):
                 self._set_activity("")
 
         def take(result: Any) -> None:
+            if activity == "open" and number != self._started:
+                # What was asked for since then is about the model that is still open.
+                stop()
+                return
             if not until_drawn:
                 rest()
                 returned(result)
