@@ -1,14 +1,14 @@
 """What a check found, gathered by kind of module: for the terminal and for paper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.formulas.roles import role_of
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KindSummary:
     """All steps of one kind of module; ``worst`` is the one that is nearest to its tolerance."""
 

@@ -4,7 +4,6 @@ A layer norm gives every vector the mean β and the std γ. Nothing of the layer
 as long as all of γ is 1 and all of β is 0, as random weights leave them.
 """
 
-from dataclasses import dataclass
 from math import isclose, sqrt
 
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
@@ -14,6 +13,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import kind_of
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.frozen import frozen
 
 NEAR = 1e-3
 """How near to 0 and 1 mean and std are: the epsilon of a norm keeps them a little off."""
@@ -21,7 +21,7 @@ NEAR = 1e-3
 _NORMS = frozenset({ModuleKind.LAYER_NORM, ModuleKind.LAYER_NORM_IN_FLOAT32})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NormedLayers:
     """What each layer ends in: the class of its norm, and how many features a vector has."""
 

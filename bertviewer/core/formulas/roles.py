@@ -4,7 +4,6 @@ What a class of modules is stands in ``core.families``: here is one formula for 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions, kind_of
@@ -34,12 +33,13 @@ from bertviewer.core.formulas import (
 )
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.frozen import frozen
 
 NOT_AS_KNOWN = (LookupError, TypeError, ValueError)
 """What a formula raises of a module that has a known name and is made otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Role:
     """What kinds of modules are called that are alike, and the formula of one of them.
 

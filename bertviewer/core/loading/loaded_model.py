@@ -1,13 +1,14 @@
 """An open model: what is known of it at once, and its weights when they are first needed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.cache.models import SeenModel, keep_keys, keep_model
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.demo import check_demo_weights
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blueprint:
     """What a model is built from.
 
