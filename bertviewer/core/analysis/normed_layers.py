@@ -10,8 +10,7 @@ from bertviewer.core.activations.activation_run import ActivationRun, ModuleActi
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.families import CLASSES
-from bertviewer.core.families.family import kind_of
+from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.frozen import frozen
 
@@ -57,7 +56,7 @@ def _last_norm(
     for path, module in modules.items():
         if not path.startswith(f"{layer.path}."):
             continue
-        is_norm = kind_of(CLASSES.get(module.class_name)) in _NORMS
+        is_norm = kind_of_class(module.class_name) in _NORMS
         if is_norm and module.calls[min(call, len(module.calls) - 1)] == layer.calls[call]:
             return module
     return None
