@@ -16,7 +16,6 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer.files import has_tokenizer, shares_vocabulary
-from bertviewer.core.tokenizer.process import tokenizer_process
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
@@ -233,6 +232,8 @@ class LoadedModel:
     def prepare_tokenizer(self) -> None:
         """Start the process that reads its tokenizer, if it has one, without waiting for it."""
         if has_tokenizer(self.source) or shares_vocabulary(self.source):
+            from bertviewer.core.tokenizer.process import tokenizer_process
+
             tokenizer_process().start()
 
     def stored(self, name: str) -> StoredTensor | None:
