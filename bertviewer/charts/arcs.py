@@ -1,12 +1,13 @@
 """A grid as lines from its rows to its columns: which of its cells are drawn, and what they say."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Masked, Values
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
 LEAST = 0.005
@@ -17,7 +18,7 @@ NAMED = 5
 """So many of a token's lines are told in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arc:
     """A line from a row to a column, and its weight."""
 
@@ -26,7 +27,7 @@ class Arc:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arcs:
     """Lines, the weakest first, so that strong ones are drawn over them.
 

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure
 from bertviewer.core.analysis.token_classes import text_starts, token_classes
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Attended:
     """A run, and what the heads of one of its attentions look at."""
 
@@ -28,7 +28,7 @@ class Attended:
     layer: AttentionLayer
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class AllHeadsChart(GridChart):
     """A figure of each head, and if wanted what it looks at: small pictures [A, n, n] by row."""
 

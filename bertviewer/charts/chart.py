@@ -3,7 +3,6 @@
 Every chart has ``table()``, its data as a header and rows: that is its CSV.
 """
 
-from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
@@ -12,11 +11,12 @@ import numpy as np
 from bertviewer.charts.levels import Levels, Masked, Values
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table, column_header, corner_header, without
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 from bertviewer.core.text.text_direction import bare
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A value and a place for each x, with gaps where a value is ``None``.
 
@@ -59,7 +59,7 @@ class Line:
         return (self.measure, self.values), *found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineChart:
     """Lines over the positions 0, 1, … of which ``ticks`` has the labels.
 
@@ -102,7 +102,7 @@ class LineChart:
         return (self.x_title, *(name for name, _ in columns)), rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class GridChart:
     """Values as coloured cells; one that is not finite stays empty.
 
@@ -184,7 +184,7 @@ class GridChart:
         return (corner, *map(bare, self.column_names or self.columns)), rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class HeadsChart:
     """A grid of small grids: what each query token takes from each key token, head by head.
 
@@ -243,7 +243,7 @@ class HeadsChart:
         return ("Head", corner, *map(bare, self.keys)), rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bars:
     """How many values lie in each bin; parts of one, or differences of them, where so made.
 
@@ -267,7 +267,7 @@ class Bars:
         return sum(self.counts) + self.nan_count + self.inf_count
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistogramChart:
     """One or two series of counts over the same bins: bin i is from edge i to edge i + 1.
 

@@ -4,7 +4,7 @@ B, the last run, comes before A here as in all that compares the two: there may 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Literal, TypeVar
 
@@ -16,6 +16,7 @@ from bertviewer.charts.histograms import histogram_difference, histograms_overla
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
 ComparisonMode = Literal["overlay", "difference"]
@@ -200,7 +201,7 @@ def _difference(b: Sequence[float | None], a: Sequence[float | None], x: int) ->
     return None if own is None or mine is None else own - mine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Partners:
     """Which of A's tokens is which of B's, and likewise the rows and the columns of a grid.
 

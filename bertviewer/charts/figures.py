@@ -1,17 +1,17 @@
 """Tables of figures as plain data: exact values, and how they are shown."""
 
-from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import Cell, Table, column_header
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text, with_minus
 
 Kind = Literal["text", "number", "bar", "shade"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FigureColumn:
     """A column's title, and what its cells are.
 
@@ -24,7 +24,7 @@ class FigureColumn:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """A cell: its exact value, its text, the share that its bar or shade shows, and more words."""
 
@@ -35,7 +35,7 @@ class Figure:
     is_bold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FigureTable:
     """Rows of figures; ``places`` has what each row stands for, or nothing at all."""
 

@@ -1,7 +1,6 @@
 """What a head makes of each hidden state of one token, for a few tokens of the vocabulary."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
@@ -13,11 +12,12 @@ from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.families.special_tokens import MASKS
+from bertviewer.core.frozen import frozen
 
 LensFigure = Literal["probability", "rank"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Followed:
     """A token of the vocabulary that is followed through the layers, and its name."""
 

@@ -1,19 +1,20 @@
 """A grid in which a cell may stand for something of its own, and say a word in place of a value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table
+from bertviewer.core.frozen import frozen
 
 LONGEST_LABEL = 32
 """Letters of a label: paths of tensors need more than words of a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellNote:
     """What a cell is of.
 
@@ -32,7 +33,7 @@ class CellNote:
     place: Place = field(default_factory=Place)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class MarkedGrid(GridChart):
     """A grid with a note for each cell that there is; ``signs`` says what the letters mean.
 

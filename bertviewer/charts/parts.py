@@ -6,11 +6,9 @@ from functools import lru_cache
 
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.families import CLASSES
-from bertviewer.core.families.family import kind_of
+from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.families.layer import Layer, Network
 from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.roles import role_of
 
 NORMS = ("layer norm", "rms norm", "group norm", "batch norm", "instance norm")
 """What a flow calls norms."""
@@ -99,21 +97,21 @@ def part_of(name: str, class_name: str, above: str = "", around: Part = "plain")
     """
     if not name:
         return "plain"  # the whole model
-    kind, role = kind_of(CLASSES.get(class_name)), role_of(class_name)
+    kind = kind_of_class(class_name)
     if kind is not None and kind in _OF_KINDS:
         return _OF_KINDS[kind]
-    if role is not None and role.name in _OF_ROLES:
-        return _OF_ROLES[role.name]
+    if kind is not None and kind.role in _OF_ROLES:
+        return _OF_ROLES[kind.role]
     if name in _network(above):
         return "feed-forward"
-    found = _hinted(name, _NAME_HINTS) or (None if role else _hinted(class_name, _HINTS))
+    found = _hinted(name, _NAME_HINTS) or (None if kind else _hinted(class_name, _HINTS))
     if found == "norm" or (found is not None and around == "plain"):
         return found
     if around != "plain":
         return around
-    if role is not None and role.name == "embedding":
+    if kind is not None and kind.role == "embedding":
         return "embeddings"
-    is_small = role is not None and role.name not in ("dropout", "identity", "composition")
+    is_small = kind is not None and kind.role not in ("dropout", "identity", "composition")
     return "head" if is_small and _TASK_MODEL.search(above) else "plain"
 
 

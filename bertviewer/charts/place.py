@@ -1,10 +1,12 @@
 """What a point of a chart stands for, and so what can be selected: plain data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """What a point of a chart stands for, or what is selected.
 

@@ -1,10 +1,10 @@
 """A small picture of a model: blocks whose areas are parameters, in the order of execution."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.outline import Outline, StackOutline
+from bertviewer.core.frozen import frozen
 
 GAP = 2.0
 LEAST = 2.0
@@ -14,7 +14,7 @@ WIDEST = 1024
 """The width of a model whose picture is as high as there is room; others are lower."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A rectangle of the picture; ``is_hollow``: it shares its parameters with one before."""
 

@@ -1,10 +1,11 @@
 """Where tensors stand in a table of layers and kinds: a row and a column for each name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorPlaces:
     """Rows are layers, and modules beside them; columns are what tensors are called in there.
 

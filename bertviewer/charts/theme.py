@@ -1,8 +1,10 @@
 """How the program looks, as one table: colours, type and space, for widgets, figures and paper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from bertviewer.core.frozen import frozen
 
 Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
 """What of a model a hue stands for, the same in tree, map, plots and on paper."""
@@ -21,7 +23,7 @@ GRID, ROW, RADIUS, ROUND = 4, 26, 6, 10
 """Space in pixels: what distances are multiples of, a row, corners of controls and of cards."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Theme:
     """Colours as ``#rrggbb``.
 

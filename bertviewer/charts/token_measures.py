@@ -1,7 +1,6 @@
 """A figure for each token of a run, by which its tokens can be coloured: plain data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
@@ -11,6 +10,7 @@ from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.similarity import cosines
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
 MeasureName = Literal["norm", "cosine", "attention", "probability", "segment", "none"]
@@ -19,7 +19,7 @@ MEASURES: tuple[MeasureName, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenMeasure:
     """Figures of tokens, ``None`` where there is none, and what they are.
 

@@ -1,7 +1,6 @@
 """The ways of tokens through the hidden states, as charts: how long they are, how far they turn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import COSINES, SIZES, Levels
@@ -10,9 +9,10 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traced:
     """A token whose way is drawn: its place in the run, its name, the number of its colour."""
 
@@ -21,7 +21,7 @@ class Traced:
     color: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathCharts:
     """A chart for each figure of ``TokenPath``, each with a line for each token."""
 

@@ -5,10 +5,10 @@ Unequal rectangles are squarified: M. Bruls, K. Huizing and J. J. van Wijk, "Squ
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil, inf
 
 from bertviewer.charts.flow.drawing import Rect
+from bertviewer.core.frozen import frozen
 
 TITLE = 17.0
 _LEAST_TITLED, _LEAST_WIDE = 40.0, 44.0
@@ -17,7 +17,7 @@ _LEAST = 3.0
 """What is smaller shows nothing of what is in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Area:
     """A module with what is in it, before it has a place.
 
@@ -36,7 +36,7 @@ class Area:
     is_layer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """A module in its place; ``title`` is the room for its name above what is in it."""
 

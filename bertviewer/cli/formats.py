@@ -5,10 +5,10 @@ Whoever adds a format adds an entry here. Nothing is imported until a format is 
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from bertviewer.cli.printing import print_bytes, print_json, print_text
+from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
     from bertviewer.core.activations.activation_run import ActivationRun
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format(Generic[Result]):
     """One form of a command's result.
 

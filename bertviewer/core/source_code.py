@@ -5,12 +5,13 @@ Nothing is imported for it: a class whose library is not loaded has no source he
 
 import inspect
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from bertviewer.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class SourceCode:
     """Lines of one file, with where they stand.
 

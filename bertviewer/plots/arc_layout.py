@@ -1,10 +1,10 @@
 """Where two rows of tokens stand, one above the other, and the lines between them."""
 
-from dataclasses import dataclass
 from math import floor
 
 from PySide6.QtCore import QPointF
 
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.token_labels import GAP, SIZES, label_size, line_height
 from bertviewer.plots.zoom import Span
 
@@ -13,7 +13,7 @@ PART = 0.26
 """Names of one row take no more of the height than that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArcLayout:
     """Where names and lines are.
 

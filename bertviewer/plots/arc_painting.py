@@ -1,7 +1,6 @@
 """Lines between tokens, their weights and the tokens' names, drawn with a painter."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -12,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.arcs import Arc
 from bertviewer.charts.levels import Masked
 from bertviewer.charts.theme import NORMAL_WEIGHT, SMALL, STRONG, Theme
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.arc_layout import ArcLayout
 from bertviewer.plots.color_scale import tinted
@@ -37,7 +37,7 @@ LEAST_FIGURE = 0.005
 _CENTER = int(Qt.AlignmentFlag.AlignCenter)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pens:
     """What lines are drawn with: of one colour, or "" for that of their sign.
 
@@ -65,7 +65,7 @@ class Pens:
         return pen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedRow:
     """The names above or below, and which of them are marked."""
 

@@ -1,7 +1,5 @@
 """What every token gives every other one, as lines between two rows of their names."""
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QWidget
@@ -10,6 +8,7 @@ from bertviewer.charts.arcs import Arc, Arcs, arcs_from, arcs_of, arcs_text, arc
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.arc_layout import MARGIN, ArcLayout, lay_out_arcs
 from bertviewer.plots.arc_painting import (
     NamedRow,
@@ -33,7 +32,7 @@ NEAREST = 4
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """One of a row of tokens: of the rows of the grid, above, or of its columns, below."""
 

@@ -1,6 +1,5 @@
 """Colours: a theme's tables of them, and which one a value has, by its size, root or logarithm."""
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ from PySide6.QtGui import QColor, QImage
 
 from bertviewer.charts.levels import Levels, Values
 from bertviewer.charts.theme import Theme
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.number_axis import power_of
 
 SHADES = 256
@@ -70,7 +70,7 @@ def _blocks(choose: np.ufunc, values: Values, rows: int, columns: int) -> Values
     return values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ColorScale:
     """The colours of a chart's values, from the table's start at the lower level to its end.
 

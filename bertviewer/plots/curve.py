@@ -1,7 +1,6 @@
 """A line over positions 0, 1, 2 …, with a symbol at each of its points."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import isfinite
 
@@ -11,10 +10,11 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainter, QPen, QPolygonF, QTransform
 from PySide6.QtWidgets import QGraphicsItem
 
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.cells import is_paper
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Symbol:
     """What stands at a point; ``shape`` is a name of pyqtgraph's, ``size`` is in pixels."""
 

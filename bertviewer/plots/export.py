@@ -6,7 +6,6 @@ Files have the plot as it is on the screen, with what is marked, but in the colo
 import re
 from base64 import b64decode
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +15,7 @@ from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.charts.theme import LIGHT
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper, plot_pdf
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
@@ -86,7 +86,7 @@ def _unwrapped(drawing: bytes) -> bytes:
     return _SIZE.sub(rb"\1pt\2pt", b64decode(found[1]), count=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PictureKind:
     """A kind of file that a plot can be written to: its name, and what gives its bytes."""
 

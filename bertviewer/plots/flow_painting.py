@@ -1,7 +1,6 @@
 """A drawing painted by Qt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from PySide6.QtCore import QPointF, Qt
@@ -21,6 +20,7 @@ from bertviewer.charts.flow.marks import Mark, Text, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
 from bertviewer.charts.flow.tints import Tints
 from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, weighted, window_font
 
@@ -38,7 +38,7 @@ def paint(drawing: Drawing, painter: QPainter, theme: Theme = LIGHT) -> None:
     Sheet(drawing, theme).paint(painter)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Outline:
     """A shape, ready to be painted."""
 
@@ -47,7 +47,7 @@ class _Outline:
     brush: QBrush
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Letters:
     """A text, ready to be painted: ``transform`` puts its beginning at 0."""
 
@@ -58,7 +58,7 @@ class _Letters:
     transform: QTransform
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Painted:
     """A mark, ready to be painted."""
 

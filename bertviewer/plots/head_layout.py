@@ -1,11 +1,12 @@
 """Where the small heatmaps of an attention's heads stand, and the words above them."""
 
-from dataclasses import dataclass
 from functools import reduce
 from math import ceil, prod
 from typing import Literal
 
 from PySide6.QtCore import QRectF, Qt
+
+from bertviewer.core.frozen import frozen
 
 GAP, MARGIN = 10.0, 6.0  # pixels
 BELOW_WORDS = 3.0  # for the frame of the one that is selected
@@ -14,7 +15,7 @@ KEPT = 0.55
 """Captions may take no more of the heatmaps than leaves them this part of their area."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """How much room the widest words take, in pixels."""
 
@@ -24,7 +25,7 @@ class Words:
     caption_height: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeadLayout:
     """The heatmaps, and how high the room above each of them is.
 

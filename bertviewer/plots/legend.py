@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 
 import pyqtgraph as pg
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.plot import Plot
 
@@ -29,7 +30,7 @@ GRID = 38
 """How much of lines through the plot is seen, of 255."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spacing:
     """Pixels: height of a row, above and below all, of the sample before a name, after a name."""
 
@@ -48,7 +49,7 @@ TIGHT = Spacing(15, 5, 18, 8)
 """Where names have to be cut anyway."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A name with its sample: a line with a symbol on it if it has one ("" is none), or a box."""
 
@@ -59,7 +60,7 @@ class Entry:
     edge: QPen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Spot:
     """Where an entry stands, and what is left of its name."""
 

@@ -1,9 +1,8 @@
 """Where the square cells of a matrix stand in a plot, with the names beside and below them."""
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QPointF, QRectF
 
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.token_labels import GAP, SIZES, label_size, line_height
 from bertviewer.plots.zoom import LEAST, STEP, Span
 
@@ -12,7 +11,7 @@ PART = 0.34
 """Names below take no more of the height than that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatrixRoom:
     """How many cells a matrix has, and what they share: the widget, with names and the bar."""
 
@@ -25,7 +24,7 @@ class MatrixRoom:
     bar: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """From how near a matrix is seen: how many pixels a cell has, from which column and row on.
 
@@ -37,7 +36,7 @@ class View:
     row: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatrixLayout:
     """The rectangle of the cells that are seen, which ones these are, and the names' room."""
 

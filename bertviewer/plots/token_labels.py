@@ -1,13 +1,13 @@
 """Names of tokens along a side of a plot: all of them, or evenly spaced as many as fit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, floor
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import type_scale
 from bertviewer.plots.zoom import Span
 
@@ -28,7 +28,7 @@ _UP = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _DOWN = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Names:
     """The names of rows or columns, each cut in its middle to its room.
 

@@ -1,6 +1,6 @@
 """Which part of a picture is looked at, in its own units: from near or all of it."""
 
-from dataclasses import dataclass
+from bertviewer.core.frozen import frozen
 
 STEP = 1.25
 """By what a notch of the wheel, or a key, goes nearer."""
@@ -8,7 +8,7 @@ LEAST = 4.0
 """So much is left at the nearest, if there is so much."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """A part of an axis: from ``start``, so long, of one that has ``size``."""
 

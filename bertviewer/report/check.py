@@ -4,7 +4,7 @@ from typing import Any
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.formulas.roles import role_of
+from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.check_summary import reasons, summarise
 from bertviewer.report.summaries import by_flow_note, check_verdict, deviation
@@ -44,8 +44,8 @@ def check_data(run: ActivationRun) -> dict[str, Any] | None:
 
 
 def _is_layer(class_name: str) -> bool:
-    role = role_of(class_name)
-    return role is not None and role.name == "layer"
+    kind = kind_of_class(class_name)
+    return kind is not None and kind.role == "layer"
 
 
 def _row(step: CheckStep) -> list[str]:

@@ -1,14 +1,14 @@
 """What a check found, gathered by kind of module: for the terminal and for paper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.formulas.roles import role_of
+from bertviewer.core.families.families import kind_of_class
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KindSummary:
     """All steps of one kind of module; ``worst`` is the one that is nearest to its tolerance."""
 
@@ -39,8 +39,8 @@ def reasons(check: Check) -> Mapping[str, int]:
 
 
 def _kind(class_name: str) -> str:
-    role = role_of(class_name)
-    return class_name if role is None else role.name
+    kind = kind_of_class(class_name)
+    return class_name if kind is None else kind.role
 
 
 def _nearness(step: CheckStep) -> float:

@@ -8,7 +8,7 @@ What a run is needed for is a key of ``_run_data``; a picture is drawn in ``draw
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -23,8 +23,9 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import count_steps
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.formulas.roles import role_of
+from bertviewer.core.frozen import frozen
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.grid_plot import GridPlot
@@ -47,7 +48,7 @@ TOKEN_LENGTH = 32
 _PLAIN_ROLES = frozenset({"composition", "dropout"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportDocument:
     """``data`` is the whole document, ready for JSON; ``plots`` its drawings, PDFs by file name."""
 
@@ -55,7 +56,7 @@ class ReportDocument:
     plots: dict[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnRun:
     """A run with its plots as PDFs by file name; ``statistic`` is what is plotted per layer."""
 
@@ -141,8 +142,8 @@ def _formulas(tree: TreeRow, architecture: Architecture) -> Iterator[dict[str, A
     while rows:
         row = rows.pop(0)
         rows = [*row.children, *rows]
-        role, formula = role_of(row.node.class_name), formula_of(row.node, architecture)
-        is_plain = role is not None and role.name in _PLAIN_ROLES
+        kind, formula = kind_of_class(row.node.class_name), formula_of(row.node, architecture)
+        is_plain = kind is not None and kind.role in _PLAIN_ROLES
         if formula is None or is_plain or row.node.class_name in seen:
             continue
         seen.add(row.node.class_name)

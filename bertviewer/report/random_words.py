@@ -1,8 +1,7 @@
 """What a report says of random weights: as much as is random, and no more."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 ALL = (
@@ -20,7 +19,7 @@ SOME = (
 """The words of the window's banner after a run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RandomWords:
     """``text`` stands on the first page, ``short`` on every other one."""
 

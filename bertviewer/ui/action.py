@@ -1,11 +1,11 @@
 """What an action of the window is: one record for menu, palette, keys, tip and condition."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from PySide6.QtGui import QKeySequence
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
@@ -78,7 +78,7 @@ class Commands(Protocol):
     def close(self) -> bool: ...  # noqa: D102
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """When something can be done, and what is said where it cannot."""
 
@@ -101,7 +101,7 @@ RAN = Condition(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Action:
     """Something to do.
 
@@ -128,7 +128,7 @@ class Action:
     tab: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """One of the things that can be chosen, by its name and what it is called."""
 
@@ -136,7 +136,7 @@ class Option:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A menu of things of which one is chosen.
 

@@ -1,7 +1,6 @@
 """Three lines that line up: a sum in symbols, with numbers put in, and its values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import (
@@ -16,6 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.core.architecture.count_steps import CountTerm
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.costs import term_texts
 
@@ -29,7 +29,7 @@ _LEFT = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.Alignment
 _CENTER = int(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Column:
     """A term: its sign, its lines, and the width that they are drawn in."""
 
@@ -43,7 +43,7 @@ class _Column:
         return GAP if self.sign else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Text:
     """A text in its place."""
 

@@ -1,12 +1,11 @@
 """A path cut into what a person reads: encoder, layer 3, attention, self."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Crumb:
     """A part of a path: what it is called, the key of its row, and the module that it is in."""
 

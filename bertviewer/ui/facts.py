@@ -1,13 +1,13 @@
 """Named facts in groups, as plain text that can be selected and copied."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import heading_label, muted, plain_label
 from bertviewer.ui.tips import plain_tip
@@ -25,7 +25,7 @@ LONG_WORD = 40
 """Letters of a word that may be cut in a narrow pane."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactGroup:
     """A heading and its lines, texts or widgets; a line without a name takes the whole width."""
 
@@ -33,7 +33,7 @@ class FactGroup:
     facts: Sequence[Fact]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Line:
     """A heading, or a fact."""
 

@@ -6,10 +6,11 @@ What they need is imported inside them: nothing of it has to be there for the wi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.system import libraries
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """An open model, and its tree; and what else there was in a file of runs."""
 
@@ -46,7 +47,7 @@ class Opened:
     saved: RunFile | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ran:
     """A run, and the model anew if it was not what was shown."""
 
@@ -54,7 +55,7 @@ class Ran:
     corrected: Opened | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RanBoth:
     """A run of the open model, and one of another model for run A."""
 
@@ -62,7 +63,7 @@ class RanBoth:
     run_a: WatchedRun
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derived:
     """An architecture with more formulas or flows than it had, and its tree."""
 

@@ -1,7 +1,6 @@
 """Paths in a text, each of which selects what it names: plain text, whatever it is called."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QEnterEvent, QKeyEvent, QPainter, QPaintEvent, QPalette
@@ -9,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.charts.theme import GRID
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label
@@ -23,7 +23,7 @@ MOST = 60
 _MORE = QT_TRANSLATE_NOOP("PathLink", "and 1 more"), QT_TRANSLATE_NOOP("PathLink", "and {0} more")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """What stands there, and the key of the row or the path of the module that it selects."""
 

@@ -1,13 +1,13 @@
 """Pages of which one is in sight: what each is, and when it is written anew."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -22,7 +22,7 @@ PageType = TypeVar("PageType", bound=QWidget)
 PageType_co = TypeVar("PageType_co", bound=QWidget, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageKind(Generic[PageType_co]):
     """A page's title, what imports and builds it, and what it is written anew for.
 

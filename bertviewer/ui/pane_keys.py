@@ -1,11 +1,10 @@
 """The keys that a pane takes while the focus is in it, as one table beside that of the actions."""
 
-from dataclasses import dataclass
-
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PaneKeys:
     """What some keys do in a pane; the keys are named as Qt names them."""
 

@@ -11,6 +11,7 @@ from PySide6 import QtCore, QtGui, QtSvg, QtWidgets
 from PySide6.QtCore import QObject, QTimer
 
 SLICE = 0.006  # seconds of the window's thread at a time; all of it takes 0.15
+PAUSE = 30  # milliseconds before the first of them
 
 
 class QtClasses(QObject):
@@ -30,7 +31,8 @@ class QtClasses(QObject):
         if self._is_done:
             self._finish()
         else:
-            self._timer.start(0)
+            # The tree, which has come in this turn, is painted first.
+            QTimer.singleShot(PAUSE, self, self._timer.start)
 
     def make_all(self) -> None:
         """Make what is left at once: a worker is about to need them."""

@@ -1,11 +1,11 @@
 """What a view wants to have computed of runs: one thing at a time, the latest."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from PySide6.QtCore import QObject
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.watched_run import FROM_FILE, RunWork, WatchedRun
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfRuns(Generic[Found]):
     """The same of the last run and of run A, if one is kept; they may be one run."""
 

@@ -6,10 +6,11 @@ import token
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+
+from bertviewer.core.frozen import frozen
 
 Kind = Literal["keyword", "definition", "self", "decorator", "string", "number", "comment"]
 
@@ -41,7 +42,7 @@ _STRINGS = {token.STRING} | {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """A piece of one line, counted in characters from 0."""
 

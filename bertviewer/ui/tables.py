@@ -1,7 +1,6 @@
 """The one kind of table in the window: texts in rows, calm to look at."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import (
@@ -15,6 +14,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import tabular, weighted
 from bertviewer.ui.sorting import sorted_order
 from bertviewer.ui.table_copies import COPY_ROLE, PATH_ROLE, offer, offer_copies, offer_paths
@@ -27,7 +27,7 @@ SHARE_ROLE = Qt.ItemDataRole.UserRole
 """How long a cell's bar is, of all of its width."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A column's title, whether it holds numbers, which stand to the right, and what it means."""
 
@@ -36,7 +36,7 @@ class Column:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A row's cells, one text a column; ``hint`` is shown over all of them.
 

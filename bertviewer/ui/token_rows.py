@@ -1,6 +1,5 @@
 """The tokens of a run as rows: what each one is, and which word it is a piece of."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
@@ -10,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.words import word_text, words_of
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.look.appearance import WARNING
@@ -25,7 +25,7 @@ LONGEST = 80  # characters that are shown of a token
 LONGEST_IN_TIP = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Piece:
     """A token as a piece: its place in its word, how many there are, and what the word says."""
 

@@ -1,11 +1,11 @@
 """A run as the window has it: its figures, and what it takes to look closer at it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FROM_FILE = "This run was read from a file: a closer look needs its model, and a run of it."
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class WatchedRun:
     """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
 

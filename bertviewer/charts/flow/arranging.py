@@ -6,17 +6,17 @@ below it; without one they are centred. What cannot be cut is evened out column 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from bertviewer.charts.flow.evening import evened
 from bertviewer.charts.flow.skeleton import Item
+from bertviewer.core.frozen import frozen
 
 LANE_GAP, HANGING, _ALIKE = 12.0, 26.0, 70.0
 """Between two lanes, and between a straight line and the lane below it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Items with their heights; 0 is the part's line, ``above`` and ``below`` are its extent."""
 
@@ -25,7 +25,7 @@ class Part:
     below: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arranging:
     """What arranging needs to know of the whole.
 

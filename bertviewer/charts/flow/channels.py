@@ -1,7 +1,8 @@
 """The lines between two columns: each has its own upright, in an order with few crossings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 _SAME = 3.0
 """Lines nearer than that would look like one."""
@@ -11,7 +12,7 @@ _MARGIN = 7.0
 _ROUNDS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Net:
     """What leaves one item for the next column.
 

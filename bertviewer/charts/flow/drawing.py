@@ -1,11 +1,12 @@
 """A flow as it stands on the canvas: plain data with places, free of Qt and of colours."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from bertviewer.charts.theme import NORMAL, Part
 from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.frozen import frozen
 
 Form = Literal[
     "input",
@@ -43,7 +44,7 @@ Measure = Callable[[str, Style, float], float]
 """How wide a text of that style and size in pixels is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """A text: ``y`` is the middle of its letters. One that ``is_turned`` reads upwards."""
 
@@ -61,7 +62,7 @@ class Label:
         return replace(self, x=self.x + x, y=self.y + y)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rect:
     """A rectangle by its upper left corner."""
 
@@ -85,7 +86,7 @@ class Rect:
         return replace(self, x=self.x + x, y=self.y + y)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placed:
     """A node in its place.
 
@@ -124,7 +125,7 @@ class Placed:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """An edge's way, from one node's border to another's, with corners that are to be rounded."""
 
@@ -138,7 +139,7 @@ class Line:
         return replace(self, points=tuple((a + x, b + y) for a, b in self.points))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Picture:
     """Nodes, lines and texts without a title and margins."""
 
@@ -147,7 +148,7 @@ class Picture:
     labels: Sequence[Label] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawing:
     """A whole picture, its upper left corner at 0.
 

@@ -1,6 +1,6 @@
 """How large a node's shape is and what stands in it, before it has a place."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 from bertviewer.charts.flow.drawing import Form, Label, Measure, Placed, Rect, Style
@@ -11,6 +11,7 @@ from bertviewer.charts.flow.words import SIGNS, Words
 from bertviewer.charts.parts import NORMS
 from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.architecture.flow import Node
+from bertviewer.core.frozen import frozen
 
 DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 28.0
 SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 42.0, 34.0
@@ -25,7 +26,7 @@ ABOVE_LINE = 24.0
 """How far above its line a text of an input or an output reaches."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glyph:
     """How a node is drawn, with its upper left corner at 0, and the room that it takes.
 

@@ -5,16 +5,17 @@ are read, in place of long lines across it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bertviewer.charts.flow.reaching import reached
 from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.frozen import frozen
 
 SIDE_ROLES = ("mask", "position", "bias")
 POSITION_BIAS = "position bias"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hanger:
     """A node below another, and what hangs on it in turn.
 
@@ -31,7 +32,7 @@ class Hanger:
     is_again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Between:
     """A node that hangs between two others, one above and one below it."""
 
@@ -41,7 +42,7 @@ class Between:
     lower_edges: tuple[Edge, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Split:
     """A flow's nodes, told apart.
 

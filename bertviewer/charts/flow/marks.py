@@ -1,7 +1,7 @@
 """A drawing as lines, filled shapes and texts with their colours: all that a painter must know."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.charts.flow.drawing import Drawing, Label, Placed
 from bertviewer.charts.flow.shapes import Shape, line_shapes, node_shapes
@@ -9,9 +9,10 @@ from bertviewer.charts.flow.tints import Tints, tinted_theme, with_figure
 from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A text with its colour, and that of nothing else."""
 
@@ -19,7 +20,7 @@ class Text:
     color: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """What belongs together: a node or an edge, with what is told where one points at it."""
 

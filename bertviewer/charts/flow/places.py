@@ -1,11 +1,11 @@
 """Where columns stand, and in which row: what is wider than the canvas goes on below."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from bertviewer.charts.flow.skeleton import Item
 from bertviewer.charts.flow.texts import Text
+from bertviewer.core.frozen import frozen
 
 NEAR, COLUMN_GAP, TRACK_GAP = 14.0, 24.0, 11.0
 """Between two columns with nothing but straight lines, and with uprights."""
@@ -17,7 +17,7 @@ ROW_GAP = 44.0
 _NARROW = 80.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """Columns that stand side by side: ``line`` is the height of the main line in the picture.
 
@@ -31,7 +31,7 @@ class Row:
     right: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Places:
     """Where columns stand.
 

@@ -1,19 +1,19 @@
 """Where lines arrive at a node, so that no two of them share an end."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.evening import spread
 from bertviewer.charts.flow.feed_forwards import NARROW
 from bertviewer.charts.flow.glyphs import Glyph
 from bertviewer.charts.flow.hangers import SIDE_ROLES
 from bertviewer.charts.flow.skeleton import Item, Skeleton
+from bertviewer.core.frozen import frozen
 
 PORTS_APART, CORNER = 28.0, 8.0
 _STRAIGHT = 1000.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """Where an edge arrives: at a height of the left side, or at a sign's middle from ``beyond``.
 

@@ -5,11 +5,12 @@ It is one call for torch. What is in it is told by torch's documentation of
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, Shape
 from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.frozen import frozen
 
 _WHOLE, _FUSED = "multi_head_attention_forward", "scaled_dot_product_attention"
 _ROLES = ("query", "key", "value")
@@ -28,7 +29,7 @@ def with_projections(flow: Flow) -> Flow:
     return flow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Taken:
     """What goes into one of the three layers, with the batch first."""
 

@@ -4,17 +4,17 @@ An edge that passes columns has a place in each of them, so that nothing else ca
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.columns import columns_of
 from bertviewer.charts.flow.spine import spine_of
 from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.frozen import frozen
 
 PASSING = 8.0
 """Half of the room that a line needs which passes a column."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Room:
     """The room that a node takes: ``above`` and ``below`` from where its line meets it.
 
@@ -27,7 +27,7 @@ class Room:
     text: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """What stands in a column: a node, or an edge that passes.
 
@@ -44,7 +44,7 @@ class Item:
     room: Room
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skeleton:
     """Items and how they hang together.
 

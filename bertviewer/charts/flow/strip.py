@@ -1,7 +1,7 @@
 """One main line with all that hangs on it, placed and connected."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from bertviewer.charts.flow.arranging import Arranging
@@ -16,13 +16,14 @@ from bertviewer.charts.flow.skeleton import Item, Room, Skeleton, skeleton_of
 from bertviewer.charts.flow.texts import texts_of
 from bertviewer.charts.flow.ways import Ways
 from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.frozen import frozen
 
 PAIR_GAP = 7.0
 _ROLES = ("residual", "query", "key", "value", None, "gate", "routing", *SIDE_ROLES)
 _CROOKED = ("key", "value", "gate", "routing", *SIDE_ROLES)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """What a strip is made of: nodes and edges, what hangs on them, and all shapes by id."""
 
@@ -34,7 +35,7 @@ class Parts:
     pills: Mapping[str, Glyph]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strip:
     """A strip with its upper left corner at 0.
 

@@ -1,15 +1,15 @@
 """How far the text above an input or an output reaches over the columns beside it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.channels import Net
 from bertviewer.charts.flow.glyphs import ABOVE_LINE
 from bertviewer.charts.flow.ports import Arrival
 from bertviewer.charts.flow.skeleton import Skeleton
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A text above a line.
 

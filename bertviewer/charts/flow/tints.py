@@ -1,10 +1,11 @@
 """Other colours for a drawing's nodes, with a figure in each: what is measured of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.charts.flow.drawing import Label, Placed
 from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.core.frozen import frozen
 
 MOST_STRENGTH = 0.5
 """Letters can be read on a fill that has no more of its hue."""
@@ -12,7 +13,7 @@ MOST_STRENGTH = 0.5
 _BELOW = 9.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tint:
     """How one node is coloured.
 

@@ -1,17 +1,17 @@
 """A second main line: the encoder, whose states a decoder reads, stands above it as one more."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.reaching import in_order, reached, stations
 from bertviewer.charts.flow.spine import spine_of
 from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.frozen import frozen
 
 _LEAST = 2
 """So many modules make a line of their own; one input or table only hangs on another line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tower:
     """A flow in two: what reads its own input and ends in one node, and the rest.
 

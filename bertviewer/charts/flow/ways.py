@@ -1,18 +1,18 @@
 """Edges as lines: from node to node through channels, and around to the next row."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from bertviewer.charts.flow.drawing import Line, Placed, Point, Weight
 from bertviewer.charts.flow.places import ROW_GAP, Places
 from bertviewer.charts.flow.ports import Arrival
 from bertviewer.charts.flow.skeleton import Skeleton
+from bertviewer.core.frozen import frozen
 
 _ASIDE = ("mask", "position")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ways:
     """Draws the edges of a strip."""
 

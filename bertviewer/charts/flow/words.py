@@ -1,11 +1,12 @@
 """What is written on a node: short names, sizes, and the part that its hue tells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.charts.parts import NORMS, part_of, part_of_operation
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.frozen import frozen
 
 ARROW, TIMES = "→", "×"
 
@@ -22,7 +23,7 @@ SIGNS = {
 """Operations that are drawn as a sign in a circle."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """A node's texts.
 

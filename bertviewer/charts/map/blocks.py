@@ -1,7 +1,6 @@
 """The whole model as blocks in the order of execution, equal layers side by side."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.hangers import split
 from bertviewer.charts.flow.reaching import CycleError
@@ -10,13 +9,14 @@ from bertviewer.charts.flow.words import words_of
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.stacks import is_layer, layers_of
 
 MOST_SIDE_BY_SIDE = 12
 """More equal layers than these are a deck of narrow cards, through which one goes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A module of the strip.
 
@@ -40,7 +40,7 @@ class Block:
         return self.part.path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strip:
     """Blocks one behind the other; ``name`` tells the encoder's from the decoder's."""
 

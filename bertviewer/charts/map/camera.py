@@ -1,14 +1,13 @@
 """Which piece of a drawing is in sight, and how large."""
 
-from dataclasses import dataclass
-
 from bertviewer.charts.flow.drawing import Point, Rect
+from bertviewer.core.frozen import frozen
 
 MOST_FITTED = 1.5
 """A drawing that is fitted is never shown larger than so many times."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Camera:
     """A point (a, b) of the drawing is seen at (scale·a + x, scale·b + y)."""
 

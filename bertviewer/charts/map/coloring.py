@@ -1,7 +1,6 @@
 """Values as colours, and the legend that says what they mean."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log10
 
 from bertviewer.charts.flow.tints import MOST_STRENGTH, Tint, Tints
@@ -14,6 +13,7 @@ from bertviewer.charts.map.values import Values
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.theme import Theme, mixed
 from bertviewer.charts.translation import Translate, english
+from bertviewer.core.frozen import frozen
 
 _LEAST, _STEPS = 0.05, 16
 _HUES: Sequence[Hue] = ("embeddings", "attention", "feed-forward", "norm", "head")
@@ -21,7 +21,7 @@ NEGATIVE, POSITIVE = 1, 5
 """Where a diverging map has its two hues."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """A square of a legend: its colour and what it means."""
 
@@ -29,7 +29,7 @@ class Key:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """A bar of colours from left to right, with the values at its ends."""
 
@@ -38,7 +38,7 @@ class Scale:
     most: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Legend:
     """What the colours of the map mean: squares, or a bar; ``title`` says of what."""
 

@@ -1,9 +1,9 @@
 """What the map's colours and figures can be of."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text, short_count
 
 Kind = Literal["part", "parameters", "macs", "statistic", "difference", "check", "change"]
@@ -16,7 +16,7 @@ MEASURED = ("statistic", "difference")
 """Kinds that need a run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """What is shown.
 

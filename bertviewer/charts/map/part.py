@@ -1,9 +1,11 @@
 """What can be opened on the map: a module, or a group of operations in it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A part of a model that has a flow of its own.
 

@@ -1,13 +1,12 @@
 """A walk through a model as places on its map: what to open at each step, and what to mark."""
 
-from dataclasses import dataclass
-
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.walk import Walk, WalkStep
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stop:
     """A step of a walk on the map.
 

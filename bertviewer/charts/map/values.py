@@ -1,7 +1,7 @@
 """The values that colours and figures of the map are made of."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 
 from bertviewer.charts.map.atlas import Atlas
@@ -13,10 +13,11 @@ from bertviewer.core.activations.activation_run import ActivationRun, ModuleActi
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.statistics import Statistics, figure
 from bertviewer.core.architecture.flow import Node
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.stacks import layers_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """What is known of a model: its last run, the one kept beside it, and what was checked.
 

@@ -1,12 +1,13 @@
 """What one sentence did to the model: plain data, free of torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
     # Whoever asks for the program's version does not wait for numpy.
@@ -29,7 +30,7 @@ TokenizerKind = Literal["model", "bert", "stand-in"]
 """Whose the tokens are: the model's own, BERT's by the model's vocab.txt, or of no vocabulary."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sentence:
     """What the user typed: a text, and a second one for models that read pairs.
 
@@ -41,7 +42,7 @@ class Sentence:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """A piece of the sentence: its id in the vocabulary, its text, and its segment, 0 or 1.
 
@@ -62,7 +63,7 @@ class Token:
     sentence: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleActivation:
     """What a module took and gave.
 
@@ -97,7 +98,7 @@ class ModuleActivation:
         return merged
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ActivationRun:
     """One sentence's way through the model.
 

@@ -1,12 +1,13 @@
 """What a check found: plain data, free of torch."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from bertviewer.core.frozen import frozen
 
 Proof = Literal["formula", "flow"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckStep:
     """One comparison: what a module gave, and the same recomputed in float64.
 
@@ -35,7 +36,7 @@ class CheckStep:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unchecked:
     """A module that was called and not checked, and why, in plain words."""
 
@@ -43,7 +44,7 @@ class Unchecked:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """The steps that were checked, in the order of ``named_modules()``, and what was not."""
 

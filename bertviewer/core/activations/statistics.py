@@ -6,10 +6,11 @@ their digits where all elements are large and nearly equal (Chan, Golub & LeVequ
 """
 
 import math
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statistics:
     """What is kept of one tensor, or of several merged ones.
 

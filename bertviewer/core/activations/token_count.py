@@ -1,9 +1,9 @@
 """How many tokens a sentence has: plain data for the count that is shown while typing."""
 
-from dataclasses import dataclass
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenCount:
     """The tokens of a sentence against what the model takes.
 

@@ -1,13 +1,13 @@
 """Statistics of a module's output token by token: sums of each row, which any choice merges."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.frozen import frozen
 
 _Of = TypeVar("_Of")
 
@@ -36,7 +36,7 @@ class Sums(NamedTuple, Generic[_Of]):
     norm: _Of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TokenStatistics:
     """The sums of each token's vector, as in ``Statistics``.
 

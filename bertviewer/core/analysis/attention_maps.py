@@ -1,17 +1,18 @@
 """Attention as a run shows it: probabilities of every head, and a figure or two of each."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bertviewer.core.frozen import frozen
 
 Probabilities = NDArray[np.floating[Any]]
 Shares = tuple[tuple[int, float], ...]
 """Tokens of the run with their shares, the largest first."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class AttentionMaps:
     """What the heads of one attention look at in one call.
 
@@ -44,7 +45,7 @@ class AttentionMaps:
         return self.distances is None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Received:
     """What share of each head's attention the tokens receive: [A, S_k], and which tokens these are.
 

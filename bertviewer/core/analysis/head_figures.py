@@ -1,7 +1,6 @@
 """One figure of each head: how evenly and how far it looks, and how much at which kind of token."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,6 +10,7 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.frozen import frozen
 
 Measure = Literal["entropy", "distance", "previous", "next", "same", "cls", "sep", "first"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -18,7 +18,7 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 _STEPS: Mapping[Measure, int] = {"previous": -1, "same": 0, "next": 1}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class HeadFigures:
     """Figures [A] of the heads of one attention, by measure; those without a meaning are left out.
 
@@ -37,7 +37,7 @@ class HeadFigures:
         return self.values.get(measure)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankedHead:
     """A head, and its figure of some measure."""
 

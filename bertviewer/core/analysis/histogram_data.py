@@ -1,10 +1,11 @@
 """Histograms of values, those that are not finite counted apart."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bertviewer.core.frozen import frozen
 
 Values = NDArray[Any]
 Range = tuple[float, float]
@@ -13,7 +14,7 @@ Range = tuple[float, float]
 _LEAST_PART, _LEAST = 2.0**-40, 1e-290
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Histogram:
     """How the elements of a tensor are spread.
 

@@ -4,16 +4,15 @@ A layer norm gives every vector the mean β and the std γ. Nothing of the layer
 as long as all of γ is 1 and all of β is 0, as random weights leave them.
 """
 
-from dataclasses import dataclass
 from math import isclose, sqrt
 
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.families import CLASSES
-from bertviewer.core.families.family import kind_of
+from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.frozen import frozen
 
 NEAR = 1e-3
 """How near to 0 and 1 mean and std are: the epsilon of a norm keeps them a little off."""
@@ -21,7 +20,7 @@ NEAR = 1e-3
 _NORMS = frozenset({ModuleKind.LAYER_NORM, ModuleKind.LAYER_NORM_IN_FLOAT32})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NormedLayers:
     """What each layer ends in: the class of its norm, and how many features a vector has."""
 
@@ -57,7 +56,7 @@ def _last_norm(
     for path, module in modules.items():
         if not path.startswith(f"{layer.path}."):
             continue
-        is_norm = kind_of(CLASSES.get(module.class_name)) in _NORMS
+        is_norm = kind_of_class(module.class_name) in _NORMS
         if is_norm and module.calls[min(call, len(module.calls) - 1)] == layer.calls[call]:
             return module
     return None

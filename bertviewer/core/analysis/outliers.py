@@ -17,19 +17,19 @@ Others look at the same thing from elsewhere:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.frozen import frozen
 
 DEVIATIONS = 6.0
 """From how many standard deviations on a value is an outlier."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outlier:
     """A feature in one hidden state of which it is an outlier.
 
@@ -46,7 +46,7 @@ class Outlier:
     token: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutlierFeature:
     """A dimension of the hidden states, and the states of which it is an outlier, in order."""
 
@@ -64,7 +64,7 @@ class OutlierFeature:
         return max(self.outliers, key=lambda outlier: abs(outlier.deviation))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Level:
     """Where the values of a whole hidden state lie: NaN and Inf are left out.
 
@@ -77,7 +77,7 @@ class Level:
     std: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class FeaturePath:
     """One feature in every hidden state; ``None`` where a state has no finite value of it.
 
@@ -94,7 +94,7 @@ class FeaturePath:
     values: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Centred:
     """A hidden state less its mean, in float64; what is not finite there is 0."""
 

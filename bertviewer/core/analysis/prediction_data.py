@@ -1,6 +1,6 @@
 """What a model with a vocabulary head predicts at one place of a sentence."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import exp
 from typing import Any
 
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.special_tokens import MASKS
+from bertviewer.core.frozen import frozen
 
 # Their heads score classes, of which there may be as many as there are words.
 _WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A token of the vocabulary, as the vocabulary writes it, and what the model gives it."""
 
@@ -25,7 +26,7 @@ class Candidate:
     logit: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guess:
     """The scores of the whole vocabulary, in short.
 
@@ -41,7 +42,7 @@ class Guess:
     probability: float | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class VocabularyScores:
     """What a head gives from each hidden state of one token, or from the last one only.
 
@@ -69,7 +70,7 @@ class VocabularyScores:
         return 1 + int(np.count_nonzero(self.logits[state] > self.logits[state, token]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Predictions:
     """What a model predicts at one place, at the end and after each layer.
 

@@ -4,7 +4,6 @@ A cosine is undefined where a vector is zero or not finite.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.words import Word, words_of
+from bertviewer.core.frozen import frozen
 
 Vectors = NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordPair:
     """One word in two places: in both sentences of a run, or in two runs.
 

@@ -1,13 +1,13 @@
 """Which tokens of a run belong together: special ones, those of either text, classes of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.families.special_tokens import MASKS, SEPARATORS, STARTS
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenClass:
     """Some tokens of a run that belong together.
 

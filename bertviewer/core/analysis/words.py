@@ -2,13 +2,13 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_classes import segments_of
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """A word of the sentence.
 

@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bertviewer.core.architecture.flows import Flows
@@ -14,6 +14,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.frozen import frozen
 from bertviewer.core.system.garbage import no_search_for_garbage
 from bertviewer.core.text.special_floats import decoded, encoded
 
@@ -22,7 +23,7 @@ SCHEMA = "bertviewer.architecture/1"
 BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Index:
     """The modules directly below each path, and the tensors in it and in all below it."""
 
@@ -47,7 +48,7 @@ def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...
     return _Index(modules, parameters, children, below)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Architecture:
     """A model's whole structure: modules, tensors, configuration and symbols.
 

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of, terms_of
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountTerm:
     """One term of a count's sum, with the sign before it: ``+ L·D`` over ``+ 512·768``.
 
@@ -25,7 +25,7 @@ class CountTerm:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountSteps:
     """The three lines of a count; ``result`` is equal to the real number of elements.
 

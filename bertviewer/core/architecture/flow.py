@@ -4,12 +4,13 @@ Plain data, free of torch, the same as its JSON export ``bertviewer.flow/1``.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
 SCHEMA = "bertviewer.flow/1"
@@ -45,7 +46,7 @@ Shape = tuple[int, ...]
 Letters = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """One box of the drawing.
 
@@ -138,7 +139,7 @@ class Node:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """A tensor on its way from one node to another.
 
@@ -189,7 +190,7 @@ class Edge:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flow:
     """One module's flow.
 

@@ -1,13 +1,14 @@
 """The flows of all modules of a model: plain data, free of torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flows:
     """What each module of a model computes, once for modules that do the same.
 

@@ -3,14 +3,13 @@
 The tree in the window, the text summary and the report's table all draw these rows.
 """
 
-from dataclasses import dataclass
-
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.frozen import frozen
 from bertviewer.core.system.garbage import no_search_for_garbage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeRow:
     """A row of the tree: a module, or ``members`` equal modules folded into one.
 

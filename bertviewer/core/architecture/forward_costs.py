@@ -5,15 +5,16 @@ puts numbers in.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleCosts:
     """What one module does in one forward pass, all of its calls together.
 
@@ -33,7 +34,7 @@ class ModuleCosts:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Costs:
     """What a forward pass of a model costs.
 

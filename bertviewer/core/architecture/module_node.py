@@ -1,15 +1,15 @@
 """One module of a model: what it holds, how often it stands there, and its formulas."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
 FormulaFrom = Literal["role", "flow"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeat:
     """The run of equal siblings that a module belongs to, by their numbers in the parent."""
 
@@ -18,7 +18,7 @@ class Repeat:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleNode:
     """One module, as ``named_modules()`` lists it.
 

@@ -1,8 +1,9 @@
 """One operand of an operation: a node's result, a parameter, a number."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from bertviewer.core.frozen import frozen
 
 PARTS = ("part ", "chunk ", "split", "unbind ", "tensor_split ", "narrow ", "select ", "unfold ")
 """How the words for what is taken of a tensor begin."""
@@ -10,7 +11,7 @@ TRANSPOSED = "transposed"
 """What is said of a parameter whose rows and columns are exchanged on the way."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operand:
     """What one operation takes in one place; one of ``node`` to ``plain`` says what.
 

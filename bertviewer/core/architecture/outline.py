@@ -1,11 +1,13 @@
 """A model in a few numbers, as a small picture of its stack shows it: plain data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from bertviewer.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class StackOutline:
     """Equal layers one after the other.
 
@@ -22,7 +24,7 @@ class StackOutline:
     feed_forward: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outline:
     """Where a model has its parameters, and how large it is.
 

@@ -1,13 +1,14 @@
 """Where an open model comes from, and what its weights are: plain data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from bertviewer.core.frozen import frozen
 
 Weights = Literal["none", "pretrained", "random"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceInfo:
     """Where a model comes from, and what its weights are.
 

@@ -1,11 +1,12 @@
 """One learnable tensor of a model, without its values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from bertviewer.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class TensorInfo:
     """One learnable tensor under one name; a tied tensor has one entry for each of its names.
 

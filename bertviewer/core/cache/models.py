@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from platformdirs import user_cache_path
@@ -27,6 +27,7 @@ from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
@@ -42,7 +43,7 @@ _NOWHERE = SourceInfo("", "", "", "none")
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenModel:
     """What follows from a configuration: the architecture, and the heads that its family has.
 

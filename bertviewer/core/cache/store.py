@@ -7,11 +7,11 @@ import os
 import shutil
 import time
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import PREFIX, write_atomically
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.small_file import read_small_file
@@ -27,7 +27,7 @@ class OddContent(ValueError):
     """A file that is there, and is not what was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Store:
     """Files by name in a folder, each kept under the key of all that its content follows from.
 

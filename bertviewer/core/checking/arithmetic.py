@@ -4,14 +4,15 @@ None of torch's own layers is called here: what is checked must not check itself
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from bertviewer.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Arithmetic:
     """The dtype to calculate in, and the one to which every module's result is rounded."""
 

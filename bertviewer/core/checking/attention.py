@@ -1,7 +1,6 @@
 """Self-attention and cross-attention, read from the forms in which models store them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -26,9 +25,10 @@ from bertviewer.core.checking.attention_maths import (
 from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.position_bias import t5_position_bias
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttentionForm:
     """One way to store attention.
 

@@ -1,6 +1,5 @@
 """Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,12 +7,13 @@ from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import affine, softmax
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.frozen import frozen
 
 HIDDEN = -1e4
 """What is added to a score so that nothing is left of it is at most that: families differ."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Projection:
     """One of W_Q, W_K and W_V as [out, in]; head h has the rows h·d to h·d + d - 1."""
 
@@ -38,7 +38,7 @@ class Projection:
         return self.rows(head * size, size), 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rotation:
     """Turns vectors of every head by angles that grow with the position (Su et al. 2021, 3.2.2).
 
@@ -62,7 +62,7 @@ class Rotation:
         return x * cosine + turned * sine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TalkingHeads:
     """Mixes the heads' scores and then their probabilities: [A, A] each (Shazeer et al. 2020)."""
 
@@ -70,7 +70,7 @@ class TalkingHeads:
     probabilities: Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attention:
     """An attention, however a module stores it, and what it is applied to.
 

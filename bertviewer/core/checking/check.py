@@ -14,9 +14,10 @@ from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.other_attention import other_attention
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.families import CLASSES
-from bertviewer.core.families.family import Descriptions, kind_of
-from bertviewer.core.formulas.roles import NOT_AS_KNOWN, kinds_of
+from bertviewer.core.families.families import CLASSES, kind_of_class
+from bertviewer.core.families.family import Descriptions
+from bertviewer.core.families.module_kind import kinds_of
+from bertviewer.core.formulas.kinds import NOT_AS_KNOWN
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
@@ -55,7 +56,7 @@ def check_run(
     """
     module = model.running_module
     nodes = {node.path: node for node in model.architecture.modules}
-    kinds = {path: kind_of(classes.get(node.class_name)) for path, node in nodes.items()}
+    kinds = {path: kind_of_class(node.class_name, classes) for path, node in nodes.items()}
     if paths is None:
         chosen = [p for p in nodes if p in capture.calls or p in capture.refused]
     else:
@@ -131,7 +132,7 @@ def check_module(
     """
     nodes = {node.path: node for node in model.architecture.modules}
     below = [p for p in nodes if p.startswith(f"{path}." if path else "") and p != path]
-    kinds = {path: kind_of(CLASSES.get(node.class_name)) for path, node in nodes.items()}
+    kinds = {path: kind_of_class(node.class_name) for path, node in nodes.items()}
     shows_heads = kinds[path] in _WITH_HEADS
     attentions = [p for p in below if shows_heads and kinds[p] in ATTENTIONS]
     capture = replay(model, kept, (path, *below), progress, CHECK_BUDGET)

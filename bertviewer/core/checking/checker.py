@@ -1,7 +1,7 @@
 """Checks single modules of a run that was captured."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -29,10 +29,11 @@ from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions, kind_of
 from bertviewer.core.families.names import LAST_NORMS
 from bertviewer.core.flow.nested_tensors import mapped, tensors_in, versions
+from bertviewer.core.frozen import frozen
 from bertviewer.core.run.capture import Capture, KeptCall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Called:
     """One call of one module, and the evaluators that recompute it."""
 
@@ -53,7 +54,7 @@ class _Called:
         return module(*take(self.call.args), **take(dict(self.call.kwargs)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Attended:
     """An attention's steps, and what its single heads are compared with afterwards."""
 

@@ -1,7 +1,6 @@
 """The second proof of a check: what a clean instance of the model computes, in float64."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from torch import Tensor, nn
 
@@ -12,12 +11,13 @@ from bertviewer.core.checking.clean_pass import CleanPass, Proven
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import mapped
+from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import Capture, KeptCall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CleanProof:
     """By path the steps of the modules that were proven, and why others were not."""
 

@@ -1,11 +1,12 @@
 """Compares what a module gave with what was recomputed, and says what rounding may do."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from bertviewer.core.frozen import frozen
 
 FACTOR = 16
 """How much larger than in our own rounded calculation an error may be: the order of sums differs
@@ -20,7 +21,7 @@ OUTLYING = 16
 thousands of times larger than the others (Sun et al. 2024, "Massive Activations")."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deviation:
     """The largest difference, what is allowed, and whether it is within that."""
 

@@ -1,7 +1,6 @@
 """What a module gives by its formula, from the weights that the model has at this moment."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
@@ -11,6 +10,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.arithmetic import Arithmetic
 from bertviewer.core.families.family import Description, Descriptions, kind_of
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
 Recomputation = Callable[..., Any]
@@ -21,7 +21,7 @@ class NoRecomputationError(Exception):
     """A module has no recomputation, or is built otherwise than its class says; tells why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """What all evaluators of one recomputation share."""
 
@@ -37,7 +37,7 @@ class Setting:
         return Evaluator(self, path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluator:
     """Gives what one module gives, by its recomputation.
 

@@ -1,13 +1,13 @@
 """Compares what the flow's proof carried out with what a run had, each tensor by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from bertviewer.core.checking.comparison import Deviation, compare
 from bertviewer.core.checking.evaluator import NoRecomputationError
+from bertviewer.core.frozen import frozen
 
 FEW_CHOICES = 100
 """One whole number in so many may differ: two that were nearly equal, and the other was chosen."""
@@ -17,7 +17,7 @@ WIDEST = 2**14
 does more, the two calculations have parted, and nothing is proven."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Triple:
     """One tensor in float64, as the clean model rounds it, and as it was in the run.
 

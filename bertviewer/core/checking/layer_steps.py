@@ -1,7 +1,6 @@
 """The steps of a whole layer, in order, each by itself from what the run really passed on."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -18,13 +17,14 @@ from bertviewer.core.checking.layers import (
 )
 from bertviewer.core.families.layer import Halves, Layer, Network
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.frozen import frozen
 from bertviewer.core.run.capture import KeptCall
 
 NEXT = "= next hidden state"
 """The last step: the layer as a whole, from its input alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """What a layer and the modules in it took and gave, in one call.
 
@@ -58,7 +58,7 @@ class Seen:
         return call
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Child:
     """A step that is a module: what it gave against its own recomputation."""
 
@@ -66,7 +66,7 @@ class Child:
     child: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calculation:
     """A step that is no module: ``expected`` from what was seen, and where it was seen."""
 

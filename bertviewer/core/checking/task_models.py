@@ -9,8 +9,7 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import relu
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.models import Result, encoder_decoder
-from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.roles import kinds_of
+from bertviewer.core.families.module_kind import ModuleKind, kinds_of
 
 _BASES = kinds_of("base model")
 

@@ -31,8 +31,7 @@ from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
 from bertviewer.core.checking.other_attention import EAGER
 from bertviewer.core.checking.recomputations import recomputation
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.families import CLASSES
-from bertviewer.core.families.family import kind_of
+from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
@@ -110,7 +109,7 @@ def _weights(
 ) -> tuple[Tensor, Tensor | None]:
     """Return the probabilities [1, A, S_q, S_k] in one of the calls, and where masks are known."""
     attention = model.running_module.get_submodule(path)
-    if kind_of(CLASSES.get(type(attention).__name__)) in ATTENTIONS:
+    if kind_of_class(type(attention).__name__) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
         try:
             taken = taken_by(model, kept, path, progress, number=number, count=calls)

@@ -1,12 +1,13 @@
 """How two models differ, as plain data; the left one is the one that the right is compared with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import encoded
 
 SCHEMA = "bertviewer.comparison/1"
@@ -23,7 +24,7 @@ STATES: tuple[State, ...] = (
 """What can become of a tensor, what matters most first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """How far the elements of a tensor moved, in float64.
 
@@ -51,7 +52,7 @@ class Change:
     left_norm: float = field(default=0.0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedTensor:
     """A tensor under its name: as the left model has it, as the right one has it, or both.
 
@@ -77,7 +78,7 @@ class ComparedTensor:
         return "same" if self.change.equal == self.change.count else "changed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedKey:
     """A key of the configuration with another value, ``None`` in the place where it is missing."""
 
@@ -86,7 +87,7 @@ class ComparedKey:
     right: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """Two models: their sources and totals, the keys that differ, and all their tensors.
 

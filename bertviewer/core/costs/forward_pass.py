@@ -7,7 +7,6 @@ tensors of a model (see ``dimensions.ModelShapes``).
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -28,12 +27,13 @@ from bertviewer.core.flow.meta_device import MetaDevice
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.flow.products import Dimensions
 from bertviewer.core.flow.trace import Trace
+from bertviewer.core.frozen import frozen
 
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 """What entries of a ``ForwardPass`` are called, below the path of their module."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForwardPass(ModelShapes):
     """What one forward pass did.
 

@@ -8,7 +8,6 @@ was unequal equal.
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from math import lcm
 
 from bertviewer.core.counting.observations import Observations, Variable
@@ -19,6 +18,7 @@ from bertviewer.core.expressions.symbols import (
     quantity_of,
     standard_letter,
 )
+from bertviewer.core.frozen import frozen
 
 HALVINGS = 2
 """So many times all numbers are shared out: one half of them is moved, and then the other."""
@@ -38,7 +38,7 @@ Change = dict[str, int]
 """New values of some letters."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Challenger:
     """Chooses values that are unlike those of fits and fresh models.
 

@@ -1,7 +1,6 @@
 """Conditions that a change of a configuration may have broken, so that a formula is wrong there."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import permutations
 from math import lcm
 
@@ -10,6 +9,7 @@ from bertviewer.core.counting.observations import Observations
 from bertviewer.core.expressions.domains import is_met, letters_in
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.expressions.symbols import Symbol, is_width, place_of, quantity_of
+from bertviewer.core.frozen import frozen
 
 _DOUBLINGS = 7
 """So many times a step is doubled to find the multiple that a model rounds a number to."""
@@ -18,7 +18,7 @@ _OTHERS = 6
 """So many other values are tried of what may divide a number."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Division:
     """A number that something has to divide: a part, what is written with it, or a plain number.
 
@@ -35,7 +35,7 @@ class _Division:
         return f"{self.whole} % {self.divisor} == 0"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidates:
     """Finds what a change that contradicts formulas may have broken, by further models.
 

@@ -8,7 +8,7 @@ has seen. A formula that is wrong once is dropped, and the plain number stands i
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from bertviewer.core.counting.experiments import observe
@@ -34,13 +34,14 @@ from bertviewer.core.expressions.symbols import (
     quantity_of,
     symbols_of,
 )
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 
 PINNINGS = 2
 """So many times letters that no formula follows are left at their values for the others' sake."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derivation:
     """What was derived for one model.
 

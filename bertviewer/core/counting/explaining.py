@@ -1,7 +1,7 @@
 """One way to explain a model: formulas that are fitted, confirmed, and limited to their domains."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import lcm
 
 from bertviewer.core.counting.contradictions import Contradictions
@@ -35,9 +35,10 @@ from bertviewer.core.counting.templates import (
 from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder, owners
 from bertviewer.core.expressions.counts import Count
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """What one way to explain a model gave, by the names of its tensors and modules.
 

@@ -1,11 +1,12 @@
 """Fresh models: all numbers of a configuration changed at once, to values that no fit has seen."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import lcm
 
 from bertviewer.core.counting.observations import Observations, Variable
 from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder
+from bertviewer.core.frozen import frozen
 
 ATTEMPTS = 12
 """So many sets of fresh values are tried before a model is given up as too particular."""
@@ -33,7 +34,7 @@ Fresh = tuple[ModelShapes, Mapping[str, int]]
 """A model, and its letters' values."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Requirements:
     """What fresh models have to be like.
 
@@ -98,7 +99,7 @@ def partly_fresh_models(
             yield model
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Maker:
     """Chooses fresh values and builds the models with them."""
 

@@ -1,14 +1,15 @@
 """What experiments on a configuration showed: the models with one or two numbers changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bertviewer.core.counting.variants import ModelShapes, Values
 from bertviewer.core.expressions.letters import Quantity
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """A number that can be changed: one symbol, or several that only move in proportion."""
 
@@ -48,7 +49,7 @@ Misfit = tuple[Values, ModelShapes]
 """The letters that were changed, and a model that has other modules or tensors with them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observations:
     """What experiments showed.
 

@@ -1,7 +1,6 @@
 """Proof: formulas meet models that no fit has seen, and those that are wrong once are dropped."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from bertviewer.core.counting.templates import template_path
@@ -13,6 +12,7 @@ from bertviewer.core.expressions.evaluation import (
     evaluate,
     letters_of,
 )
+from bertviewer.core.frozen import frozen
 
 PROOFS = 3
 """A formula must hold for the real model and for so many fresh ones."""
@@ -28,7 +28,7 @@ Gathered = Mapping[str, frozenset[tuple[int, ...]]]
 """What one model has under each formula's name: of every block that it stands for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """A fresh model.
 
@@ -43,7 +43,7 @@ class Trial:
     moved: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """What became of formulas: those that are proven, and why the others are not."""
 

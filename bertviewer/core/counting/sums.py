@@ -1,7 +1,7 @@
 """A model's formulas put together: each module's is the sum of its parts', or there is none."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import prod
 
@@ -10,12 +10,13 @@ from bertviewer.core.counting.proving import TENSOR, Formulas
 from bertviewer.core.counting.variants import ModelShapes, owners
 from bertviewer.core.expressions.counts import Count, read_count
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, total
+from bertviewer.core.frozen import frozen
 
 Parts = tuple[str, ...]
 """The formulas of all that a module is made of, in order."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelFormulas:
     """The formulas of one model, by the names of its tensors and modules.
 
@@ -104,7 +105,7 @@ def _together(*conditions: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for some in conditions for text in some))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Sums:
     """Adds up formulas, each text read once."""
 

@@ -6,7 +6,7 @@ Models are built on the meta device: names and shapes without memory.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -15,6 +15,7 @@ from transformers.initialization import no_init_weights
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 Build = Callable[[Mapping[str, Any]], torch.nn.Module]
@@ -33,7 +34,7 @@ Like ``Build`` it may raise for a model that does not take them.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelShapes:
     """The names and shapes of one built model.
 
@@ -85,7 +86,7 @@ class ModelShapes:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantBuilder:
     """Builds variants of one configuration and reports each build to ``progress``.
 

@@ -2,14 +2,14 @@
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from bertviewer.core.expressions.evaluation import FormulaError, parse
 from bertviewer.core.expressions.polynomials import Polynomial, bracketed, join_terms, total
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A part of a count that stays in brackets: ``N*(12*D**2 + 13*D)``."""
 
@@ -26,7 +26,7 @@ class Block:
         return f"{bracketed(str(self.times))}*{bracketed(str(self.inside))}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Count:
     """A count: expanded, and in parts in reading order."""
 

@@ -1,18 +1,18 @@
 """The teacher's grouping: with I = 4*D declared, a layer is ``12*D**2 + 13*D``."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from bertviewer.core.expressions.counts import changed, read_count
 from bertviewer.core.expressions.polynomials import Polynomial, total
 from bertviewer.core.expressions.symbols import Symbol, place_of, quantity_of, standard_letter
+from bertviewer.core.frozen import frozen
 
 LARGEST = 8
 """A width that is more times another than this is no rule that a person would declare."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relation:
     """Letters that are equal in one configuration.
 

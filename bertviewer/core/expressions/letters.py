@@ -1,8 +1,9 @@
 """The standard letters of formulas, V for words and D for width, and the keys that mean them."""
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from bertviewer.core.frozen import frozen
 
 Quantity = Literal["size", "width", "heads", "layers"]
 """What a number counts, which says how it may be changed.
@@ -14,7 +15,7 @@ LABELS_KEY = "num_labels"
 """The labels have no number in a saved configuration: it is the length of ``id2label``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Letter:
     """A standard letter: the keys that mean it, the likeliest first, and what it means."""
 

@@ -7,17 +7,17 @@ divisions that come out even, nor keep the order of terms, so that half of this 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm, prod
 
 from bertviewer.core.expressions.letters import letter_order
+from bertviewer.core.frozen import frozen
 
 Monomial = tuple[tuple[str, int], ...]
 """Letters with their powers, none of them 0, in the order of ``letter_order``: D**2*I."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Polynomial:
     """A sum of terms; a negative power is a division that comes out even: ``A_kv*D//A``.
 

@@ -7,7 +7,7 @@ found by experiment (see ``counting``).
 import keyword
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -20,9 +20,10 @@ from bertviewer.core.expressions.letters import (
     Quantity,
     is_depth,
 )
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Symbol:
     """A letter of the counting formulas: the configuration key behind it, its value and meaning.
 

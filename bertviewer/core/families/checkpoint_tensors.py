@@ -1,7 +1,8 @@
 """The tensors of BERT's family, by name: which there are, and their shapes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -12,7 +13,7 @@ TYPES = "embeddings.token_type_embeddings.weight"
 BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sizes:
     """The sizes that all shapes follow from, by the letters of the formulas.
 

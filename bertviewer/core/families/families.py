@@ -12,8 +12,9 @@ from bertviewer.core.families.big_bird import BIG_BIRD
 from bertviewer.core.families.deberta import DEBERTA, LEGACY_DEBERTA
 from bertviewer.core.families.decoders import GPT2, LLAMA
 from bertviewer.core.families.esm import ESM
-from bertviewer.core.families.family import Description, Descriptions, Family
+from bertviewer.core.families.family import Description, Descriptions, Family, kind_of
 from bertviewer.core.families.modernbert import MODERNBERT
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.families.roformer import ROFORMER
 from bertviewer.core.families.small_encoders import ALBERT, DISTILBERT
 from bertviewer.core.families.squeezebert import SQUEEZEBERT
@@ -46,3 +47,8 @@ def classes_of(families: Iterable[Family]) -> Descriptions:
 
 CLASSES = classes_of(FAMILIES)
 """What every known class is."""
+
+
+def kind_of_class(class_name: str, classes: Descriptions = CLASSES) -> ModuleKind | None:
+    """Return the kind of a class of modules, ``None`` where no family has it."""
+    return kind_of(classes.get(class_name))

@@ -1,10 +1,11 @@
 """A family: which classes its modules have, and what each of them is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bertviewer.core.families.layer import Layer, Network
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.frozen import frozen
 
 Description = ModuleKind | Layer | Network
 """What a class is: its kind; a layer or a network that is like others is told by its parts."""
@@ -12,7 +13,7 @@ Description = ModuleKind | Layer | Network
 Descriptions = Mapping[str, Description]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Family:
     """Models whose modules are the same but for the name in front.
 

@@ -1,14 +1,16 @@
 """How a layer is made: its sub-layers in order, each with its norm and with what it is given."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from bertviewer.core.frozen import frozen
 
 SELF = ""
 """In ``SubLayer.given``: what the sub-layer itself reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Network:
     """The modules of a feed-forward network by their names: second(act(first(X))).
 
@@ -21,7 +23,7 @@ class Network:
     gate: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Halves:
     """A network in two modules: dense layer and activation; dense layer, residual and norm."""
 
@@ -29,7 +31,7 @@ class Halves:
     second: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SubLayer:
     """An attention with the norm and the residual around it; paths are from the layer on.
 
@@ -54,7 +56,7 @@ class SubLayer:
     is_optional: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layer:
     """Attention, attention to an encoder where there is one, and a feed-forward network.
 

@@ -4,7 +4,8 @@ Models are named by the type that their configuration has; some have no modules 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 STARTS = frozenset({"[CLS]", "<s>", "<cls>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"})
 """They stand before the text, XLNet's <cls> behind it; their vector often stands for it all."""
@@ -37,7 +38,7 @@ with.
 LAST_ROW = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """The special tokens around a text, each as it is written and with its id.
 

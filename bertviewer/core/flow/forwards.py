@@ -7,17 +7,18 @@ pass.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from torch import nn
 
+from bertviewer.core.frozen import frozen
+
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """What a call takes: by place and by name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watch:
     """A module, and what is done after each of its calls, and before it.
 

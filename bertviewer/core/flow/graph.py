@@ -1,11 +1,11 @@
 """A trace as a graph: which operation reads what another made, seen through mere movement."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from bertviewer.core.flow.operation_names import MOVEMENT, SELECTION, SIZED_LIKE, word_of
 from bertviewer.core.flow.trace import Argument, Operation, Ref, Shape, Slice, Trace, Value, Word
+from bertviewer.core.frozen import frozen
 
 ASIDE, LEARNT, DATA = 0, 1, 2
 """What a value hangs on: masks, positions and buffers alone; parameters too; the model's text."""
@@ -13,7 +13,7 @@ ASIDE, LEARNT, DATA = 0, 1, 2
 _ASIDE_INPUTS = ("mask", "position", "bias", "head_mask")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """One tensor that an operation takes.
 

@@ -6,7 +6,6 @@ model itself and in each of those.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from torch import nn
@@ -20,6 +19,7 @@ from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.macs import innermost_calls
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.trace import Shape, Trace
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 ENOUGH = 2
@@ -32,7 +32,7 @@ _LENGTHS = ((2, 22, 15), (3, 26, 14), (2, 25, 18))
 _FEW_FACTORS = (2, 3, 4)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Steps(ModelShapes):
     """The shapes of all values of a trace by what they are: names that a changed model has too."""
 

@@ -1,7 +1,6 @@
 """Traces a model on the meta device: no weights, no numbers, and no more time than a few layers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from torch import nn
 
@@ -10,13 +9,14 @@ from bertviewer.core.flow.inputs.choices import input_choices
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.traced_call import trace_on_meta
+from bertviewer.core.frozen import frozen
 from bertviewer.core.system.library_words import one_line
 
 EXPERTS = "batched_mm"
 """Transformers' way of experts that takes the same steps whatever a router says."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """A forward pass that came to its end, or not, and what the model was given."""
 

@@ -5,19 +5,20 @@ that the code has between them: ``1 - x`` and ``x - 1`` have the same edge.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.flow.boxes import Box
 from bertviewer.core.flow.graph import Graph, moves
 from bertviewer.core.flow.trace import Argument, Listed, Ref, Slice, Word
 from bertviewer.core.flow.wiring import End, Wiring
+from bertviewer.core.frozen import frozen
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
 _TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnBoxes:
     """The boxes of a drawing by their ids, and the one around it, in whose box ``holder`` it is."""
 

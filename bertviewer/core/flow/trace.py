@@ -5,30 +5,31 @@ operations in it read and none of them made is what goes into the module, caches
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from bertviewer.core.frozen import frozen
 
 ValueKind = Literal["input", "parameter", "buffer", "constant", "result"]
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ref:
     """An operand that is a tensor: the number of its value in ``Trace.values``."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """A list among the operands; a tuple is a tuple."""
 
     items: tuple["Argument", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slice:
     """A slice among the operands."""
 
@@ -37,7 +38,7 @@ class Slice:
     step: "Argument"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """An operand that torch has a word for: ``torch.float32``, ``cpu``, ``...``."""
 
@@ -50,7 +51,7 @@ Argument = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """One tensor as it was at one moment; written to in place it is another value.
 
@@ -68,7 +69,7 @@ class Value:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operation:
     """One call of torch, by a module itself or by a function of its own.
 
@@ -99,7 +100,7 @@ class Operation:
         return (*self.results, *(new for _, new in self.rewritten if new not in self.results))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One call of a module.
 
@@ -129,7 +130,7 @@ class Call:
         return range(self.start, self.stop)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Trace:
     """A forward pass.
 

@@ -1,7 +1,6 @@
 """Traces any model of the program: on the meta device, or where that does not go, with weights."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare
 from bertviewer.core.flow.shared_weights import build_shared
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.traced_call import trace_with_weights
+from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.library_words import one_line
 from bertviewer.core.system.memory import BYTES_PER_PARAMETER, available_memory
@@ -26,7 +26,7 @@ MOST_RUNS = 4
 """With weights a model is tried with so many of the inputs that it may want."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracedModel:
     """What one forward pass of a model did, and how it was carried out.
 

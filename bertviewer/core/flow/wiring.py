@@ -1,19 +1,20 @@
 """What goes from one box of a drawing to another, and what comes from outside of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from bertviewer.core.flow.boxes import Box
 from bertviewer.core.flow.graph import ASIDE, DATA, LEARNT, Graph
 from bertviewer.core.flow.groups.finding import Groups
 from bertviewer.core.flow.trace import Call, Shape
+from bertviewer.core.frozen import frozen
 
 ABSORBING = frozenset(("embedding", "embedding_bag", "index_select", "grouped_mm", "addmm"))
 """Operations whose parameters are a part of them, beside what is known as a layer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class End:
     """Where a drawing begins or ends: an input, an output, a parameter, what masks give."""
 
@@ -25,7 +26,7 @@ class End:
     value: int = field(default=-1, compare=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Wire:
     """A value on its way from one end to another."""
 

@@ -1,7 +1,5 @@
 """The formula of multi-head attention, whatever module it was read from."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm
@@ -15,12 +13,13 @@ from bertviewer.core.formulas.notation import (
     number_maths,
     sized,
 )
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 ROTATION = 'op("RoPE")'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Distances:
     """A learnt bias on the scores by how far apart two positions are (T5, MPNet).
 
@@ -40,7 +39,7 @@ class Distances:
         return self.buckets or self.table[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heads:
     """What an attention module is made of, however it stores it.
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import FormulaFrom, ModuleNode
-from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.families.family import Descriptions
 from bertviewer.core.formulas.equal_modules import equal_modules
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.from_flow import flow_formula
+from bertviewer.core.formulas.kinds import FORMULAS, NOT_AS_KNOWN
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import true_notes
-from bertviewer.core.formulas.roles import NOT_AS_KNOWN, role_of
 from bertviewer.core.formulas.target import has_target, of_target, reads_target
 from bertviewer.core.system.log import write_log
 
@@ -26,7 +26,7 @@ def formula_of(
     flows are derived. ``classes`` says what a class is.
     """
     view = ModuleView.of(node, architecture, classes)
-    formula = _of_role(view)
+    formula = _of_kind(view)
     if formula is not None:
         return replace(formula, notes=true_notes(formula.notes, view))
     return _of_flow(view)
@@ -52,23 +52,23 @@ def with_formulas(architecture: Architecture) -> Architecture:
 
 def _maths(view: ModuleView) -> tuple[str | None, FormulaFrom | None]:
     origin: FormulaFrom = "role"
-    formula = _of_role(view)
+    formula = _of_kind(view)
     if formula is None:
         formula, origin = _of_flow(view), "flow"
     return (None, None) if formula is None else (" \\ ".join(formula.maths), origin)
 
 
-def _of_role(view: ModuleView) -> Formula | None:
-    role = role_of(view.node.class_name, view.classes)
-    if role is None:
+def _of_kind(view: ModuleView) -> Formula | None:
+    kind = kind_of_class(view.node.class_name, view.classes)
+    if kind is None:
         return None
     try:
-        formula = role.build(view)
+        formula = FORMULAS[kind](view)
     except NOT_AS_KNOWN as error:
         write_log(f"{view.node.path!r}, a {view.node.class_name}, is not made as known: {error!r}")
         return None
     if reads_target(view.node, view.architecture) or (
-        role.name == "task model" and has_target(view.architecture)
+        kind.role == "task model" and has_target(view.architecture)
     ):
         return of_target(formula)
     return formula

@@ -1,20 +1,19 @@
 """DeBERTa's attention: what a token says and how far away it is are compared apart."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.formulas.attention import head_counts, separate
 from bertviewer.core.formulas.attention_maths import Heads
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, Affine, indices, listing, sized
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 _C2P, _P2C = "c2p", "p2c"
 _USES = {_C2P: "keys", _P2C: "queries"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Parts:
     """What a score is made of: the heads, the kinds of scores by distance, and their layers.
 

@@ -1,7 +1,5 @@
 """Stacks and models that look tokens up themselves: BART, T5, Llama, ModernBERT."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.embeddings import dropout_last
 from bertviewer.core.formulas.facts import has_two_kinds_of_layers, has_windows
@@ -11,13 +9,14 @@ from bertviewer.core.formulas.norms import Norm, norm_of
 from bertviewer.core.formulas.notation import TOKENS, indices, sized
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 _ENC = 'X_"enc"'
 _WORD, _PLACE = 'W_"word"', 'W_"pos"'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Stack:
     """A stack's words, its first line, and what is peculiar to it."""
 

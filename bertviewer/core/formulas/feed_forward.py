@@ -1,7 +1,5 @@
 """Feed-forward networks: two linear layers with a bend in between, or three with a gate."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
@@ -9,13 +7,14 @@ from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms,
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
+from bertviewer.core.frozen import frozen
 
 PLAIN_WIDENING = 4
 """How many times wider than the model most plain networks are in between (Vaswani et al. 2017)."""
 _GATED_NAMES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeedForward:
     """The parts of a feed-forward network; ``gate`` is the layer whose output is bent, if any."""
 

@@ -1,9 +1,9 @@
 """A module's forward formula as plain data, ready for the screen and for paper."""
 
-from dataclasses import dataclass
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """One symbol of a formula, explained.
 
@@ -16,7 +16,7 @@ class Term:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Formula:
     """What one module computes, in evaluation mode.
 

@@ -1,7 +1,5 @@
 """Whole layers: attention and feed-forward network, normalised after or before each."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.families.layer import Halves, Layer
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
@@ -11,6 +9,7 @@ from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm, norm_at, norm_of
 from bertviewer.core.formulas.notation import TOKENS, sized
+from bertviewer.core.frozen import frozen
 
 PRE_NORM = (
     "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the first "
@@ -26,7 +25,7 @@ _FFN = 'op("FFN")'
 _ENC = 'X_"enc"'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Layer:
     """What a layer is made of; ``pre`` says that the norms stand before the sub-layers."""
 

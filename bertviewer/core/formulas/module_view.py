@@ -1,7 +1,6 @@
 """The module that a formula is about: its tensors, children, attributes and configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -12,10 +11,11 @@ from bertviewer.core.families.family import Description, Descriptions, kind_of
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.families.names import CONFIG_KEYS, is_cross_attention
 from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleView:
     """One node with what its formula needs to know, looked up once."""
 

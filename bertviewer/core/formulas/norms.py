@@ -1,11 +1,10 @@
 """How a normalisation is written inside the formulas of the modules around it."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.families.module_kind import EPSILONS, ModuleKind
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
 OPERATORS = {
@@ -23,7 +22,7 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Norm:
     """A normalisation's operator, and its epsilon where it is known."""
 

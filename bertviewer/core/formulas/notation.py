@@ -1,10 +1,10 @@
 """Small pieces of Typst mathematics that the formulas share."""
 
 import json
-from dataclasses import dataclass
 
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
+from bertviewer.core.frozen import frozen
 
 LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'
@@ -53,7 +53,7 @@ def indices(count: int) -> str:
     return listing("{}", count)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Affine:
     """A matrix product with an optional bias, as one tensor stores it.
 

@@ -7,17 +7,17 @@ last seen, ``blobs`` holds contents by their digests, and ``snapshots/<commit>``
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.listing import CONFIGURATION, WEIGHTS, WEIGHTS_INDEX
 from bertviewer.core.saving.files import write_atomically
 from bertviewer.core.source.hub_name import HubName, is_commit
 from bertviewer.core.weights.finding import read_index
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CachedModel:
     """A model at one commit, as far as it is in the cache.
 

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from bertviewer import __version__
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.pace import LIMITS, Limits
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
@@ -15,7 +16,7 @@ _BAD_TOKEN = "the token for the hub cannot be read; store it anew with: hf auth 
 PATIENCE = 20.0  # seconds without a byte after which a connection counts as lost
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hub:
     """Where the hub is, and where what comes from it is kept.
 

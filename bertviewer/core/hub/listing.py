@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.source.hub_name import HubName, is_commit
 from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES
 
@@ -33,7 +33,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteFile:
     """A file on the hub.
 
@@ -49,7 +49,7 @@ class RemoteFile:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listing:
     """A model at one commit: the files of it that may be downloaded, by name."""
 

@@ -1,11 +1,12 @@
 """Opens a model from the hub: its small files now, its weights when they are needed."""
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.cache import (
     cached_commit,
     has_weights,
@@ -45,7 +46,7 @@ FIRST_BYTES = 1 << 17
 """What is asked for of a file of weights at first: the header of a BERT takes a fifth of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HubModel:
     """A model from the hub, of which all but the weights is in the cache.
 

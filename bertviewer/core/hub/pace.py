@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 
 class TooSlow(Exception):
     """A hub takes longer than it may; the text says how, and follows the hub's name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """How much has to come, and by when.
 

@@ -6,13 +6,13 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.listing import Listing, RemoteFile, read_listing
 from bertviewer.core.hub.pace import Pace, TooSlow
@@ -34,7 +34,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _RANGE = re.compile(r"bytes (\d{1,18})-")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resource:
     """What can be asked for: its path below the hub's address, and its name in messages."""
 

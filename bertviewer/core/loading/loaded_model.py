@@ -1,13 +1,14 @@
 """An open model: what is known of it at once, and its weights when they are first needed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.cache.models import SeenModel, keep_keys, keep_model
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.demo import check_demo_weights
@@ -15,7 +16,6 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer.files import has_tokenizer, shares_vocabulary
-from bertviewer.core.tokenizer.process import tokenizer_process
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blueprint:
     """What a model is built from.
 
@@ -232,6 +232,8 @@ class LoadedModel:
     def prepare_tokenizer(self) -> None:
         """Start the process that reads its tokenizer, if it has one, without waiting for it."""
         if has_tokenizer(self.source) or shares_vocabulary(self.source):
+            from bertviewer.core.tokenizer.process import tokenizer_process
+
             tokenizer_process().start()
 
     def stored(self, name: str) -> StoredTensor | None:

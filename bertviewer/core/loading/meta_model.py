@@ -1,12 +1,13 @@
 """A model built on torch's meta device, and what is read off it: shapes, counts, heads, keys."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.building.building import build_config, build_on_meta, heads_of, plain_config
 from bertviewer.core.cache.models import SeenModel
+from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.matching import match
 from bertviewer.core.progress import Progress
@@ -16,7 +17,7 @@ from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetaModel:
     """What a source's model is, by transformers itself.
 

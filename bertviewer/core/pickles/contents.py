@@ -12,10 +12,10 @@ import pickletools
 import struct
 import zipfile
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
-from dataclasses import dataclass
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 
 MAX_PROGRAM_BYTES = 16_000_000
 """A tensor takes some 130 bytes of the program, so this is room for 100,000 of them."""
@@ -81,7 +81,7 @@ class _TooLongError(Exception):
     """The pickle is longer than any that saved weights need."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PickleContents:
     """What a file of pickled weights asks for.
 

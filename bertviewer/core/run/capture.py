@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from bertviewer.core.flow.forwards import Arguments, Watch, watching
 from bertviewer.core.flow.nested_tensors import mapped, plain, tensors_in, versions
+from bertviewer.core.frozen import frozen
 
 CHECK_BUDGET = 512_000_000
 """Bytes of activations that a check in the window may keep alive while it lasts."""
@@ -17,7 +18,7 @@ CHECK_BUDGET = 512_000_000
 Scope = Literal["everything", "units"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptCall:
     """One call of a module: its arguments as they came, and its output.
 

@@ -2,12 +2,13 @@
 
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 CPU = "cpu"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """``name`` is torch's, ``title`` is what a person calls it."""
 

@@ -6,7 +6,6 @@ they were sent to, by BigBird those of the attention that it puts in another's p
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from torch import nn
 
@@ -18,9 +17,10 @@ from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.flow.call_tracing import CallTracer
 from bertviewer.core.flow.macs import innermost_calls, macs_by_module, operations_by_module
 from bertviewer.core.flow.product_mode import ProductMode
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Macs:
     """The multiply-adds of all calls of a module; ``None`` where they are not known.
 

@@ -1,7 +1,7 @@
 """Says of runs which model they are of, as far as that is known."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.run_files.run_file import SCHEMA, RunFile, SavedModel
 from bertviewer.core.source.demo import SHA256
 from bertviewer.core.source.hub_name import parse_hub_name
@@ -16,7 +17,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.weights.stored import Checkpoint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptRuns:
     """What the window has: the last run, run A if there is one, and what was checked.
 

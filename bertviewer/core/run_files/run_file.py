@@ -1,16 +1,16 @@
 """What a file of runs holds: plain data, free of torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
+from bertviewer.core.frozen import frozen
 
 SCHEMA: Literal["bertviewer.runs/1"] = "bertviewer.runs/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SavedModel:
     """Which model it was, as far as that is known, and what it is built from.
 
@@ -33,7 +33,7 @@ class SavedModel:
     config: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFile:
     """Runs of one model.
 

@@ -1,9 +1,9 @@
 """What a person writes to name a model on the hub: ``hf://org/name[@revision]``."""
 
 import re
-from dataclasses import dataclass
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 
 SCHEME = "hf://"
 
@@ -14,7 +14,7 @@ _REVISION = re.compile(r"[\w][\w./+-]{0,199}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HubName:
     """A model on the hub: ``repo`` is ``org/name``; ``revision`` a branch, a tag or a commit."""
 

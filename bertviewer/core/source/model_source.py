@@ -1,11 +1,11 @@
 """What the user asked to open, before anything is read."""
 
-from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 from typing import Literal
 
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.frozen import frozen
 from bertviewer.core.source.tasks import Task
 from bertviewer.core.weights.finding import has_checkpoint
 from bertviewer.core.weights.keys import KeyReport
@@ -15,7 +15,7 @@ Kind = Literal["preset", "demo", "folder", "config", "weights", "pickle", "hub",
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelSource:
     """A model to open.
 

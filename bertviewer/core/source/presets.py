@@ -1,12 +1,12 @@
 """Configurations that come with the program: a name each, and no weights."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.system.resources import resources_folder
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preset:
     """A configuration by name, with one line that says what it is."""
 

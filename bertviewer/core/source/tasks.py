@@ -1,11 +1,10 @@
 """The heads that a model can be opened with."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """A head: its name on the command line, and the transformers class that builds it."""
 

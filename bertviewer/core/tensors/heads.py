@@ -1,13 +1,13 @@
 """Which rows or columns of an attention's weights belong to which head."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.frozen import frozen
 from bertviewer.core.weights.reading import Span
 
 Axis = Literal["rows", "columns"]
@@ -30,7 +30,7 @@ _SIZES = ("attention_head_size", "head_dim", "key_value_proj_dim")
 _COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeadLayout:
     """How the heads lie in a tensor.
 

@@ -1,11 +1,11 @@
 """The part of a tensor that is looked at, as rows and columns."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
@@ -14,7 +14,7 @@ TILE = 1 << 20
 """The most elements that work on a whole tensor has in memory at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matrix:
     """A slice of a tensor along its last two dimensions.
 

@@ -1,10 +1,9 @@
 """A tensor as a small map: blocks of its elements by their means and their extremes."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.weights.reading import Span
@@ -15,7 +14,7 @@ MOST = 256
 Edges = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TensorMap:
     """Blocks of a region of a matrix.
 

@@ -1,15 +1,16 @@
 """Singular values as plain data, and what they tell of a rank."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bertviewer.core.frozen import frozen
+
 SHARE = 0.9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Spectrum:
     """Singular values in descending order, and figures of them; ``None`` where all are 0.
 

@@ -1,16 +1,15 @@
 """What one pass over a tensor tells, as plain data."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.frozen import frozen
 
 Norms = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Survey:
     """What one pass over a tensor tells.
 

@@ -1,15 +1,15 @@
 """Where a tensor's values are: in a file, or in memory."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.reading import Span, matrix_shape, read_block
 from bertviewer.core.weights.stored import TORCH_NAMES, StoredTensor
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """Where values come from.
 
@@ -54,7 +54,7 @@ class TensorValues(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileValues:
     """The values of a tensor in a file, read whenever they are asked for."""
 
@@ -85,7 +85,7 @@ class FileValues:
         return read_block(self.stored, rows, columns)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class MemoryValues:
     """The values of a tensor that lies in memory.
 

@@ -3,17 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 
 # How vocabularies write a space, a line's end and a tab, and the end of a word.
 _SPACES = re.compile(r"[▁ĠĊĉ]|</w>")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A token whose word is still to be numbered.
 

@@ -1,9 +1,9 @@
 """An attention as a teacher counts it: with its projections, Q, K, V and the output's."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.wires import Wires
 
 NORMS = ("layer norm", "rms norm", "layer_norm")
@@ -14,7 +14,7 @@ BLOCKS = frozenset(
 _SELECTION = ("part", "chunk", "split", "unbind", "narrow", "select")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttentionNodes:
     """One attention of a flow.
 

@@ -1,11 +1,10 @@
 """A step of a walk, before anything is counted."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.architecture.flow import Edge, Letters, Shape
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """A tensor's shape in numbers, and in letters where the flow has them."""
 
@@ -13,7 +12,7 @@ class Form:
     letters: Letters | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """One step to be.
 

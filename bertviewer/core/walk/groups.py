@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -10,13 +9,14 @@ from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.grouping import Relation, relations
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.terms import collected, has_letters, related, spaced, value_of
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkStep
 
 _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountGroup:
     """One group.
 
@@ -48,7 +48,7 @@ class CountGroup:
         return " = ".join((*self.lines, f"{self.result:,}"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountGroups:
     """All groups; ``relations`` are the letters that are written by others, I as ``4*D``."""
 

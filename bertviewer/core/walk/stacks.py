@@ -1,15 +1,16 @@
 """The layers of a stack by kind: equal ones are one, wherever in the stack they are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.attentions import BLOCKS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EqualLayers:
     """Layers that do the same with tensors of their own.
 

@@ -5,7 +5,6 @@ A tensor is the product of its dimensions, inputs first: a layer from D to I fea
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -14,6 +13,7 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.grouping import Relation, substituted
 from bertviewer.core.expressions.letters import letter_order
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, total
+from bertviewer.core.frozen import frozen
 
 Dims = tuple[str, ...]
 """A tensor's dimensions, each an expression in letters or a plain number."""
@@ -21,7 +21,7 @@ Dims = tuple[str, ...]
 _MULTIPLE = re.compile(r"(\d+)\*([A-Za-z]\w{0,3})")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """``times`` equal modules with tensors of these dimensions; a norm is 2 tensors of D."""
 

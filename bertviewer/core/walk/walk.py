@@ -4,15 +4,15 @@ Plain data, free of torch. The counts of all steps add up to the model's own.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.terms import Piece
 
 PartKind = Literal["embeddings", "layer", "others", "rest"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WalkShape:
     """A tensor's shape: ``symbols`` as ``("B", "S", "D")``, ``sizes`` with what is known put in."""
 
@@ -30,7 +30,7 @@ class WalkShape:
         return f"[{', '.join(self.sizes)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepCount:
     """What a step holds; nothing at all for an addition.
 
@@ -49,7 +49,7 @@ class StepCount:
     pieces: tuple[Piece, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WalkStep:
     """One step.
 
@@ -85,7 +85,7 @@ class WalkStep:
         return self.name.startswith("Input-")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WalkPart:
     """Steps that belong together, and what their modules count by themselves.
 
@@ -118,7 +118,7 @@ class WalkPart:
         return self.parameters == self.expected
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Walk:
     """A whole walk; ``expected`` is the model's own number of elements."""
 

@@ -1,11 +1,12 @@
 """What a checkpoint holds of a model, tensor by tensor: plain data, the same as its JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from bertviewer.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class KeyReport:
     """How a checkpoint's tensors and a model's fit together.
 

@@ -1,9 +1,10 @@
 """Tensors as a checkpoint stores them: where their bytes lie, and not yet their values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.weights.version import FileVersion
 
 ITEM_BYTES: Mapping[str, int] = {
@@ -45,7 +46,7 @@ TORCH_NAMES: Mapping[str, str] = {
 """torch's names of safetensors' dtypes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredTensor:
     """One tensor in a safetensors file.
 
@@ -68,7 +69,7 @@ class StoredTensor:
     version: FileVersion | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredFile:
     """One file of a checkpoint.
 
@@ -88,7 +89,7 @@ class StoredFile:
         return self.pickle or self.path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """All files of a checkpoint, and its tensors by their keys."""
 

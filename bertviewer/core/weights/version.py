@@ -1,14 +1,14 @@
 """Whether a file is still the one that was opened."""
 
 import os
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileVersion:
     """What changes when a file is written anew.
 

@@ -1,8 +1,9 @@
 """What would mend values that no model can have: the nearest good value of each letter at fault."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 
@@ -11,7 +12,7 @@ _AROUND, _BEYOND = 1_500, 16
 """Values that are tried on both sides of a letter's own, and from other numbers of a problem on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remedy:
     """A letter, and the value of it with which all is well."""
 

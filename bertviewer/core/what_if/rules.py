@@ -1,10 +1,10 @@
 """What values have to obey, so that no figure is shown for a model that cannot be."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from bertviewer.core.expressions.domains import is_met, letters_in
+from bertviewer.core.frozen import frozen
 from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.what_if.sheet import Sheet
 
@@ -14,7 +14,7 @@ _MOST_TRIES = 2_000
 _TOKENS = ("S", "S_d")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """A rule that values break.
 

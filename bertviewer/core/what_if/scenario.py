@@ -4,18 +4,18 @@ No model is built. What has no formula keeps its real value and says so.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.architecture.forward_costs import ModuleCosts
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.frozen import frozen
 from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
 from bertviewer.core.what_if.sheet import Multiple, Sheet
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scenario:
     """Other values for some letters of an architecture.
 
@@ -50,7 +50,7 @@ class Scenario:
         return values
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """A number of the real model and what becomes of it.
 
@@ -77,7 +77,7 @@ class Figure:
         return Figure(self.real * real, self.value * here, self.is_fixed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What a scenario gives, for every module and every tensor of the real model.
 

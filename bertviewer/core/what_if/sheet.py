@@ -2,20 +2,20 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.domains import conditions_of, letters_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.frozen import frozen
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these the size of a head is a number of its own, and not D/A.
 _HEAD_SIZE = re.compile(r"head_dim|head_size|d_head|d_kv|kv_channels")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stack:
     """A list of layers whose length moves with a letter, one layer for each step of it."""
 
@@ -23,7 +23,7 @@ class Stack:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Multiple:
     """A width that is a whole multiple of another in the real model: I = 4·D."""
 
@@ -32,7 +32,7 @@ class Multiple:
     of: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sheet:
     """An architecture's formulas, each text once, with what they give for the real model.
 

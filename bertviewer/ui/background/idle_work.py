@@ -1,16 +1,16 @@
 """Work that nobody waits for: done one after the other, whenever the worker has nothing else."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.ui.background.scheduler import Scheduler
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """Some work, and who takes its result; ``is_needed``: without it what follows is of no use."""
 

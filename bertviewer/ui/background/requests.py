@@ -6,13 +6,13 @@ A new run gives up what was wanted of the runs before it (``RunRequest``).
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.system import libraries
 from bertviewer.ui.background.worker import Job, Worker
@@ -110,7 +110,7 @@ class Request(QObject, Generic[Found]):
             self.progressed.emit(done, total)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Entry:
     """A request, and what it wanted when it was put here."""
 

@@ -4,12 +4,13 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
 from bertviewer.core.errors import Cancelled
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 
 REPORT_EVERY = 0.03  # seconds; a forward pass would report hundreds of times
@@ -19,7 +20,7 @@ def _ignore() -> None:
     """Nobody asks whether it was cancelled."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Job:
     """A piece of work on its way through the worker, and what to call when it ends."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from bertviewer.charts.chart import Chart
 from bertviewer.charts.file_names import file_name
 from bertviewer.charts.table import Tabular, csv_text
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.paper import ChartWidget
@@ -21,7 +21,7 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Entry:
     """A line of the menu, by its object name."""
 

@@ -1,18 +1,18 @@
 """A page of words in place of a chart: why there is none, and one thing to do about it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tips import plain_tip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Offer:
     """What a person can do: the button's title, what it does, and why it cannot be done now."""
 

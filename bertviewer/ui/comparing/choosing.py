@@ -1,6 +1,6 @@
 """Asks for the model that the open one is compared with, and shows what came of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.comparing.window import ComparisonWindow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """How two models differ, and where they lie."""
 
@@ -39,7 +40,7 @@ def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compar
     return Compared(comparison, (ours.source, theirs.source))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sides:
     """The open model, and the other one; the open one is the right one if they were swapped."""
 

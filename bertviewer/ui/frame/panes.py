@@ -1,13 +1,13 @@
 """The panes around the middle: Qt's docks, closed, moved, torn off, and put back."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.frame.keys_lent import LentKeys
 from bertviewer.ui.frame.pane_title import PaneTitle
 
@@ -25,7 +25,7 @@ _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 _AREAS: dict[PaneName, Qt.DockWidgetArea] = {"structure": _LEFT, "module": _RIGHT, "run": _BOTTOM}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pane:
     """What stands in a dock, its title, and what stands in the line above it.
 

@@ -1,7 +1,6 @@
 """The bar above everything: what is open, where one is, what can be found and done."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QKeySequence, QShortcut
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import DARK, GRID
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.frame.model_chip import ModelChip
 from bertviewer.ui.look.icons import put_icon
@@ -29,7 +29,7 @@ _EXPANDING = QSizePolicy.Policy.Expanding
 _LOGO = 24
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarParts:
     """What the bar is filled with: menus, and what its buttons do.
 

@@ -1,14 +1,14 @@
 """All keys, by menu and by pane, as rows and as text."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.action import NUMBERED, Action, Entry, option_keys, plain_title, written_keys
 from bertviewer.ui.pane_keys import PANE_KEYS
 from bertviewer.ui.translation import translate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyRow:
     """Some keys, what they do, and in which menu or pane."""
 

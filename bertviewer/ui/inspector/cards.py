@@ -1,19 +1,19 @@
 """Four figures that say most about a module, each on a card."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND, SMALL, TITLE
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized, tabular, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """A figure with its name, what is said of it below, and its exact value for the tip."""
 

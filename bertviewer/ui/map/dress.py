@@ -1,12 +1,12 @@
 """What a picture of parts is told from outside: colours, names, and what is said of nodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.marks import node_tip
 from bertviewer.charts.flow.tints import Tints
 from bertviewer.charts.map.part import Part
 from bertviewer.core.architecture.flow import Node
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 
 
@@ -22,7 +22,7 @@ def _tip(_part: Part, node: Node) -> str:
     return node_tip(node)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dress:
     """How parts look.
 

@@ -1,7 +1,6 @@
 """The colours, figures and words of a whole map, by what is known and what is asked for."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.atlas import Atlas
@@ -11,12 +10,13 @@ from bertviewer.charts.map.facts import PartFacts
 from bertviewer.charts.map.measures import Measure
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.map.dress import Dress
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dressing:
     """What the pieces of the map show.
 

@@ -1,7 +1,6 @@
 """Paints what is in sight of the map."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
@@ -10,6 +9,7 @@ from bertviewer.charts.flow.bounds import box_of
 from bertviewer.charts.flow.drawing import MIDDLE, Placed
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted, window_font
 from bertviewer.ui.map.pointed import as_qt
 from bertviewer.ui.map.sheets import Sheets
@@ -27,7 +27,7 @@ Tiles = Mapping[tuple[Part, str], Sequence[QImage]]
 """The heads' pictures by the part and the node that an attention is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Marked:
     """A node with a ring around it: what is selected, where the keys are, what is pointed at."""
 

@@ -1,10 +1,10 @@
 """What of the map is at a place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.part import Part
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Level
 
@@ -13,7 +13,7 @@ _AROUND = 4.0
 _SEEN = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A node that was pointed at; ``tile`` is the head whose picture it was, if it was one."""
 

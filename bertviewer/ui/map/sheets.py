@@ -1,7 +1,5 @@
 """The drawings of a model's parts, each laid out once."""
 
-from dataclasses import dataclass
-
 from bertviewer.charts.flow.bounds import bounds_of, box_of, room_in
 from bertviewer.charts.flow.drawing import Drawing, Placed, Rect
 from bertviewer.charts.flow.layout import draw
@@ -10,6 +8,7 @@ from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.flow_painting import Sheet, text_width
 from bertviewer.ui.map.dress import Dress
 
@@ -20,7 +19,7 @@ _SHARES, _BETTER = (0.65, 0.8), 1.15
 """So much of a drawing's width the window may have when it goes on in another row."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inset:
     """What is drawn inside of a node: which part, in which box, and how it is placed there."""
 
@@ -29,7 +28,7 @@ class Inset:
     placed: Camera
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Laid:
     """A drawing with its bounds and its nodes by their ids."""
 

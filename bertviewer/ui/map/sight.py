@@ -1,12 +1,13 @@
 """What is in sight of the map: which part, how close, and what shows its inside by itself."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bertviewer.charts.flow.drawing import Placed, Rect
 from bertviewer.charts.map.atlas import WHOLE
 from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.part import Part
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.map.sheets import Inset, Sheets
 
 FADE_IN, _LATEST, _FADING, _AWAY = 0.42, 0.74, 0.18, 1.1
@@ -24,7 +25,7 @@ _IN_SIGHT = 48.0
 """So many pixels of what is drawn stay in the window."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Level:
     """A part as it is painted: a drawing in its place.
 

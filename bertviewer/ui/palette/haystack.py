@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.naming import shortened, visible
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.palette.matching import Match, folded, match
 
 LONGEST = 300
@@ -19,7 +19,7 @@ _BEGUN, _PART, _SCATTERED = range(3)
 """How a word is in a text: from a beginning on, anywhere, or in its letters alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A text that fits, by its number, and how."""
 

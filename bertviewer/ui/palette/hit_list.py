@@ -1,11 +1,11 @@
 """What was found, as a list: a heading above each kind, and matching letters in strong type."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.palette.haystack import Hit
 from bertviewer.ui.palette.search import Group
 from bertviewer.ui.palette.sources import BETWEEN, Item
@@ -15,7 +15,7 @@ from bertviewer.ui.translation import translate
 ROW_ROLE = Qt.ItemDataRole.UserRole
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HitRow:
     """A line of the list: a heading, or something that was found."""
 

@@ -6,7 +6,8 @@ between them. Letters in a row count most, then those that begin a word; ``bsa``
 """
 
 import re
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 BEGINS, FOLLOWS = 8, 8
 """For a letter that begins a word, and for one that follows the letter before it."""
@@ -19,7 +20,7 @@ LONGEST_QUERY = 64
 _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """How well it fits, more is better, and the places of the letters that do, in order."""
 

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.palette.haystack import Hit
 from bertviewer.ui.palette.matching import words_of
 from bertviewer.ui.palette.sources import Source
@@ -14,7 +14,7 @@ LEAST = 0.6
 """What fits so much worse than the best is left out: letters are scattered over every text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """The hits of one kind, the best first."""
 

@@ -1,13 +1,13 @@
 """What can be found: modules, tensors, tokens, commands, settings and models."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.frozen import frozen
 from bertviewer.core.source.presets import PRESETS
 from bertviewer.ui.action import (
     Action,
@@ -43,7 +43,7 @@ _COMPARED = QT_TRANSLATE_NOOP("palette", "Compare with")
 _DESCRIPTIONS = {preset.name: preset.description for preset in PRESETS}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One thing that can be found.
 
@@ -60,7 +60,7 @@ class Item:
     is_chosen: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """Things of one kind.
 

@@ -1,17 +1,17 @@
 """The attention of the last run in one layer, and that of run A where there is one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from bertviewer.charts.attentions import Attended, token_pairs
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
+from bertviewer.core.frozen import frozen
 
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class AttentionPair:
     """B and A, and which of A's queries and keys is which of B's."""
 

@@ -1,7 +1,6 @@
 """Draws a token as a chip: a rounded field whose colour tells a figure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
@@ -12,6 +11,7 @@ from bertviewer.charts.theme import GRID, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Th
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.token_classes import text_starts
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.look.theme_of import theme_of
@@ -32,7 +32,7 @@ _NO_PEN = Qt.PenStyle.NoPen
 _Index = QModelIndex | QPersistentModelIndex
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chip:
     """A token as it is drawn: its text, what it is, and the gap before it."""
 

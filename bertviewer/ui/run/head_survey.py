@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from bertviewer.core.frozen import frozen
 from bertviewer.ui import attention_request
 from bertviewer.ui.run_request import RunRequest
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class HeadPiece:
     """What is kept of one attention: figures of its heads, and small pictures [A, n, n]."""
 

@@ -1,7 +1,5 @@
 """One token's path through the layers, and those of others that are pinned beside it."""
 
-from dataclasses import dataclass
-
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
@@ -11,6 +9,7 @@ from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
@@ -30,7 +29,7 @@ _Shown = str | tuple[LineChart, LineChart | None, str | None]
 """What a panel shows: a message, or B's chart and A's and how they are compared."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _PathChart:
     """A chart of the view: its name in ``PathCharts``, its title, its plot's object name."""
 

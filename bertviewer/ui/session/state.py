@@ -8,10 +8,11 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.frozen import frozen
 
 LONGEST = 10_000
 """Characters of a sentence that is remembered."""
@@ -25,7 +26,7 @@ MOST_BYTES = 100_000
 NO_SENTENCE = Sentence("")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowState:
     """Where the window was.
 
@@ -40,7 +41,7 @@ class WindowState:
     layout: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelState:
     """What was looked at in a model.
 
@@ -57,7 +58,7 @@ class ModelState:
     expanded: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionState:
     """All of it. ``pages`` has the title of the page in sight by the tabs' object name."""
 

@@ -1,12 +1,11 @@
 """What of a tensor is looked at, and what its rows are called."""
 
-from dataclasses import dataclass
-
+from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.token_index import TokenIndex
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TensorPart:
     """A tensor or a slice of it; ``tokens`` has what the tensor's rows stand for, or nothing."""
 

@@ -1,7 +1,6 @@
 """A tensor's values in a table: what is under the mouse is told with all its digits."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QModelIndex, Qt
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.table import Cell, Table, csv_text, written
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
@@ -196,7 +196,7 @@ class ValuesPage(TensorPage):
         self._described.setText(words.format(text))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cells:
     """Values that are next to one another, and the row and the column of the first."""
 

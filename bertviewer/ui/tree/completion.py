@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from bertviewer.charts.translation import Translate, english
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.tree.cells import natural
 from bertviewer.ui.tree.filter import KEYED, KEYS, TOKEN, Key
@@ -17,7 +17,7 @@ MOST = 200
 _BEGINNING = re.compile(r"\w+[:=<>]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """A term, or the beginning of one.
 
@@ -32,7 +32,7 @@ class Offer:
     is_whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Typed:
     """The term around the cursor: where it begins and ends, and what of it is before the cursor."""
 

@@ -6,11 +6,11 @@ Without Qt. Any text gives a filter; what is not understood of it is said in one
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import Translate, english
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.tree.terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
@@ -19,7 +19,7 @@ LONGEST = 40
 """Letters of a term that is not understood, where that is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """A word that a term may begin with, an example of the term, and what that finds."""
 

@@ -1,13 +1,13 @@
 """The tree's filter: the field, what it finds in numbers, and the way from hit to hit."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
@@ -27,7 +27,7 @@ EXAMPLES = (
 """What may be typed, and what it finds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterResult:
     """What a filter found.
 

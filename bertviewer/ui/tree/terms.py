@@ -1,7 +1,8 @@
 """What a filter of modules asks for: terms, each of which a module fits or not. Without Qt."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from bertviewer.core.frozen import frozen
 
 
 class Subject(Protocol):
@@ -15,7 +16,7 @@ class Subject(Protocol):
     def truth(self, key: str) -> bool | None: ...  # noqa: D102
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """A text that is in the path or in the class; upper and lower case are the same."""
 
@@ -26,7 +27,7 @@ class Words:
         return self.text in subject.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A text in one of a module's texts, or, if it ``is_whole``, all of it."""
 
@@ -40,7 +41,7 @@ class Written:
         return found == self.text if self.is_whole else self.text in found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Within:
     """A number from ``low`` to ``high``; where it is ``open``, neither of the two."""
 
@@ -59,7 +60,7 @@ class Within:
         return self.low <= number <= self.high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sizes:
     """Sizes that stand beside one another in a shape, in this order."""
 
@@ -74,7 +75,7 @@ class Sizes:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Truth:
     """Something that is so, or is not."""
 
@@ -86,7 +87,7 @@ class Truth:
         return subject.truth(self.key) is self.is_so
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     """What does not fit another term."""
 
@@ -100,7 +101,7 @@ class Not:
 Term = Words | Written | Within | Sizes | Truth | Not
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeFilter:
     """Terms that a module has to fit all of, and what of the text was not understood.
 

@@ -5,11 +5,11 @@ What they need is imported inside them: nothing of it has to be there for the wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.translation import translate
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.watched_run import WatchedRun
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What was found out: a place of the model and of its run, and a sentence about it."""
 

@@ -1,10 +1,10 @@
 """Questions that the demo answers by itself: what each runs, where it looks, and what finds out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.watched_run import WatchedRun
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A question, and what it takes to answer it.
 

@@ -1,19 +1,19 @@
 """Figures side by side: as they are, and what becomes of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from bertviewer.charts.theme import NORMAL_WEIGHT, STRONG
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted
 
 _COLUMN_WIDTHS = (116, 92, 92)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FigureLine:
     """A name, the real figure, the new one, and how they compare; texts as they are shown."""
 

@@ -1,19 +1,19 @@
 """The model's parts as bars: how many parameters each has, really and with other values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from bertviewer.core.frozen import frozen
 from bertviewer.core.what_if.scenario import Figure
 
 _GAP, _WIDEST = 14, 760
 _LEAST_BAR = 70
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A child of the root and its parameters."""
 

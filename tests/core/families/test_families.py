@@ -12,12 +12,12 @@ from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.layer_steps import LAYERS, NEXT
 from bertviewer.core.checking.recomputations import EXCEPTIONS, RECOMPUTATIONS
-from bertviewer.core.families.families import CLASSES, FAMILIES, classes_of
+from bertviewer.core.families.families import CLASSES, FAMILIES, classes_of, kind_of_class
 from bertviewer.core.families.family import Family, kind_of
-from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.families.module_kind import ModuleKind, kinds_of
 from bertviewer.core.formulas import norms
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.formulas.roles import ROLES, kinds_of, role_of
+from bertviewer.core.formulas.kinds import FORMULAS
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.walk.building import build_walk
 from tests.core.families import made_up
@@ -48,7 +48,7 @@ def called(family: Family) -> str:
 def test_every_class_has_a_formula_and_a_recomputation_or_a_reason(family: Family) -> None:
     kinds = {kind_of(what) for what in family.descriptions().values()}
     assert kinds
-    assert kinds <= ROLES.keys()
+    assert kinds <= FORMULAS.keys()
     assert kinds <= RECOMPUTATIONS.keys() | EXCEPTIONS.keys()
 
 
@@ -61,7 +61,7 @@ def test_every_kind_is_of_a_family_and_is_checked_or_has_a_reason_not_to_be() ->
 @pytest.mark.parametrize("name", TINY)
 def test_all_modules_of_a_model_that_is_tried_are_known(name: str) -> None:
     for node in architecture_of(name).modules:
-        assert role_of(node.class_name) is not None, node.class_name
+        assert kind_of_class(node.class_name) is not None, node.class_name
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=called)
@@ -78,7 +78,7 @@ def test_models_try_every_kind() -> None:
 
 
 def test_modules_have_the_children_that_their_kind_is_said_to_have() -> None:
-    said = re.findall(r"^    (\w+) = auto\(\)  # ([\w, ]+)", getsource(ModuleKind), re.MULTILINE)
+    said = re.findall(r'^    (\w+) = "[^"]+"  # ([\w, ]+)', getsource(ModuleKind), re.MULTILINE)
     children = {
         ModuleKind[kind]: set(names.strip().split(", "))
         for kind, names in said

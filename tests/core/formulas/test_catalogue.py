@@ -11,10 +11,9 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.roles import role_of
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import find_task
 from tests.core.formulas.formula_models import all_architectures, architecture_of, torch_transformer
@@ -39,7 +38,7 @@ def formulas_of(architecture: Architecture) -> Iterator[tuple[ModuleNode, Formul
 def test_every_module_has_a_formula_that_is_complete(name: str) -> None:
     architecture = ARCHITECTURES[name]
     for node, formula in formulas_of(architecture):
-        assert role_of(node.class_name) is not None
+        assert kind_of_class(node.class_name) is not None
         assert formula.title
         assert formula.summary.endswith(".")
         assert formula.maths

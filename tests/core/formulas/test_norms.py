@@ -7,13 +7,13 @@ import pytest
 from torch import nn
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.families import FAMILIES, classes_of
+from bertviewer.core.families.families import FAMILIES, classes_of, kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.kinds import FORMULAS
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import RMS_NORM
-from bertviewer.core.formulas.roles import role_of
 from tests.core.families.rms_bert import SAGA, architecture
 from tests.core.formulas.found_formulas import node_at
 from tests.core.formulas.said_and_done import CLOSED, done, said, tells_all
@@ -60,10 +60,10 @@ def test_every_role_says_what_the_flow_does() -> None:
     told = []
     for node in found.modules:
         flow, formula = found.flows.flow(node.path), formula_at(node.path, found)
-        role = role_of(node.class_name, WITH_SAGA)
-        assert role is not None, node.class_name
-        if flow is not None and role.name in CLOSED and tells_all(flow, formula):
-            assert said(formula) == done(flow, found, CLOSED[role.name]), node.path
+        kind = kind_of_class(node.class_name, WITH_SAGA)
+        assert kind is not None, node.class_name
+        if flow is not None and kind.role in CLOSED and tells_all(flow, formula):
+            assert said(formula) == done(flow, found, CLOSED[kind.role]), node.path
             told.append(node.path)
     assert set(told) >= set(NORMED) - {"bert.embeddings"}
 
@@ -72,10 +72,10 @@ def test_every_role_says_what_the_flow_does() -> None:
 def test_with_a_norm_that_nobody_knows_the_flow_is_told(path: str) -> None:
     found = architecture(StrangeNorm)
     node = node_at(found, path)
-    role = role_of(node.class_name, WITH_SAGA)
-    assert role is not None
+    kind = kind_of_class(node.class_name, WITH_SAGA)
+    assert kind is not None
     with pytest.raises(LookupError, match="StrangeNorm is no normalisation of a known kind"):
-        role.build(ModuleView.of(node, found, WITH_SAGA))
+        FORMULAS[kind](ModuleView.of(node, found, WITH_SAGA))
     assert formula_at(path, found).title == node.class_name  # as read off the flow
 
 

@@ -8,10 +8,10 @@ import pytest
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM
-from bertviewer.core.formulas.roles import role_of
 from tests.core.formulas.flow_models import traced
 from tests.core.formulas.formula_models import TINY
 from tests.core.formulas.found_formulas import node_at
@@ -23,8 +23,8 @@ NOT_TOLD = {"big_bird": 4, "squeezebert": 10}
 
 def closed_of(node: ModuleNode) -> Closed | None:
     """Return what the formula of a module's role leaves closed, ``None`` for one of no such."""
-    role = role_of(node.class_name)
-    return None if role is None else CLOSED.get(role.name)
+    kind = kind_of_class(node.class_name)
+    return None if kind is None else CLOSED.get(kind.role)
 
 
 def pairs(architecture: Architecture) -> list[tuple[ModuleNode, Formula, Flow, Closed]]:

@@ -1,7 +1,7 @@
 """All groups of a trace, each operation in one of them at the most."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.activations import find_activations
@@ -13,9 +13,10 @@ from bertviewer.core.flow.groups.norms import find_norms
 from bertviewer.core.flow.groups.rotary import find_rotary
 from bertviewer.core.flow.groups.routing import find_routing
 from bertviewer.core.flow.groups.sums import find_residuals
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Groups:
     """The groups of a trace.
 

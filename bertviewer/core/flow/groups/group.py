@@ -1,13 +1,14 @@
 """A group of operations that is known as a whole."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bertviewer.core.architecture.flow import KnownOperation
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """Operations of a trace that compute one thing.
 

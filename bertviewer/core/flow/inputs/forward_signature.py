@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from bertviewer.core.frozen import frozen
 
 Form = Mapping[str, Any]
 """Arguments that belong together, by their names."""
@@ -15,7 +16,7 @@ Form = Mapping[str, Any]
 SEED = 0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ForwardSignature:
     """A model's forward, by its names alone.
 

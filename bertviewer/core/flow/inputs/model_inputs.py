@@ -1,14 +1,15 @@
 """The arguments of one call of a model, and the same without numbers for the meta device."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from bertviewer.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class MetaInputs:
     """The arguments of a model's forward, and the value of each tensor among them."""
 
@@ -16,7 +17,7 @@ class MetaInputs:
     known: tuple[tuple[Tensor, Tensor], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelInputs:
     """What a model can be called with.
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.flows import Flows
@@ -11,6 +10,7 @@ from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, SUM, Ex
 from bertviewer.core.formulas.from_flow.steps import Step, inner_steps, steps_of
 from bertviewer.core.formulas.from_flow.words import of_word
 from bertviewer.core.formulas.notation import SOFTMAX, number_maths, quoted
+from bertviewer.core.frozen import frozen
 
 ROOT = "sqrt(d_k)"
 _PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
@@ -18,7 +18,7 @@ _CLOSE = 1e-4
 _RAISED = re.compile(r"\^\(\(\d+\)\)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Roles:
     """What goes into an attention, each as it is written."""
 
@@ -81,7 +81,7 @@ def _inner(step: Step, flows: Flows | None) -> tuple[tuple[Step, ...], Step]:
     return inner, step
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Composed:
     """Puts the operations of an attention together again."""
 

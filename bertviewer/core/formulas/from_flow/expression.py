@@ -1,7 +1,8 @@
 """Typst mathematics that knows how tightly it binds, so that brackets stand where they must."""
 
 import re
-from dataclasses import dataclass
+
+from bertviewer.core.frozen import frozen
 
 SUM, EACH, PRODUCT, ATOM = 1, 2, 3, 4
 """How tightly an expression binds; ``EACH`` is a product number by number."""
@@ -9,7 +10,7 @@ SUM, EACH, PRODUCT, ATOM = 1, 2, 3, 4
 _SMALL = re.compile(r'op\(|limits\(|thick|thin|dot\.o|quad|["\\()]')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expression:
     """Mathematics, and how tightly it binds."""
 

@@ -6,10 +6,11 @@ the next position, and reads what the round before made.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.from_flow.steps import Step, Steps
+from bertviewer.core.frozen import frozen
 
 FEW = 4
 """So many equal rounds are a loop."""
@@ -21,7 +22,7 @@ _LONGEST = 40
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """Rounds of equal steps that follow one another.
 
@@ -41,7 +42,7 @@ class Loop:
         return self.first + self.length * self.rounds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Folded:
     """Steps with each loop as one round.
 

@@ -1,11 +1,11 @@
 """Shapes in a formula: lengths in letters, as what is read may be of any length."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.notation import sized
+from bertviewer.core.frozen import frozen
 
 _LETTERS = ("S", "S_d")
 _BATCH = "B"
@@ -13,7 +13,7 @@ _BATCH = "B"
 Sizes = tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shapes:
     """Writes shapes of one sentence, for lengths of so many tokens by the letters B, S and S_d."""
 

@@ -1,10 +1,11 @@
 """A flow as steps, each with what it is carried out on, in an order in which they can be done."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.architecture.operand import PARTS, Operand
+from bertviewer.core.frozen import frozen
 
 MANY = 25
 """A module of more steps is told by its children, closed."""
@@ -12,7 +13,7 @@ MANY = 25
 _GIVEN = ("input", "constant", "parameter")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One node of a flow that does something.
 
@@ -33,7 +34,7 @@ class Step:
         return tuple(each for each in self.operands if each.node)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """A flow in order: what is given, what is done, and what comes out of it.
 

@@ -1,7 +1,6 @@
 """How a value is written where another step reads it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -14,6 +13,7 @@ from bertviewer.core.formulas.from_flow.steps import Step, Steps
 from bertviewer.core.formulas.from_flow.weights import Weights
 from bertviewer.core.formulas.from_flow.words import of_word
 from bertviewer.core.formulas.notation import number_maths, quoted
+from bertviewer.core.frozen import frozen
 
 _GIVEN = {"input": "input", "parameter": "parameter"}
 MASK = "mask: 0 where a position may look, minus infinity where not"
@@ -21,7 +21,7 @@ _ROLES = {"mask": "M", "bias": "B"}
 _LONG = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Values:
     """Writes operands: by their symbol, or by what makes them where they have none.
 

@@ -1,7 +1,5 @@
 """The weights in a formula: which tensors they are, and how they are multiplied."""
 
-from dataclasses import dataclass
-
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
@@ -12,9 +10,10 @@ from bertviewer.core.formulas.from_flow.legend import Legend
 from bertviewer.core.formulas.from_flow.steps import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, quoted
+from bertviewer.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weights:
     """Finds tensors, and explains each in the legend."""
 
