@@ -136,6 +136,15 @@ def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _seen_in_this_file_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have what one file's tests derive be new to all others, in whatever order they come."""
+    folder = tmp_path_factory.mktemp("seen-here")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "user_cache_path", lambda *_, **__: folder)
+        yield
+
+
 @pytest.fixture
 def nothing_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give an empty cache to a test that needs a model to be new."""

@@ -152,7 +152,7 @@ def _tell_of_last_time(
         message = window.tr("The settings were damaged, so the program starts with its defaults.")
         show_error(window, message, window.tr("The old file is {0}").format(damaged))
     if crash_log is not None and crash_log.last_crash:
-        message = window.tr("bertviewer stopped unexpectedly last time.")
+        message = window.tr("The program stopped unexpectedly last time.")
         details = window.tr("What it was doing is in {0}").format(write_log(crash_log.last_crash))
         show_error(window, message, details).setDetailedText(crash_log.last_crash)
 

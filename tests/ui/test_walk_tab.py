@@ -182,7 +182,7 @@ def test_names_break_before_the_table_scrolls_to_the_side(
     window.resize(1180, 800)
     QApplication.processEvents()
     assert sum(widths(view)) == view.viewport().width()
-    view.setFixedWidth(view.width() - 30)
+    view.setFixedWidth(view.width() - 10)
     QApplication.processEvents()
     assert sum(widths(view)) == view.viewport().width()
     assert view.columnWidth(STEP) < whole
