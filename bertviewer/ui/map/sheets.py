@@ -2,7 +2,7 @@
 
 from bertviewer.charts.flow.bounds import bounds_of, box_of, room_in
 from bertviewer.charts.flow.drawing import Drawing, Placed, Rect
-from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.flow.layout import CANVAS, draw
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
 from bertviewer.charts.map.part import Part
@@ -54,6 +54,7 @@ class Sheets:
         self._dress = Dress()
         self._theme = LIGHT
         self._size = (760.0, 380.0)
+        self._drawn: dict[tuple[Part, float], _Laid] = {}
         self._laid: dict[Part, _Laid | None] = {}
         self._painted: dict[Part, Sheet] = {}
 
@@ -80,6 +81,8 @@ class Sheets:
     def set_size(self, width: float, height: float) -> None:
         """Lay parts out for a window of another size from now on."""
         if (width, height) != self._size:
+            if width != self._size[0]:
+                self._drawn.clear()  # rows are as long as the window is wide
             self._size = (width, height)
             self._laid.clear()
             self._painted.clear()
@@ -143,24 +146,29 @@ class Sheets:
             flow = self.atlas.flow(part)
             self._laid[part] = None
             if flow is not None and flow.nodes:
-                self._laid[part] = self._best(flow)
+                self._laid[part] = self._best(part, flow)
         return self._laid[part]
 
-    def _best(self, flow: Flow) -> _Laid:
+    def _best(self, part: Part, flow: Flow) -> _Laid:
         """Return a drawing with as many rows as have the largest letters in the window."""
+
+        def drawn(canvas: float = CANVAS) -> _Laid:
+            if (part, canvas) not in self._drawn:
+                self._drawn[part, canvas] = _laid(draw(flow, text_width, canvas=canvas))
+            return self._drawn[part, canvas]
+
         width, height = self._size
-        laid = _laid(draw(flow, text_width))
+        laid = drawn()
         if laid.is_list:
-            laid = _laid(draw(flow, text_width, canvas=width))
+            laid = drawn(width)
             # What is too long for the window is read downwards, in one column.
-            is_long = laid.bounds.height > height
-            return _laid(draw(flow, text_width, canvas=0.0)) if is_long else laid
+            return drawn(0.0) if laid.bounds.height > height else laid
         scale = fitted(laid.bounds, width, height).scale
         if scale >= _LEAST_FIT:
             return laid
         is_wide = laid.bounds.width * scale > 0.95 * width
         for canvas in [width / share for share in _SHARES] if is_wide else [_WIDEST]:
-            other = _laid(draw(flow, text_width, canvas=max(canvas, _NARROWEST)))
+            other = drawn(max(canvas, _NARROWEST))
             found = fitted(other.bounds, width, height).scale
             if found > _BETTER * scale:
                 laid, scale = other, found
