@@ -123,6 +123,9 @@ class Panes(QObject):
         for name, dock in self._docks.items():
             dock.setVisible(shown and (name != "module" or not self._is_narrow))
         self._is_arranging = False
+        if shown and not self._is_run_open:
+            # The session before may have ended with one.
+            self._leave_run_a_line()
 
     def reset(self) -> None:
         """Put every pane where it stands at first."""
@@ -146,13 +149,17 @@ class Panes(QObject):
         if is_open and run.height() < self._window.height() // 4:
             self._set_run_height(self._run_height or self._run_part)
         elif not is_open:
-            # Later: until then the layouts know its old least height.
-            QTimer.singleShot(0, self, lambda: self._set_run_height(run.minimumSizeHint().height()))
+            self._leave_run_a_line()
 
     @property
     def _run_part(self) -> int:
         """How high a run is that has come for the first time."""
         return max(round(self._window.height() * RUN_BELOW), LEAST_RUN)
+
+    def _leave_run_a_line(self) -> None:
+        # Later: until then the layouts know its old least height.
+        run = self._docks["run"]
+        QTimer.singleShot(0, self, lambda: self._set_run_height(run.minimumSizeHint().height()))
 
     def _set_run_height(self, height: int) -> None:
         run = self._docks["run"]
