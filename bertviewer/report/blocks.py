@@ -1,0 +1,253 @@
+"""What a report is made of, as plain data: chapters of paragraphs, tables, figures and formulas.
+
+Every format is a reading of these blocks. Texts are tuples of spans: plain words, which no format
+reads as markup, and spans that say what they are. Names of tables, figures and chapters are those
+that a ``See`` refers to; their numbers come from ``bertviewer.report.numbering``.
+"""
+
+from dataclasses import field
+from typing import Literal
+
+from bertviewer.core.formulas.formula import Term
+from bertviewer.core.frozen import frozen
+
+
+@frozen
+class Code:
+    """A path, a key, a shape, a command: set in type of one width."""
+
+    text: str
+
+
+@frozen
+class Maths:
+    """A symbol or a short formula in Typst's mathematics, which the program itself wrote."""
+
+    source: str
+
+
+@frozen
+class Strong:
+    """Words that are read first."""
+
+    text: str
+
+
+@frozen
+class Muted:
+    """Words that repeat or explain what stands before them."""
+
+    text: str
+
+
+@frozen
+class See:
+    """A reference to a table, a figure or a chapter, by its name: ``Table 3.1``."""
+
+    name: str
+
+
+@frozen
+class Tick:
+    """A drawn tick, or a cross: whether something holds."""
+
+    holds: bool
+
+
+@frozen
+class Bar:
+    """A share, drawn as a bar."""
+
+    share: float
+
+
+@frozen
+class Break:
+    """A new line within a cell."""
+
+
+Span = str | Code | Maths | Strong | Muted | See | Tick | Bar | Break
+Text = tuple[Span, ...]
+"""A line or a paragraph."""
+
+Look = Literal["plain", "note", "quote", "warning"]
+"""How a paragraph stands: as all others, beside them in smaller type, as said by somebody, marked."""
+
+
+@frozen
+class Paragraph:
+    """Some sentences."""
+
+    text: Text
+    look: Look = "plain"
+
+
+@frozen
+class Facts:
+    """Figures with what they are called, side by side in two columns."""
+
+    pairs: tuple[tuple[str, Text], ...]
+
+
+@frozen
+class Column:
+    """A column of a table.
+
+    ``share`` is what it takes of the room that is left, 0 for one as wide as its widest cell.
+    Numbers of a ``decimal`` one stand on their decimal point. ``unit`` stands in the head.
+    """
+
+    title: str
+    align: Literal["left", "right", "center", "decimal"] = "left"
+    share: float = 0.0
+    unit: str = ""
+
+
+@frozen
+class Row:
+    """A row: one cell for each column.
+
+    A ``head`` names the rows after it and has one cell, over all columns but the last if there
+    is a second cell. A ``total`` stands under a rule. ``level`` indents the first cell.
+    """
+
+    cells: tuple[Text, ...]
+    look: Literal["plain", "head", "total"] = "plain"
+    level: int = 0
+
+
+@frozen
+class Table:
+    """A table with a caption above it; without ``name`` it has no number and no caption."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    name: str = ""
+    caption: Text = ()
+
+
+@frozen
+class Figure:
+    """A picture with a caption below it.
+
+    ``picture`` is its name among the document's pictures, ``alt`` what it shows, for those who do
+    not see it; ``width`` is its share of the text's width.
+    """
+
+    picture: str
+    name: str
+    caption: Text
+    alt: str
+    width: float = 1.0
+
+
+@frozen
+class FormulaBlock:
+    """Lines of mathematics (Typst's) with their legend and notes, which never break apart."""
+
+    title: str
+    about: Text
+    summary: str
+    maths: tuple[str, ...]
+    terms: tuple[Term, ...]
+    notes: tuple[str, ...]
+    source: str
+
+
+@frozen
+class SumTerm:
+    """One term of a sum: its sign, empty for a first one, in letters, in numbers, its value."""
+
+    sign: str
+    letters: str
+    numbers: str
+    value: str
+
+
+@frozen
+class Sum:
+    """A count in three lines: letters, numbers, values; and what comes out.
+
+    Attributes:
+        title: of what it is the count.
+        terms: none where no formula was found, for the ``reason``.
+        result: the words after the sign of equality.
+        is_proven: a tick is set where it is proven equal to the real number.
+    """
+
+    title: str
+    terms: tuple[SumTerm, ...]
+    result: str
+    is_proven: bool = False
+    reason: str = ""
+
+
+@frozen
+class TokenBox:
+    """A token in its box; ``is_second`` for one of the second text, ``shade`` from 0 to 1."""
+
+    text: str
+    under: str
+    is_second: bool = False
+    shade: float | None = None
+
+
+@frozen
+class Tokens:
+    """A text as the model reads it, token by token."""
+
+    tokens: tuple[TokenBox, ...]
+
+
+@frozen
+class Listing:
+    """Lines as they are: a command, a structure."""
+
+    lines: tuple[str, ...]
+
+
+@frozen
+class Points:
+    """Some points, each a text of its own."""
+
+    points: tuple[Text, ...]
+
+
+@frozen
+class Entry:
+    """A work of the bibliography: its key, and how it is told."""
+
+    key: str
+    text: str
+    link: str = ""
+
+
+@frozen
+class Bibliography:
+    """The works that the report refers to, in the order of their authors."""
+
+    entries: tuple[Entry, ...]
+
+
+Block = (
+    Paragraph
+    | Facts
+    | Table
+    | Figure
+    | FormulaBlock
+    | Sum
+    | Tokens
+    | Listing
+    | Points
+    | Bibliography
+)
+
+
+@frozen
+class Section:
+    """A chapter, or a part of one. ``name`` is what it is asked for and referred to by."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...] = ()
+    sections: tuple["Section", ...] = field(default=())
