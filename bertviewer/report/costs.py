@@ -1,13 +1,9 @@
-"""What a model costs to keep and to run, as texts for the window and data for the page."""
+"""What a model costs to keep and to run, as texts for the window and for the page."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.cost_values import (
-    FLOPS_PER_MAC,
     WEIGHT_DTYPES,
     peak_elements,
     weights_bytes,
@@ -15,6 +11,7 @@ from bertviewer.core.architecture.cost_values import (
 from bertviewer.core.architecture.count_steps import CountSteps, CountTerm, steps_of
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.text.numerals import MINUS
+from bertviewer.report.blocks import SumTerm
 
 MEGA, MEBI = 10**6, 2**20
 FLOAT32_BYTES = 4
@@ -82,42 +79,9 @@ def peak_text(architecture: Architecture, values: Mapping[str, int]) -> str:
     return "" if peak is None else size_text(peak * FLOAT32_BYTES)
 
 
-def cost_data(
-    nodes: list[tuple[str, ModuleNode]], architecture: Architecture, run: ActivationRun | None
-) -> dict[str, Any] | None:
-    """Return the costs of some modules by name, ready for JSON; ``None`` before they are derived.
-
-    Where there is none for the whole model, ``reason`` says why, and is empty elsewhere.
-    """
-    costs = architecture.costs
-    if costs is None:
-        return None
-    values = letter_values(architecture, run)
-    rows = []
-    for name, node in nodes:
-        steps, found = cost_of(node, architecture, values), costs.modules.get(node.path)
-        if steps is not None:
-            result = {
-                "terms": terms_data(steps),
-                "macs": f"{steps.result:,}",
-                "flops": f"{FLOPS_PER_MAC * steps.result:,}",
-            }
-            rows.append({"name": name, **result, "reason": ""})
-        elif found is not None and found.macs is None:
-            reason = why_no_formula(architecture, node.path)
-            rows.append({"name": name, "terms": [], "macs": "", "flops": "", "reason": reason})
-    return {
-        "reason": costs.reason and why_no_formula(architecture, ""),
-        "rows": rows,
-        "sentence": sentence_text(architecture, values),
-        "symbols": [[symbol.letter, symbol.meaning] for symbol in costs.symbols],
-        "peak": peak_text(architecture, values),
-    }
-
-
-def terms_data(steps: CountSteps) -> list[list[str]]:
-    """Return the terms of a formula: a sign, and three texts without it."""
-    return [list(term_texts(term)) for term in steps.terms]
+def sum_terms(steps: CountSteps) -> tuple[SumTerm, ...]:
+    """Return the terms of a formula as a report has them."""
+    return tuple(SumTerm(*term_texts(term)) for term in steps.terms)
 
 
 def term_texts(term: CountTerm) -> tuple[str, str, str, str]:

@@ -1,0 +1,1 @@
+"""The chapters of the report: each reads the subject and gives blocks."""

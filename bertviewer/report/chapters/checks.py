@@ -1,0 +1,135 @@
+"""The check of a run: every formula recomputed, and what came out."""
+
+from collections.abc import Iterator
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import Check, CheckStep
+from bertviewer.core.families.families import kind_of_class
+from bertviewer.core.text.numerals import count_text, with_minus
+from bertviewer.report.blocks import (
+    Block,
+    Code,
+    Column,
+    Paragraph,
+    Points,
+    Row,
+    Section,
+    See,
+    Strong,
+    Table,
+    Tick,
+)
+from bertviewer.report.check_summary import reasons, summarise
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import by_flow_note, check_verdict, deviation, other_attention_note
+
+MOST_CROSSES = 20
+_KINDS, _LAYER, _CROSSES = "table:checks", "table:check-layer", "table:crosses"
+_FIGURES = (Column("Max |Δ|", "decimal"), Column("Tolerance", "decimal"), Column("", "center"))
+
+
+def checks(subject: Subject) -> Drafted | None:
+    """Return the chapter; ``None`` where the run was not checked."""
+    run = subject.run
+    if run is None or run.check is None:
+        return None
+    return Drafted(Section("checks", "Checks", tuple(_blocks(run, run.check))))
+
+
+def _blocks(run: ActivationRun, check: Check) -> Iterator[Block]:
+    yield Paragraph(
+        (
+            "Every module that was called is recomputed in float64 from what it took in this run, "
+            "by plain sums, products, exponentials and means, and compared with what it gave. The "
+            "tolerance is 16 times what rounding alone does to the same recomputation.",
+        )
+    )
+    yield Paragraph(
+        (Strong(check_verdict(check)),), "plain" if check.steps and not check.crosses else "warning"
+    )
+    for note in filter(None, (by_flow_note(check), other_attention_note(check))):
+        yield Paragraph((note,), "note")
+    if check.steps:
+        yield _kinds(run, check)
+    layers = [m.path for m in run.modules if _is_layer(m.class_name) and check.at(m.path)]
+    if layers:
+        yield Paragraph(
+            (_layer_words(layers, check), " ", See(_LAYER), " shows the first of them.")
+        )
+        rows = tuple(Row(((step.step,), *_row(step))) for step in check.at(layers[0]))
+        caption = (Code(layers[0]), ", step by step.")
+        yield Table((Column("Step", share=1), *_FIGURES), rows, _LAYER, caption)
+    yield from _crosses(check)
+    left = tuple(
+        (f"Not checked ({count:,}): {reason}.",) for reason, count in reasons(check).items()
+    )
+    if left:
+        yield Points(left)
+
+
+def _kinds(run: ActivationRun, check: Check) -> Table:
+    rows = tuple(
+        Row(
+            (
+                (summary.kind,),
+                (f"{summary.steps:,}",),
+                (str(summary.crosses),),
+                (_deviation(summary.worst.max_abs_error),),
+                (_deviation(summary.worst.tolerance),),
+            )
+        )
+        for summary in summarise(run, check)
+    )
+    columns = (
+        Column("Kind", share=1),
+        Column("Steps", "right"),
+        Column("Crosses", "right"),
+        Column("Worst |Δ|", "decimal"),
+        Column("Its tolerance", "decimal"),
+    )
+    caption = ("Checked steps by kind of module, with the one that is nearest to its tolerance.",)
+    return Table(columns, rows, _KINDS, caption)
+
+
+def _layer_words(layers: list[str], check: Check) -> str:
+    """Say why there are more steps than layers."""
+    steps = sum(len(check.at(path)) for path in layers)
+    return count_text(
+        len(layers),
+        "One layer was checked, in {1} steps of its own.",
+        "{0} layers were checked, in {1} steps of their own: attention, sums and norms one by one.",
+        steps,
+    )
+
+
+def _crosses(check: Check) -> Iterator[Block]:
+    if not check.crosses:
+        return
+    rows = tuple(
+        Row(((Code(step.path or "(model)"),), (step.step,), *_row(step)))
+        for step in check.crosses[:MOST_CROSSES]
+    )
+    columns = (Column("Module", share=1), Column("Step", share=1), *_FIGURES)
+    yield Table(columns, rows, _CROSSES, ("Steps that are not within their tolerance.",))
+    if more := len(check.crosses) - MOST_CROSSES:
+        if more > 0:
+            yield Paragraph((count_text(more, "And 1 more.", "And {0} more."),))
+
+
+def _row(step: CheckStep) -> tuple[tuple[str] | tuple[Tick], ...]:
+    return (
+        (_deviation(step.max_abs_error),),
+        (_deviation(step.tolerance),),
+        (Tick(step.ok),),
+    )
+
+
+def _is_layer(class_name: str) -> bool:
+    kind = kind_of_class(class_name)
+    return kind is not None and kind.role == "layer"
+
+
+def _deviation(value: float | None) -> str:
+    """Return a difference as the terminal has it, but with a true minus."""
+    return with_minus(deviation(value))

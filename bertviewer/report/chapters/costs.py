@@ -1,0 +1,94 @@
+"""What the model costs to keep and to run."""
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.letter_values import letter_values
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
+from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.report.blocks import (
+    Block,
+    Code,
+    Column,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Sum,
+    Table,
+)
+from bertviewer.report.costs import (
+    cost_of,
+    memory_rows,
+    peak_text,
+    sentence_text,
+    sum_terms,
+    why_no_formula,
+)
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+
+_MEMORY = "table:memory"
+
+
+def costs(subject: Subject) -> Drafted:
+    """Return the chapter."""
+    architecture = subject.architecture
+    sections = [_memory(architecture)]
+    if architecture.costs is not None:
+        sections.insert(0, _forward(architecture, subject.run))
+    return Drafted(Section("costs", "Costs", (), tuple(sections)))
+
+
+def _forward(architecture: Architecture, run: ActivationRun | None) -> Section:
+    known = architecture.costs
+    assert known is not None
+    blocks: list[Block] = []
+    if known.reason:
+        blocks.append(Paragraph((f"No formula was found: {why_no_formula(architecture, '')}.",)))
+    else:
+        values = letter_values(architecture, run)
+        peak = peak_text(architecture, values)
+        letters = ", ".join(f"{s.letter} is the number of {s.meaning}" for s in known.symbols)
+        blocks.append(
+            Paragraph(
+                (
+                    f"For {sentence_text(architecture, values)}, where {letters}. One "
+                    "multiply-add is two FLOPs; matrix products alone count.",
+                    f" Activations alive at one time take {peak} at the most, in float32."
+                    if peak
+                    else "",
+                )
+            )
+        )
+    tree = fold(architecture)
+    found = (_sum(row, architecture, run) for row in (tree, *tree.children))
+    blocks += [one for one in found if one is not None]
+    return Section("multiply-adds", "Multiply-adds and FLOPs", tuple(blocks))
+
+
+def _sum(row: TreeRow, architecture: Architecture, run: ActivationRun | None) -> Sum | None:
+    assert architecture.costs is not None
+    steps = cost_of(row.node, architecture, letter_values(architecture, run))
+    if steps is not None:
+        flops = FLOPS_PER_MAC * steps.result
+        result = f"{steps.result:,} multiply-adds = {flops:,} FLOPs"
+        return Sum(row.label, sum_terms(steps), result)
+    found = architecture.costs.modules.get(row.node.path)
+    if found is None or found.macs is not None:
+        return None
+    return Sum(row.label, (), "", reason=why_no_formula(architecture, row.node.path))
+
+
+def _memory(architecture: Architecture) -> Section:
+    rows = tuple(
+        Row(((Code(names),), (mega,), (mebi,)))
+        for names, mega, mebi in memory_rows(architecture.root.parameters)
+    )
+    columns = (
+        Column("Dtype"),
+        Column("MB", "decimal", unit="10⁶ bytes"),
+        Column("MiB", "decimal", unit="2²⁰ bytes"),
+    )
+    table = Table(columns, rows, _MEMORY, ("The memory of the weights by the dtype of each.",))
+    intro = Paragraph((See(_MEMORY), " says what the weights take, in memory and in a file."))
+    return Section("memory", "Memory of the weights", (intro, table))

@@ -1,0 +1,146 @@
+"""The lists at the end: the configuration, the modules, all parameters."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.text.numerals import count_text
+from bertviewer.report.blocks import (
+    Code,
+    Column,
+    Maths,
+    Muted,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Table,
+    Text,
+)
+from bertviewer.report.chapters.parameters import symbol_maths
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+
+MOST_SHOWN = 2_000
+"""Characters of one value of a configuration, as of a thousand labels: it is no book."""
+
+_KEYS, _MODULES, _TENSORS = "table:configuration", "table:modules", "table:tensors"
+
+
+def configuration(subject: Subject) -> Drafted:
+    """Return the chapter: every key with its symbol, its value, and what it means."""
+    architecture = subject.architecture
+    symbols = {symbol.key: symbol for symbol in architecture.symbols}
+    rows = []
+    for key in sorted(architecture.config, key=lambda key: key not in symbols):
+        symbol = symbols.get(key)
+        value = json.dumps(architecture.config[key], ensure_ascii=False)
+        rows.append(
+            Row(
+                (
+                    (Code(key),),
+                    () if symbol is None else (Maths(symbol_maths(symbol.letter)),),
+                    (Code(_shortened(value)),),
+                    () if symbol is None else (symbol.meaning,),
+                )
+            )
+        )
+    columns = (
+        Column("Key", share=1),
+        Column("Symbol"),
+        Column("Value", share=1),
+        Column("Meaning", share=1),
+    )
+    caption = ("The configuration; the numbers that formulas are made of come first.",)
+    table = Table(columns, tuple(rows), _KEYS, caption)
+    return Drafted(Section("configuration", "Configuration", (table,)))
+
+
+def modules(subject: Subject) -> Drafted:
+    """Return the chapter: the tree of modules, equal layers folded into one row."""
+    rows = tuple(_module_rows(fold(subject.architecture), 0))
+    columns = (
+        Column("Module", share=1.5),
+        Column("Class", share=1.15),
+        Column("Parameters", "right"),
+        Column("Share", "decimal"),
+        Column("Shape"),
+    )
+    caption = ("All modules; neighbouring layers that are equal are one row.",)
+    return Drafted(Section("modules", "Modules", (Table(columns, rows, _MODULES, caption),)))
+
+
+def _module_rows(row: TreeRow, level: int) -> Iterator[Row]:
+    cells: tuple[Text, ...] = (
+        (Code(row.label),),
+        (Code(row.class_label),),
+        (f"{row.parameters:,}",),
+        (f"{row.share:.2%}",),
+        (shape_text(row.shape),),
+    )
+    yield Row(cells, level=level)
+    for child in row.children:
+        yield from _module_rows(child, level + 1)
+
+
+def tensors(subject: Subject) -> Drafted:
+    """Return the chapter: every named parameter, in groups."""
+    architecture = subject.architecture
+    rows: list[Row] = []
+    for group, found in groupby(architecture.parameters, lambda one: _group(one, architecture)):
+        listed = tuple(found)
+        title = (Code(group or architecture.root.class_name), " ", Muted(_counted(len(listed))))
+        elements = sum(one.numel for one in listed if one.tied_to is None)
+        rows += [Row((title, (f"{elements:,}",)), "head"), *map(_tensor_row, listed)]
+    columns = (
+        Column("Name", share=1),
+        Column("Shape"),
+        Column("Dtype"),
+        Column("Elements", "right"),
+    )
+    count = len(architecture.parameters)
+    intro = Paragraph(
+        (
+            See(_TENSORS),
+            count_text(
+                count,
+                " has the only named parameter.",
+                " lists all {0} named parameters "
+                "in their order. One that is tied to another is listed and not counted.",
+            ),
+        )
+    )
+    table = Table(columns, tuple(rows), _TENSORS, ("The named parameters in groups.",))
+    return Drafted(Section("tensors", "All parameters", (intro, table)))
+
+
+def _counted(count: int) -> str:
+    return count_text(count, "1 tensor", "{0} tensors")
+
+
+def _tensor_row(tensor: TensorInfo) -> Row:
+    name: Text = (Code(tensor.name),)
+    if tensor.tied_to is not None:
+        name = (Code(tensor.name), " ", Muted(f"is {tensor.tied_to}"))
+    return Row(
+        (name, (shape_text(tensor.shape),), (tensor.dtype,), (f"{tensor.numel:,}",)), level=1
+    )
+
+
+_LAYER = re.compile(r"^(.*?\.\d+)\.")
+
+
+def _group(tensor: TensorInfo, architecture: Architecture) -> str:
+    """Return the layer that a tensor is in, and outside of layers the part of the model."""
+    found = _LAYER.match(tensor.name)
+    return found[1] if found else tensor.name.partition(".")[0]
+
+
+def _shortened(value: str) -> str:
+    more = len(value) - MOST_SHOWN
+    return value if more <= 0 else f"{value[:MOST_SHOWN]} … and {more:,} characters more"

@@ -1,0 +1,124 @@
+"""What the model is: in words with its own numbers, as a drawing, and where its weights are from."""
+
+from collections.abc import Iterator
+
+from bertviewer.core.analysis.layer_parts import layer_stacks
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import fold
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.loading.rebuilding import note_of
+from bertviewer.core.text.numerals import count_text
+from bertviewer.report.blocks import (
+    Block,
+    Code,
+    Facts,
+    Figure,
+    Listing,
+    Paragraph,
+    Section,
+    See,
+    Text,
+)
+from bertviewer.report.key_report import key_lines
+from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import provenance, totals
+
+_WHOLE, _LAYER = "figure:model", "figure:layer"
+
+
+def model(subject: Subject) -> Drafted:
+    """Return the chapter."""
+    architecture = subject.architecture
+    pictures = dict(_drawings(architecture))
+    blocks: list[Block] = [Paragraph(_words(architecture))]
+    if note := note_of(architecture.config):
+        blocks.append(Paragraph((note,), "note"))
+    blocks.append(Facts(tuple((name, (value,)) for name, value in totals(architecture))))
+    blocks += _figures(architecture, pictures)
+    sections = (_weights(subject),)
+    found = tuple(section for section in sections if section is not None)
+    return Drafted(Section("model", "The model", tuple(blocks), found), pictures)
+
+
+def _words(architecture: Architecture) -> Text:
+    """Say what the model does, of what it is made and how large its parts are."""
+    root, tree = architecture.root, fold(architecture)
+    formula = formula_of(root, architecture)
+    words: list[str | Code] = [Code(root.class_name), " "]
+    words.append(
+        "is a neural network made of modules. "
+        if formula is None
+        else f"{formula.summary[:1].lower()}{formula.summary[1:]} "
+    )
+    large = [row for row in tree.children if row.parameters]
+    if large:
+        words.append(
+            count_text(
+                root.parameters,
+                "It has one parameter, in ",
+                "It has {0} parameters, in ",
+            )
+        )
+        for place, row in enumerate(large):
+            joint = "" if not place else (" and " if place == len(large) - 1 else ", ")
+            words += [joint, Code(row.label), f" ({row.share:.2%})"]
+        words.append(". ")
+    for stack in layer_stacks(architecture):
+        first = stack[0]
+        words += [
+            Code(first.parent or root.class_name),
+            " has "
+            + count_text(
+                len(stack),
+                "one layer",
+                "{0} equal layers",
+            )
+            + f" of {first.parameters:,} parameters, ",
+            Code(first.class_name),
+            ". ",
+        ]
+        said = formula_of(first, architecture)
+        if said is not None:
+            words.append(f"{said.summary} ")
+    return tuple(words)
+
+
+def _drawings(architecture: Architecture) -> Iterator[tuple[str, Picture]]:
+    flows = architecture.flows
+    if flows is None:
+        return
+    whole = flows.flow("")
+    if whole is not None:
+        yield "model", Picture(whole)
+    for stack in layer_stacks(architecture)[:1]:
+        layer = flows.flow(stack[0].path)
+        if layer is not None:
+            yield "layer", Picture(layer)
+
+
+def _figures(architecture: Architecture, pictures: dict[str, Picture]) -> Iterator[Block]:
+    if "model" in pictures:
+        yield Paragraph((See(_WHOLE), " shows what follows what, as the code computes it."))
+        yield Figure(
+            "model",
+            _WHOLE,
+            (Code(architecture.root.class_name), " from its inputs on; equal layers are one."),
+            "The parts of the model in the order in which they compute, with their shapes.",
+        )
+    if "layer" in pictures:
+        stack = layer_stacks(architecture)[0]
+        yield Figure(
+            "layer",
+            _LAYER,
+            ("One layer, ", Code(stack[0].path), ": its attention, its network, its residuals."),
+            "The operations of one layer with the residual beside them.",
+        )
+
+
+def _weights(subject: Subject) -> Section | None:
+    said: Text = (f"{provenance(subject.architecture.source)}.",)
+    blocks: list[Block] = [Paragraph(said)]
+    if subject.keys is not None:
+        blocks.append(Listing(tuple(key_lines(subject.keys))))
+    return Section("weights", "Where the weights come from", tuple(blocks))

@@ -1,0 +1,163 @@
+"""Where the parameters are: the parts, their counting formulas, the symbols, the groups."""
+
+from collections.abc import Iterator
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.count_steps import count_steps, readable
+from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
+from bertviewer.report.blocks import (
+    Bar,
+    Block,
+    Break,
+    Code,
+    Column,
+    Maths,
+    Muted,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Strong,
+    Sum,
+    Table,
+    Tick,
+)
+from bertviewer.report.costs import sum_terms
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+
+_PARTS, _SYMBOLS, _GROUPS = "table:parts", "table:symbols", "table:groups"
+
+
+def parameters(subject: Subject) -> Drafted:
+    """Return the chapter."""
+    architecture = subject.architecture
+    tree = fold(architecture)
+    sections = (
+        _counting((tree, *tree.children), architecture),
+        _symbols(architecture),
+        _groups(subject),
+    )
+    return Drafted(
+        Section(
+            "parameters",
+            "Parameters",
+            (
+                Paragraph(
+                    (
+                        See(_PARTS),
+                        " shows where the parameters are. A tied tensor counts once, at its first "
+                        "name.",
+                    )
+                ),
+                _parts(tree),
+            ),
+            tuple(section for section in sections if section is not None),
+        )
+    )
+
+
+def _parts(tree: TreeRow) -> Table:
+    def row(part: TreeRow, is_whole: bool) -> Row:
+        cells = (
+            (Strong(part.label) if is_whole else Code(part.label),),
+            (Code(part.class_label),),
+            (f"{part.parameters:,}",),
+            (f"{part.share:.2%}",),
+            (Bar(part.share),),
+        )
+        return Row(cells, "total" if is_whole else "plain")
+
+    return Table(
+        (
+            Column("Part"),
+            Column("Class", share=1),
+            Column("Parameters", "right"),
+            Column("Share", "decimal"),
+            Column(""),
+        ),
+        (*(row(part, False) for part in tree.children), row(tree, True)),
+        _PARTS,
+        ("The parts of the model and their shares of all parameters.",),
+    )
+
+
+def _counting(rows: tuple[TreeRow, ...], architecture: Architecture) -> Section | None:
+    sums = tuple(_sum(row, architecture) for row in rows if row.parameters)
+    if not any(one.terms for one in sums):
+        return None
+    intro = Paragraph(
+        (
+            "Each count in the configuration's symbols (",
+            See(_SYMBOLS),
+            "), with numbers put in, and its values. A tick says that the result is equal to the "
+            "number of elements of the real tensors.",
+        )
+    )
+    return Section("counting", "Counting formulas", (intro, *sums))
+
+
+def _sum(row: TreeRow, architecture: Architecture) -> Sum:
+    steps = count_steps(row.node, architecture)
+    if steps is None:
+        return Sum(row.label, (), f"{row.parameters:,}", reason="no formula was found")
+    return Sum(row.label, sum_terms(steps), f"{row.parameters:,}", is_proven=True)
+
+
+def _symbols(architecture: Architecture) -> Section | None:
+    rows = tuple(
+        Row(((Maths(symbol_maths(s.letter)),), (Code(s.key),), (f"{s.value:,}",), (s.meaning,)))
+        for s in architecture.symbols
+    )
+    if not rows:
+        return None
+    columns = (
+        Column("Symbol"),
+        Column("Configuration key"),
+        Column("Value", "right"),
+        Column("Meaning", share=1),
+    )
+    caption = ("The symbols of the counting formulas and the configuration keys behind them.",)
+    return Section("symbols", "Symbols", (Table(columns, rows, _SYMBOLS, caption),))
+
+
+def symbol_maths(letter: str) -> str:
+    """Return a symbol's letter as Typst's mathematics: a word of several is upright text."""
+    name, _, index = letter.partition("_")
+    base = name if len(name) == 1 else f'"{name}"'
+    return f'{base}_"{index}"' if index else base
+
+
+def _groups(subject: Subject) -> Section:
+    architecture = subject.architecture
+    walk = build_walk(architecture, subject.run)
+    groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
+    relations = relations_text(groups.relations)
+    here = f", where {relations}" if relations else ""
+    rows = [
+        Row(((group.title,), tuple(_lines(group.lines)), (f"{group.result:,}",)))
+        for group in groups.groups
+    ]
+    total = (f"{groups.total:,}", " ", Tick(groups.reconciles))
+    rows.append(Row((("Total",), (f"in {groups.tensors:,} tensors",), total), "total"))
+    table = Table(
+        (Column("Group"), Column("Counted as", share=1), Column("Parameters", "right")),
+        tuple(rows),
+        _GROUPS,
+        ("The model's count by groups.",),
+    )
+    intro = Paragraph((See(_GROUPS), f" adds up every tensor of a group, one by one{here}."))
+    blocks: tuple[Block, ...] = (intro, table)
+    return Section("groups", "By groups", blocks)
+
+
+def _lines(lines: tuple[str, ...]) -> Iterator[str | Muted | Break]:
+    if not lines:
+        yield Muted("no formula was found")
+    for place, line in enumerate(lines):
+        if place:
+            yield Break()
+            yield "= "
+        yield readable(line)

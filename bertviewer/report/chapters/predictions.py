@@ -1,0 +1,90 @@
+"""What the model's head says: classes, or the likeliest tokens, after each layer too."""
+
+from collections.abc import Iterator
+
+from bertviewer.charts.class_tables import answer_table, class_table, token_class_table
+from bertviewer.charts.naming import visible
+from bertviewer.charts.prediction_tables import actual_summary, candidates_table, lens_table
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.class_scores import ClassScores, classification
+from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.text.numerals import count_text
+from bertviewer.report.blocks import Block, Paragraph, Section, See
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+from bertviewer.report.tables import table_of
+
+_CLASSES = "table:classes"
+MOST_ROWS = 40
+
+
+def predictions(subject: Subject) -> Drafted | None:
+    """Return the chapter; ``None`` for a model without such a head."""
+    run = subject.run
+    if run is None:
+        return None
+    blocks: list[Block] = []
+    scores = classification(run, subject.architecture)
+    if scores is not None:
+        blocks += _classes(run, scores)
+    for found in subject.looks.predictions:
+        blocks += _at(run, found)
+    if not blocks:
+        return None
+    return Drafted(Section("predictions", "Predictions", tuple(blocks)))
+
+
+def _classes(run: ActivationRun, scores: ClassScores) -> Iterator[Block]:
+    match scores.of:
+        case "answer":
+            table = answer_table(run, scores)
+        case "tokens":
+            table = token_class_table(run, scores)
+        case _:
+            table = class_table(scores)
+    yield Paragraph((See(_CLASSES), f" has what the head says of the {scores.of}."))
+    if scores.random_tensors:
+        yield _random(scores.random_tensors)
+    yield table_of(table, _CLASSES, ("The scores of the model's head.",), MOST_ROWS)
+
+
+def _at(run: ActivationRun, found: Predictions) -> Iterator[Block]:
+    token = visible(run.tokens[found.position].text)
+    name = f"table:predicted-{found.position}"
+    lens = f"table:lens-{found.position}"
+    where = f"token {found.position}, {token}"
+    actual = actual_summary(run, found)
+    yield Paragraph(
+        (See(name), f" has the likeliest tokens at {where}. ", f"{actual}." if actual else "")
+    )
+    if found.random_tensors:
+        yield _random(found.random_tensors)
+    caption = (f"What the model predicts at {where}.",)
+    yield table_of(candidates_table(run, found), name, caption)
+    if found.no_layers:
+        yield Paragraph((found.no_layers,), "note")
+    elif found.layers:
+        yield Paragraph(
+            (
+                See(lens),
+                " has what the same head makes of each layer's hidden state, the last one first "
+                "(the logit lens, nostalgebraist 2020).",
+            )
+        )
+        table = lens_table(run, found)
+        yield table_of(
+            table, lens, (f"The likeliest tokens after each layer at {where}.",), wide=True
+        )
+
+
+def _random(tensors: tuple[str, ...]) -> Paragraph:
+    return Paragraph(
+        (
+            count_text(
+                len(tensors),
+                "The scores pass through 1 tensor that is random: they mean nothing.",
+                "The scores pass through {0} tensors that are random: they mean nothing.",
+            ),
+        ),
+        "warning",
+    )

@@ -1,0 +1,237 @@
+"""What one sentence did to the model: tokens, statistics, norms, outlier features, its output."""
+
+from collections.abc import Iterator
+
+from bertviewer.charts.histograms import histogram_chart
+from bertviewer.charts.layers import layer_chart
+from bertviewer.charts.naming import names_of_states, shortened, visible
+from bertviewer.charts.token_norms import norms_chart
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
+from bertviewer.core.analysis.token_classes import second_start
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.text.numerals import count_text, with_minus
+from bertviewer.report.blocks import (
+    Block,
+    Break,
+    Code,
+    Column,
+    Figure,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Table,
+    Text,
+    TokenBox,
+    Tokens,
+)
+from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import number, tokenizer_note
+
+TOKEN_LENGTH = 32
+MOST_FEATURES = 12
+_LAYERS, _NORMS, _HISTOGRAM = "figure:layers", "figure:norms", "figure:histogram"
+_STATISTICS, _OUTLIERS, _OUTPUT = "table:statistics", "table:outliers", "table:output"
+
+STATISTIC_TITLES = {
+    "mean": "Mean",
+    "std": "Std",
+    "min": "Min",
+    "max": "Max",
+    "rms": "RMS",
+    "zero_fraction": "Zeros",
+    "nan_count": "NaN",
+    "inf_count": "Inf",
+}
+
+
+def sentence(subject: Subject) -> Drafted | None:
+    """Return the chapter; ``None`` without a run."""
+    run = subject.run
+    if run is None:
+        return None
+    pictures: dict[str, Picture] = {}
+    sections = (
+        _layers(subject.architecture, run, subject.statistic, pictures),
+        _norms(run, pictures),
+        _outliers(run),
+        _output(subject, run, pictures),
+    )
+    found = tuple(section for section in sections if section is not None)
+    return Drafted(Section("sentence", "The sentence", tuple(_text(run)), found), pictures)
+
+
+def _text(run: ActivationRun) -> Iterator[Block]:
+    said: Text = (run.sentence.text,)
+    if run.sentence.pair is not None:
+        said = (run.sentence.text, Break(), run.sentence.pair)
+    yield Paragraph(said, "quote")
+    yield Paragraph(
+        (
+            f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary and, after the "
+            "point, its segment.",
+        )
+    )
+    second = second_start(run.tokens)
+    yield Tokens(
+        tuple(
+            TokenBox(
+                shortened(visible(token.text), TOKEN_LENGTH),
+                f"{token.id} · {token.segment}",
+                second is not None and place >= second,
+            )
+            for place, token in enumerate(run.tokens)
+        )
+    )
+
+
+def _layers(
+    architecture: Architecture, run: ActivationRun, statistic: str, pictures: dict[str, Picture]
+) -> Section | None:
+    figures = {name: layer_chart(architecture, run, name).lines for name in STATISTIC_NAMES}
+    lines = figures["mean"]
+    if not lines:
+        return None
+    pictures["layers"] = Picture(layer_chart(architecture, run, statistic))
+    rows: list[Row] = []
+    for index, line in enumerate(lines):
+        if len(lines) > 1:
+            rows.append(Row(((Code(line.label),),), "head"))
+        for layer in range(len(line.values)):
+            cells = [_value(figures[name][index].values[layer]) for name in STATISTIC_NAMES]
+            rows.append(Row(((str(layer),), *((cell,) for cell in cells))))
+    columns = (
+        Column("Layer", "right"),
+        *(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES),
+    )
+    caption = (
+        "The output of each layer over all its finite elements: std is the population standard "
+        "deviation, Zeros the part that is exactly 0, NaN and Inf are counts.",
+    )
+    intro = Paragraph(
+        (
+            See(_LAYERS),
+            f" shows the {statistic} of each layer's output, ",
+            See(_STATISTICS),
+            " all.",
+        )
+    )
+    picture = Figure(
+        "layers",
+        _LAYERS,
+        (f"The {statistic} of the output of each layer.",),
+        f"A line over the layers: the {statistic} of each one's output.",
+    )
+    blocks = (intro, picture, Table(columns, tuple(rows), _STATISTICS, caption))
+    return Section("statistics", "Layer by layer", blocks)
+
+
+def _norms(run: ActivationRun, pictures: dict[str, Picture]) -> Section | None:
+    if not run.token_norms:
+        return None
+    pictures["norms"] = Picture(norms_chart(run), height=290)
+    states = names_of_states(run)
+    # GPT-2's last hidden state is not what its last layer gave.
+    last = states[-1] if states else "the last layer"
+    words = (
+        See(_NORMS),
+        f" has the Euclidean norm of each token's vector, from the embeddings (emb) to {last}.",
+    )
+    picture = Figure(
+        "norms",
+        _NORMS,
+        ("The norm of every token's vector in every hidden state.",),
+        "A grid of hidden states by tokens, coloured by the norm.",
+    )
+    return Section("norms", "Token norms", (Paragraph(words), picture))
+
+
+def _outliers(run: ActivationRun) -> Section | None:
+    if not run.hidden_states:
+        return None
+    found = outlier_features(run)
+    rule = (
+        f"A feature is an outlier of a hidden state where a token's value is more than "
+        f"{DEVIATIONS:g} standard deviations from the state's mean (Bondarenko et al. 2021)."
+    )
+    if not found:
+        return Section(
+            "outliers",
+            "Outlier features",
+            (
+                Paragraph(
+                    (rule, " There is none here."),
+                )
+            ),
+        )
+    states = names_of_states(run)
+    rows = []
+    for feature in found[:MOST_FEATURES]:
+        largest = feature.largest
+        token = visible(run.tokens[largest.token].text)
+        rows.append(
+            Row(
+                (
+                    (str(feature.index),),
+                    (f"{len(feature.states)} of {len(run.hidden_states)}",),
+                    (with_minus(f"{largest.deviation:+.1f}"),),
+                    (states[largest.state],),
+                    (shortened(token, TOKEN_LENGTH), f" ({largest.token})"),
+                )
+            )
+        )
+    columns = (
+        Column("Feature", "right"),
+        Column("Hidden states", "right"),
+        Column("Farthest", "decimal", unit="std"),
+        Column("In", share=1),
+        Column("At token", share=1),
+    )
+    caption = "The outlier features, those of most hidden states first."
+    if len(found) > MOST_FEATURES:
+        caption = f"The first {MOST_FEATURES} of {len(found):,} outlier features."
+    words = Paragraph((rule, " ", See(_OUTLIERS), " lists them."))
+    table = Table(columns, tuple(rows), _OUTLIERS, (caption,))
+    return Section("outliers", "Outlier features", (words, table))
+
+
+def _output(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) -> Section:
+    root = run.modules[0].statistics
+    rows = (Row(tuple((_value(figure(root, name)),) for name in STATISTIC_NAMES)),)
+    columns = tuple(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES)
+    blocks: list[Block] = [
+        Paragraph(
+            (See(_OUTPUT), " has the figures of what the whole model gave.", *_not_finite(run))
+        ),
+        Table(columns, rows, _OUTPUT, ("The output of the model over all its finite elements.",)),
+    ]
+    if subject.looks.histogram is not None:
+        pictures["histogram"] = Picture(histogram_chart(subject.looks.histogram, root))
+        blocks.append(
+            Figure(
+                "histogram",
+                _HISTOGRAM,
+                ("How the elements of the model's output are spread.",),
+                "A histogram of the output's elements.",
+            )
+        )
+    return Section("output", "Output of the model", tuple(blocks))
+
+
+def _not_finite(run: ActivationRun) -> Text:
+    found = [module.statistics for module in run.modules]
+    nan, inf = sum(one.nan_count for one in found), sum(one.inf_count for one in found)
+    if not nan and not inf:
+        return (" No module gave a NaN or an infinite value.",)
+    return (
+        count_text(nan, " All modules gave 1 NaN", " All modules gave {0} NaN"),
+        f" and {inf:,} infinite values.",
+    )
+
+
+def _value(value: float | None) -> str:
+    """Return a figure as the terminal has it, but with a true minus."""
+    return with_minus(number(value))

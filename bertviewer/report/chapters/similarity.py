@@ -1,0 +1,60 @@
+"""How alike the tokens' vectors are, in the first hidden state and in the last."""
+
+import numpy as np
+
+from bertviewer.charts.naming import names_of_states
+from bertviewer.charts.similarities import similarity_chart
+from bertviewer.core.analysis.similarity import cosine_matrix
+from bertviewer.core.text.numerals import number_text
+from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
+from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.subject import Subject
+
+_MEANS, _COSINES = "table:cosines", "figure:cosines"
+_SIDE = 560
+
+
+def similarity(subject: Subject) -> Drafted | None:
+    """Return the chapter; ``None`` where the run kept no hidden states, or has one token."""
+    run = subject.run
+    if run is None or not run.hidden_states or len(run.tokens) < 2:
+        return None
+    names, last = names_of_states(run), len(run.hidden_states) - 1
+    rows = []
+    for state, vectors in enumerate(run.hidden_states):
+        others = _between(cosine_matrix(vectors))
+        figures = (others.mean(), others.min(), others.max()) if len(others) else (np.nan,) * 3
+        rows.append(Row(((names[state],), *((number_text(float(f), 4),) for f in figures))))
+    columns = (
+        Column("Hidden state", share=1),
+        Column("Mean", "decimal"),
+        Column("Least", "decimal"),
+        Column("Largest", "decimal"),
+    )
+    blocks: tuple[Block, ...] = (
+        Paragraph(
+            (
+                "The cosine of two tokens' vectors is 1 where they point the same way. ",
+                See(_MEANS),
+                " has it for every two different tokens, ",
+                See(_COSINES),
+                f" all of them in {names[last]}.",
+            )
+        ),
+        Table(columns, tuple(rows), _MEANS, ("The cosines between different tokens.",)),
+        Figure(
+            "cosines",
+            _COSINES,
+            (f"The cosine of every two tokens in {names[last]}.",),
+            "A grid of tokens by tokens, coloured by the cosine.",
+            0.75,
+        ),
+    )
+    pictures = {"cosines": Picture(similarity_chart(run, last), _SIDE, _SIDE)}
+    return Drafted(Section("similarity", "Similarity of tokens", blocks), pictures)
+
+
+def _between(cosines: np.ndarray) -> np.ndarray:
+    """Return the cosines of different tokens, as far as they are numbers."""
+    values = cosines[~np.eye(len(cosines), dtype=bool)]
+    return values[np.isfinite(values)]

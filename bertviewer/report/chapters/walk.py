@@ -1,0 +1,87 @@
+"""The walk through the model, step by step."""
+
+from collections.abc import Iterator
+
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.walk import WalkPart, WalkShape, WalkStep
+from bertviewer.report.blocks import (
+    Break,
+    Code,
+    Column,
+    Muted,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Table,
+    Text,
+    Tick,
+)
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+
+_STEPS = "table:walk"
+
+
+def walk(subject: Subject) -> Drafted:
+    """Return the chapter."""
+    found = build_walk(subject.architecture, subject.run)
+    rows = [row for part in found.parts for row in _rows(part)]
+    total = ((), ("Total",), (), (), (), (f"{found.trainable:,}", " ", Tick(found.reconciles)))
+    rows.append(Row(total, "total"))
+    columns = (
+        Column("", "right"),
+        Column("Step", share=1.2),
+        Column("Input"),
+        Column("Output"),
+        Column("Counted as", share=1.2),
+        Column("Trainable", "right"),
+    )
+    intro = Paragraph(
+        (
+            See(_STEPS),
+            " goes from the inputs on: what goes into each step, what comes out, and what is "
+            "learnt. One layer stands for all that are alike. Shapes are of B sentences of S "
+            "tokens.",
+        )
+    )
+    table = Table(columns, tuple(rows), _STEPS, ("The walk through the model, step by step.",))
+    return Drafted(Section("walk", "Step by step", (intro, table)))
+
+
+def _rows(part: WalkPart) -> Iterator[Row]:
+    times = f"{part.letters} = {part.times}" if part.letters else str(part.times)
+    title = part.title + (f", of {times}" if part.times > 1 else "")
+    said: Text = (title,)
+    if not part.is_planned:
+        said = (title, " ", Muted("its modules in the tree's order"))
+    yield Row((said, (f"{part.trainable:,}", " ", Tick(part.reconciles))), "head")
+    for step in part.steps:
+        yield Row(
+            (
+                (Muted(str(step.number)),),
+                (step.name,) if step.path is None else (step.name, Break(), Code(step.path)),
+                _shape(step.input_shape),
+                _shape(step.output_shape),
+                _counted(step),
+                () if step.is_input else (f"{step.count.trainable:,}",),
+            )
+        )
+
+
+def _counted(step: WalkStep) -> Text:
+    symbols, numbers = readable(step.count.symbols), readable(step.count.numbers)
+    if step.values:
+        return (step.values,)
+    if symbols:
+        return (symbols, Break(), Muted(numbers))
+    return (numbers,) if numbers else ()
+
+
+def _shape(shape: WalkShape | None) -> Text:
+    """Return the shape in letters, and in numbers if that says more."""
+    if shape is None:
+        return ()
+    letters, numbers = readable(shape.text), readable(shape.numbers)
+    return (letters,) if letters == numbers else (letters, Break(), Muted(numbers))

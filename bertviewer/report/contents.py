@@ -1,0 +1,70 @@
+"""The chapters of the report in their order: whoever adds one adds a line here."""
+
+from collections.abc import Callable, Collection
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
+from bertviewer.report.chapters.attention import attention
+from bertviewer.report.chapters.checks import checks
+from bertviewer.report.chapters.comparisons import models, runs
+from bertviewer.report.chapters.costs import costs
+from bertviewer.report.chapters.formulas import formulas
+from bertviewer.report.chapters.lists import configuration, modules, tensors
+from bertviewer.report.chapters.model import model
+from bertviewer.report.chapters.parameters import parameters
+from bertviewer.report.chapters.predictions import predictions
+from bertviewer.report.chapters.sentence import sentence
+from bertviewer.report.chapters.similarity import similarity
+from bertviewer.report.chapters.walk import walk
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+
+
+@frozen
+class Chapter:
+    """A chapter that can be asked for.
+
+    Attributes:
+        name: what ``--sections`` calls it.
+        title: what a person reads where chapters are chosen.
+        draft: gives it, or ``None`` where the subject has nothing of it.
+        needs_run: whether it tells of a sentence.
+    """
+
+    name: str
+    title: str
+    draft: Callable[[Subject], Drafted | None]
+    needs_run: bool = False
+
+
+CHAPTERS = (
+    Chapter("model", "The model", model),
+    Chapter("parameters", "Parameters", parameters),
+    Chapter("costs", "Costs", costs),
+    Chapter("walk", "Step by step", walk),
+    Chapter("formulas", "What each part computes", formulas),
+    Chapter("sentence", "The sentence", sentence, needs_run=True),
+    Chapter("attention", "Attention", attention, needs_run=True),
+    Chapter("similarity", "Similarity of tokens", similarity, needs_run=True),
+    Chapter("predictions", "Predictions", predictions, needs_run=True),
+    Chapter("runs", "Two runs", runs, needs_run=True),
+    Chapter("checks", "Checks", checks, needs_run=True),
+    Chapter("models", "Two models", models),
+    Chapter("configuration", "Configuration", configuration),
+    Chapter("modules", "Modules", modules),
+    Chapter("tensors", "All parameters", tensors),
+)
+
+
+def chosen(names: Collection[str]) -> tuple[Chapter, ...]:
+    """Return the chapters of these names, in the order of the report.
+
+    Raises:
+        UserError: there is no such chapter.
+    """
+    known = {chapter.name for chapter in CHAPTERS}
+    if unknown := [name for name in names if name not in known]:
+        raise UserError(
+            f"no section {', '.join(unknown)}: there are {', '.join(c.name for c in CHAPTERS)}"
+        )
+    return tuple(chapter for chapter in CHAPTERS if chapter.name in names)

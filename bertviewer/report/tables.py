@@ -1,0 +1,32 @@
+"""Tables of figures, as the window shows them, as tables of a report."""
+
+from bertviewer.charts.figures import Figure, FigureTable
+from bertviewer.report.blocks import Bar, Column, Row, Span, Strong, Table, Text
+
+
+def table_of(
+    found: FigureTable, name: str, caption: Text, most: int | None = None, *, wide: bool = False
+) -> Table:
+    """Return a table's first rows; bold cells are strong, and bars stand behind their numbers.
+
+    Columns of words share the page's width if the table is to be ``wide``.
+    """
+    columns = tuple(
+        Column(
+            column.title,
+            "left" if column.kind in ("text", "shade") else "decimal",
+            1.0 if wide and column.kind in ("text", "shade") else 0.0,
+        )
+        for column in found.columns
+    )
+    kinds = tuple(column.kind for column in found.columns)
+    rows = tuple(
+        Row(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)))
+        for row in found.rows[:most]
+    )
+    return Table(columns, rows, name, caption)
+
+
+def _cell(cell: Figure, kind: str) -> Text:
+    said: Span = Strong(cell.text) if cell.is_bold else cell.text
+    return (said, " ", Bar(cell.share)) if kind == "bar" else (said,)
