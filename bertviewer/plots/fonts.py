@@ -26,12 +26,22 @@ def load_fonts() -> tuple[str, ...]:
     One that is not installed is left out: the next of its list is taken.
     """
     names: list[str] = []
-    for package, file in _PACKAGES:
-        spec = find_spec(package)
-        for folder in (spec and spec.submodule_search_locations) or ():
-            number = QFontDatabase.addApplicationFont(str(Path(folder) / "files" / file))
-            names += QFontDatabase.applicationFontFamilies(number)
+    files = [file for _, file in _PACKAGES]
+    for folder in font_folders():
+        for file in files:
+            if (folder / file).exists():
+                number = QFontDatabase.addApplicationFont(str(folder / file))
+                names += QFontDatabase.applicationFontFamilies(number)
     return tuple(names)
+
+
+def font_folders() -> list[Path]:
+    """Return the folders of the fonts' files, as far as they are installed."""
+    specs = (find_spec(package) for package, _ in _PACKAGES)
+    places = (
+        folder for spec in specs for folder in (spec and spec.submodule_search_locations) or ()
+    )
+    return [Path(folder) / "files" for folder in places]
 
 
 def window_font(scale: float = 1.0) -> QFont:

@@ -6,19 +6,19 @@ program's own formulas are evaluated as mathematics.
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import typst
 
-from bertviewer.charts.theme import LIGHT
+from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.system.resources import resources_folder
+from bertviewer.plots.fonts import font_folders
+from bertviewer.report.choices import Paper
+from bertviewer.report.document import ReportDocument
 
 
 def formula_svg(formula: Formula, width: float, size: float, color: str, muted: str) -> bytes:
@@ -52,56 +52,64 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
     return svg
 
 
-_COLORS = (
-    *(LIGHT.text, LIGHT.muted, LIGHT.line, LIGHT.accent, LIGHT.warning),
-    *(LIGHT.field, LIGHT.selection, LIGHT.fill("feed-forward")),
-)
-"""Those of the report, in the order in which ``report.typ`` takes them."""
-
-MOST_SHOWN = 2_000
-"""Characters of one value of a configuration, as of a thousand labels: it is no book."""
+FONTS = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
+"""The families that are there on every machine: the program's own, and Typst's."""
 
 
-def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes:
-    """Set the report's document as PDF; ``plots`` are one-page PDFs by file name.
+def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = LIGHT) -> bytes:
+    """Set a report as PDF/A-2a: tagged, with all fonts embedded, the same bytes each time.
 
     Raises:
-        UserError: the folder for temporary files has no room for it.
+        UserError: it cannot be set.
     """
-    config = [[key, _shortened(value)] for key, value in document["config"]]
+    said = document.to_json()
+    pictures = said.pop("pictures")
+    day = document.front.date
+    said["front"]["shown-date"] = f"{day.day} {day:%B %Y}"
+    said |= {
+        "paper": {"a4": "a4", "letter": "us-letter"}[paper],
+        "date": {"year": day.year, "month": day.month, "day": day.day},
+        "colors": _colors(theme),
+        "fonts": FONTS,
+    }
     # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
-    said = {**document, "config": config, "colors": _COLORS}
     data = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
-    templates = (path.name for path in _folder().glob("*.typ"))
-    files = {name: _template(name) for name in templates} | {"data.json": data} | dict(plots)
+    files: dict[str, bytes] = {
+        "main.typ": _template("report.typ"),
+        "maths.typ": _template("maths.typ"),
+        "data.json": data,
+        **{f"{name}.svg": drawing.encode() for name, drawing in pictures.items()},
+    }
+    # typst's annotations know files in memory under one name for paths only.
     try:
-        # Binary files can only be read from a folder.
-        temporary = TemporaryDirectory(prefix="bertviewer-")
-    except OSError as error:
-        raise UserError(f"cannot typeset the report: {error.strerror}") from error
-    with temporary as place:
-        folder = Path(place)
-        try:
-            for name, content in files.items():
-                (folder / name).write_bytes(content)
-        except OSError as error:
-            raise UserError(f"cannot typeset the report in {place}: {error.strerror}") from error
-        try:
-            pdf = typst.compile(folder / "report.typ", root=folder, format="pdf")
-        except BaseException as error:
-            if (
-                type(error).__name__ != "PanicException"
-            ):  # it is no Exception, and has no public name
-                raise
-            raise UserError(f"cannot typeset the report: {error}") from error
+        pdf = _compiler(with_all_fonts=False).compile(
+            files,  # type: ignore[type-var]
+            format="pdf",
+            pdf_standards=["a-2a"],
+        )
+    except BaseException as error:
+        # It is no Exception, and has no public name.
+        if type(error).__name__ not in ("PanicException", "TypstError"):
+            raise
+        raise UserError(f"cannot typeset the report: {error}") from error
     if not isinstance(pdf, bytes):
         raise TypeError("typst gave no single PDF")
     return pdf
 
 
-def _shortened(value: str) -> str:
-    more = len(value) - MOST_SHOWN
-    return value if more <= 0 else f"{value[:MOST_SHOWN]} … and {more:,} characters more"
+def _colors(theme: Theme) -> dict[str, str]:
+    """Return the theme's colours as the template calls them."""
+    return {
+        "text": theme.text,
+        "muted": theme.muted,
+        "line": theme.line,
+        "accent": theme.accent,
+        "warning": theme.warning,
+        "right": theme.right,
+        "field": theme.field,
+        "first": theme.selection,
+        "second": theme.fill("feed-forward"),
+    }
 
 
 def prepare() -> None:
@@ -119,7 +127,7 @@ def _compiler(*, with_all_fonts: bool) -> typst.Compiler:
 
     To look through the system's takes 0.1 s and more, in which all threads stand still.
     """
-    return typst.Compiler(ignore_system_fonts=not with_all_fonts)
+    return typst.Compiler(ignore_system_fonts=not with_all_fonts, font_paths=font_folders())
 
 
 def _folder() -> Path:

@@ -45,8 +45,10 @@ def _blocks(run: ActivationRun, check: Check) -> Iterator[Block]:
             "tolerance is 16 times what rounding alone does to the same recomputation.",
         )
     )
+    holds = bool(check.steps) and not check.crosses
     yield Paragraph(
-        (Strong(check_verdict(check)),), "plain" if check.steps and not check.crosses else "warning"
+        (Tick(holds), " ", Strong(check_verdict(check).lstrip("✓✗ "))),
+        "plain" if holds else "warning",
     )
     for note in filter(None, (by_flow_note(check), other_attention_note(check))):
         yield Paragraph((note,), "note")

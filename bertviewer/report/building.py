@@ -1,0 +1,81 @@
+"""A report's document, built from what it is about and what was chosen."""
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from bertviewer import __version__
+from bertviewer.core.frozen import frozen
+from bertviewer.core.source.tasks import find_task
+from bertviewer.report.blocks import Code, Section, Text
+from bertviewer.report.choices import Choices
+from bertviewer.report.contents import CHAPTERS, chosen
+from bertviewer.report.document import Front, ReportDocument
+from bertviewer.report.pictures import Picture
+from bertviewer.report.random_words import random_words
+from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import provenance
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "typst")
+
+
+@frozen(eq=False)
+class Draft:
+    """A document whose pictures are still to be drawn: charts and flows by name."""
+
+    front: Front
+    chapters: tuple[Section, ...]
+    pictures: Mapping[str, Picture]
+
+    def with_pictures(self, drawings: Mapping[str, str]) -> ReportDocument:
+        """Return the document with its pictures as SVG."""
+        return ReportDocument(self.front, self.chapters, drawings)
+
+
+def build_document(subject: Subject, choices: Choices) -> Draft:
+    """Gather what is to be told; chapters that have nothing to tell are left out.
+
+    Raises:
+        UserError: a chapter was chosen that there is not.
+    """
+    known = CHAPTERS if choices.sections is None else chosen(choices.sections)
+    drafts = [draft for chapter in known if (draft := chapter.draft(subject)) is not None]
+    pictures = {name: found for draft in drafts for name, found in draft.pictures.items()}
+    sections = tuple(draft.section for draft in drafts)
+    return Draft(_front(subject, choices), sections, pictures)
+
+
+def _front(subject: Subject, choices: Choices) -> Front:
+    architecture = subject.architecture
+    source = architecture.source if subject.run is None else subject.run.source
+    random = None
+    if subject.run is not None:
+        random = random_words(subject.run.source, architecture.tensor_count)
+    return Front(
+        title=choices.title or source.name,
+        subtitle=f"{architecture.root.class_name} · {find_task(source.task).title}",
+        author=choices.author,
+        date=choices.date,
+        facts=tuple(_facts(subject, choices)),
+        warning="" if random is None else random.text,
+        running_warning="" if random is None else random.short,
+        picture="",
+        program=f"bertviewer {__version__}",
+    )
+
+
+def _facts(subject: Subject, choices: Choices) -> Iterator[tuple[str, Text]]:
+    yield "Model", (provenance(subject.architecture.source),)
+    if subject.keys is not None:
+        yield "Computed in", (subject.keys.dtype,)
+    if subject.run is not None:
+        yield "Device", (subject.run.device,)
+    yield "Versions", (", ".join(f"{name} {_version(name)}" for name in LIBRARIES),)
+    if choices.command:
+        yield "Made by", (Code(choices.command),)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(unknown version)"

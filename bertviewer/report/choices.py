@@ -1,0 +1,41 @@
+"""What can be chosen of a report."""
+
+import os
+from datetime import UTC, date, datetime
+from typing import Literal, get_args
+
+from bertviewer.core.frozen import frozen
+
+Paper = Literal["a4", "letter"]
+PAPERS: tuple[Paper, ...] = get_args(Paper)
+
+
+@frozen
+class Choices:
+    """How a report is to be.
+
+    Attributes:
+        sections: the names of its chapters, ``None`` for all that there is something to tell of.
+        paper: the size of its pages.
+        title: ``""`` for the model's name.
+        author: ``""`` for none.
+        is_grey: whether it is for a printer without colours.
+        date: the day that it says.
+        command: what makes it again on the command line.
+    """
+
+    sections: tuple[str, ...] | None = None
+    paper: Paper = "a4"
+    title: str = ""
+    author: str = ""
+    is_grey: bool = False
+    date: date = date.min
+    command: str = ""
+
+
+def today() -> date:
+    """Return the day, or the one of ``SOURCE_DATE_EPOCH``, by which a report can be made again."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch.isdigit():
+        return datetime.fromtimestamp(int(epoch), UTC).date()
+    return datetime.now().astimezone().date()

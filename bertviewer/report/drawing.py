@@ -1,0 +1,60 @@
+"""The pictures of a report, drawn as SVG: by the same widgets that the window has."""
+
+from collections.abc import Iterator, Mapping
+
+from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.architecture.outline import Outline
+from bertviewer.plots.export import svg
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.report.flow_drawing import flow_svg
+from bertviewer.report.pictures import Picture
+
+
+def draw_pictures(
+    pictures: Mapping[str, Picture], architecture: Architecture
+) -> Iterator[tuple[str, str]]:
+    """Yield each picture's name and its drawing, one at a time.
+
+    Plots are widgets: a ``QApplication`` must exist, and this must be its thread.
+    """
+    for name, picture in pictures.items():
+        yield name, _drawn(picture, architecture)
+
+
+def _drawn(picture: Picture, architecture: Architecture) -> str:
+    if isinstance(picture.drawn, Flow):
+        return flow_svg(picture.drawn, architecture)
+    plot = _plot(picture)
+    plot.resize(picture.width, picture.height)
+    drawing = svg(plot).decode()
+    plot.close()
+    plot.deleteLater()
+    return drawing
+
+
+def _plot(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot | TokenMatrix:
+    match picture.drawn:
+        case LineChart() as chart:
+            lines = LinePlot()
+            lines.show_chart(chart)
+            return lines
+        case HistogramChart() as chart:
+            bars = HistogramPlot()
+            bars.show_chart(chart)
+            return bars
+        case HeadsChart() as chart:
+            heads = HeadGrid()
+            heads.show_chart(chart)
+            return heads
+        case GridChart() as chart:
+            grid = TokenMatrix() if chart.is_top_down else GridPlot()
+            grid.show_chart(chart)
+            return grid
+        case Flow() | Outline() as other:
+            raise TypeError(f"no plot draws a {type(other).__name__}")
