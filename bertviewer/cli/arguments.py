@@ -19,7 +19,8 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle
        bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--check]
                          [--format FORMAT]
        bertviewer report MODEL -o FILE.pdf [--sentence TEXT] [--pair TEXT] [--task TASK]
-                         [--random-weights] [--check]
+                         [--random-weights] [--check] [--sections NAME,…] [--layers N,…]
+                         [--paper PAPER] [--title TEXT] [--author TEXT] [--grey]
        bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
        bertviewer flow MODEL [PATH] [--task TASK] [--format FORMAT]
        bertviewer presets"""
@@ -106,6 +107,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     else:
         parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.pdf")
         _add_sentence(parser)
+        _add_choices(parser)
     parser.add_argument(
         "--random-weights",
         action="store_true",
@@ -160,6 +162,41 @@ def _add_consent(parser: argparse.ArgumentParser) -> None:
 def _add_sentence(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sentence", metavar="TEXT", help="the sentence to run")
     parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen of a report: its chapters are looked up when it is asked for."""
+    from bertviewer.report.choices import PAPERS
+    from bertviewer.report.contents import CHAPTERS
+
+    names = ", ".join(chapter.name for chapter in CHAPTERS)
+    parser.add_argument(
+        "--sections",
+        type=_words,
+        metavar="NAME,…",
+        help=f"its chapters, all that have something to tell if left out: {names}",
+    )
+    parser.add_argument(
+        "--layers",
+        type=_numbers,
+        metavar="N,…",
+        help="the layers whose heads are shown, counted from 0; the first and the last if left out",
+    )
+    parser.add_argument("--paper", choices=PAPERS, default=PAPERS[0])
+    parser.add_argument("--title", default="", metavar="TEXT", help="the model's name if left out")
+    parser.add_argument("--author", default="", metavar="TEXT")
+    parser.add_argument("--grey", action="store_true", help="for a printer without colours")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for part in text.split(",") if (word := part.strip()))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    words = _words(text)
+    if not words or not all(word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"{text!r} are no numbers of layers")
+    return tuple(int(word) for word in words)
 
 
 def _depth(text: str) -> int:

@@ -1,6 +1,7 @@
 """The commands that need no window. Nothing here imports torch or Qt until one needs it."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from bertviewer.core.source.presets import PRESETS
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.run.capture import Capture
+    from bertviewer.report.choices import Choices
+    from bertviewer.report.subject import Subject
 
 
 def execute(options: argparse.Namespace) -> None:
@@ -70,23 +74,28 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _run_sentence(
-    model: "LoadedModel", sentence: Sentence, options: argparse.Namespace, progress: Progress
+    model: "LoadedModel",
+    sentence: Sentence,
+    options: argparse.Namespace,
+    progress: Progress,
+    kept: "Capture | None" = None,
 ) -> ActivationRun:
-    """Run a sentence, and check the run if that was asked for."""
+    """Run a sentence, and check the run if that was asked for; ``kept`` gets what it took."""
     model.check_weights(options.random_weights)
     model.prepare_tokenizer()
     from bertviewer.core.run.running import run_sentence
 
-    if not options.check:
-        return run_sentence(model, sentence, options.random_weights, progress)
+    if kept is None and options.check:
+        from bertviewer.core.run.capture import Capture
 
+        # Nothing else runs in this process: all of the run may be kept.
+        kept = Capture()
+    run = run_sentence(model, sentence, options.random_weights, progress, capture=kept)
+    if not options.check or kept is None:
+        return run
     from bertviewer.core.checking.check import check_run
-    from bertviewer.core.run.capture import Capture
 
-    # Nothing else runs in this process: all of the run may be kept.
-    capture = Capture()
-    run = run_sentence(model, sentence, options.random_weights, progress, capture=capture)
-    return replace(run, check=check_run(model, capture, progress=progress))
+    return replace(run, check=check_run(model, kept, progress=progress))
 
 
 def _compare(options: argparse.Namespace) -> None:
@@ -126,16 +135,61 @@ def _report(options: argparse.Namespace) -> None:
 
     check_writable(options.output, [source])
 
+    choices = _choices(options)
+
     # Everything that can be refused at once has been, before the seconds that torch takes.
     with _progress() as progress:
         from bertviewer.core.loading.opening import open_model
-        from bertviewer.report.pdf import write_report
+        from bertviewer.report.subject import Subject
+        from bertviewer.report.writing import write_report
 
         model = open_model(source, progress)
-        run = None if sentence is None else _run_sentence(model, sentence, options, progress)
-        architecture = model.with_formulas(progress)
+        subject = Subject(model.architecture)
+        if sentence is not None:
+            subject = _run_of(model, sentence, options, progress)
+        subject = replace(
+            subject,
+            architecture=model.with_formulas(progress),
+            keys=model.keys,
+            layers=options.layers,
+        )
         progress(0, 0, "Writing the report")
-        write_report(options.output, architecture, run, [model.source])
+        write_report(options.output, subject, choices, [model.source])
+
+
+def _choices(options: argparse.Namespace) -> "Choices":
+    """Return what was chosen of a report.
+
+    Raises:
+        UserError: there is no such section.
+    """
+    from bertviewer.report.choices import Choices, today
+    from bertviewer.report.contents import chosen
+
+    if options.sections is not None:
+        chosen(options.sections)
+    return Choices(
+        options.sections,
+        options.paper,
+        options.title,
+        options.author,
+        options.grey,
+        today(),
+        shlex.join(["bertviewer", *sys.argv[1:]]),
+    )
+
+
+def _run_of(
+    model: "LoadedModel", sentence: Sentence, options: argparse.Namespace, progress: Progress
+) -> "Subject":
+    """Run a sentence, look at it as the report does, and check it if that was asked for."""
+    from bertviewer.core.run.capture import Capture
+    from bertviewer.report.looking import looked_at
+    from bertviewer.report.subject import Subject
+
+    kept = Capture()
+    run = _run_sentence(model, sentence, options, progress, kept)
+    return Subject(model.architecture, run, looks=looked_at(model, run, kept, progress))
 
 
 @contextmanager

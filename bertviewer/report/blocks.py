@@ -71,7 +71,7 @@ Text = tuple[Span, ...]
 """A line or a paragraph."""
 
 Look = Literal["plain", "note", "quote", "warning"]
-"""How a paragraph stands: as all others, beside them in smaller type, as said by somebody, marked."""
+"""How a paragraph stands: as others, in smaller type, as what somebody said, marked."""
 
 
 @frozen

@@ -114,9 +114,9 @@ def _crosses(check: Check) -> Iterator[Block]:
     )
     columns = (Column("Module", share=1), Column("Step", share=1), *_FIGURES)
     yield Table(columns, rows, _CROSSES, ("Steps that are not within their tolerance.",))
-    if more := len(check.crosses) - MOST_CROSSES:
-        if more > 0:
-            yield Paragraph((count_text(more, "And 1 more.", "And {0} more."),))
+    more = len(check.crosses) - MOST_CROSSES
+    if more > 0:
+        yield Paragraph((count_text(more, "And 1 more.", "And {0} more."),))
 
 
 def _row(step: CheckStep) -> tuple[tuple[str] | tuple[Tick], ...]:

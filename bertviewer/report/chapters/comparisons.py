@@ -1,6 +1,6 @@
 """Two runs side by side, and two models."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bertviewer.charts.layers import layer_chart
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -93,24 +93,35 @@ def _blocks(found: Comparison) -> Iterator[Block]:
     yield Paragraph((Strong("Right"), f": {provenance(found.right)}, {found.right_parameters:,}."))
     yield Paragraph((f"Tensors: {counts}.",))
     if found.keys:
-        rows = tuple(
-            Row(((Code(key.key),), (Code(str(key.left)),), (Code(str(key.right)),)))
-            for key in found.keys
-        )
-        columns = (Column("Key", share=1), Column("Left", share=1), Column("Right", share=1))
-        yield Table(columns, rows, _KEYS, ("Keys of the configuration that differ.",))
+        yield _keys(found)
     others = sorted((one for one in found.tensors if one.state != "same"), key=_size, reverse=True)
     if others:
-        columns = (
-            Column("Tensor", share=1.4),
-            Column("State"),
-            Column("Shape"),
-            Column("‖Δ‖ / ‖left‖", "decimal"),
-            Column("Max |Δ|", "decimal"),
-        )
-        rows = tuple(map(_tensor, others[:MOST_TENSORS]))
-        caption = f"The tensors that differ, those that moved farthest first ({len(rows):,} of {len(others):,})."
-        yield Table(columns, rows, _CHANGED, (caption,))
+        yield _changed(others)
+
+
+def _keys(found: Comparison) -> Table:
+    rows = tuple(
+        Row(((Code(key.key),), (Code(str(key.left)),), (Code(str(key.right)),)))
+        for key in found.keys
+    )
+    columns = (Column("Key", share=1), Column("Left", share=1), Column("Right", share=1))
+    return Table(columns, rows, _KEYS, ("Keys of the configuration that differ.",))
+
+
+def _changed(tensors: Sequence[ComparedTensor]) -> Table:
+    columns = (
+        Column("Tensor", share=1.4),
+        Column("State"),
+        Column("Shape"),
+        Column("‖Δ‖ / ‖left‖", "decimal"),
+        Column("Max |Δ|", "decimal"),
+    )
+    rows = tuple(map(_tensor, tensors[:MOST_TENSORS]))
+    caption = (
+        "The tensors that differ, those that moved farthest first "
+        f"({len(rows):,} of {len(tensors):,})."
+    )
+    return Table(columns, rows, _CHANGED, (caption,))
 
 
 def _size(tensor: ComparedTensor) -> float:

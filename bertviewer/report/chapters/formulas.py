@@ -34,8 +34,8 @@ def formulas(subject: Subject) -> Drafted | None:
     if not found:
         return None
     intro = (
-        "What the modules compute in evaluation mode: one formula for each class, with the sizes of "
-        "the first such module. Below it stand its symbols, what is worth knowing, and its source."
+        "What the modules compute in evaluation mode: one formula for each class, with the sizes "
+        "of its first module. Below it stand its symbols, what is worth knowing, and its source."
     )
     blocks: list[Block] = [Paragraph((intro,))]
     said: set[str] = set()

@@ -1,4 +1,4 @@
-"""What the model is: in words with its own numbers, as a drawing, and where its weights are from."""
+"""What the model is: in words with its own numbers, drawn, and where its weights are from."""
 
 from collections.abc import Iterator
 

@@ -71,8 +71,8 @@ def _text(run: ActivationRun) -> Iterator[Block]:
     yield Paragraph(said, "quote")
     yield Paragraph(
         (
-            f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary and, after the "
-            "point, its segment.",
+            f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary and, after "
+            "the point, its segment.",
         )
     )
     second = second_start(run.tokens)
@@ -158,15 +158,8 @@ def _outliers(run: ActivationRun) -> Section | None:
         f"{DEVIATIONS:g} standard deviations from the state's mean (Bondarenko et al. 2021)."
     )
     if not found:
-        return Section(
-            "outliers",
-            "Outlier features",
-            (
-                Paragraph(
-                    (rule, " There is none here."),
-                )
-            ),
-        )
+        nothing = Paragraph((rule, " There is none here."))
+        return Section("outliers", "Outlier features", (nothing,))
     states = names_of_states(run)
     rows = []
     for feature in found[:MOST_FEATURES]:

@@ -1,6 +1,7 @@
 """How alike the tokens' vectors are, in the first hidden state and in the last."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.similarities import similarity_chart
@@ -54,7 +55,7 @@ def similarity(subject: Subject) -> Drafted | None:
     return Drafted(Section("similarity", "Similarity of tokens", blocks), pictures)
 
 
-def _between(cosines: np.ndarray) -> np.ndarray:
+def _between(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cosines of different tokens, as far as they are numbers."""
-    values = cosines[~np.eye(len(cosines), dtype=bool)]
+    values: NDArray[np.float64] = cosines[~np.eye(len(cosines), dtype=bool)]
     return values[np.isfinite(values)]
