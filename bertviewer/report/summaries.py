@@ -15,7 +15,7 @@ from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.source.demo import MODEL_NAME
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.markdown import markdown_cell, markdown_table
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.core.text.plain_text import printable
 from bertviewer.report.check_summary import reasons, summarise
 from bertviewer.report.costs import why_no_formula
@@ -243,6 +243,13 @@ def _without_costs(architecture: Architecture) -> Table:
 def number(value: float | None) -> str:
     """Return a figure with five significant digits; a dash for none."""
     return "–" if value is None else f"{value:.5g}"
+
+
+def exact(value: float | None) -> str:
+    """Return a figure with five significant digits, zeros too, and a true minus; counts whole."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else with_minus(f"{value:#.5g}" if value else "0")
 
 
 def deviation(value: float | None) -> str:

@@ -6,19 +6,22 @@ program's own formulas are evaluated as mathematics.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-
-import typst
+from typing import Any
 
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.system.resources import resources_folder
-from bertviewer.plots.fonts import font_folders
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.script_fonts import Lettering, compiler, lettering_of
+
+_FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
+"""What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
 
 
 def formula_svg(formula: Formula, width: float, size: float, color: str, muted: str) -> bytes:
@@ -44,16 +47,12 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
         "maths.typ": _template("maths.typ"),
         "data.json": json.dumps(data).encode(),
     }
+    setter = compiler(with_system=_FOREIGN.search(str(data)) is not None)
     # typst's annotations know files in memory under one name for paths only.
-    compiler = _compiler(with_all_fonts=_FOREIGN.search(str(data)) is not None)
-    svg = compiler.compile(sources, format="svg")  # type: ignore[type-var]
+    svg = setter.compile(sources, format="svg")  # type: ignore[type-var]
     if not isinstance(svg, bytes):
         raise TypeError("the formula took more than one page")
     return svg
-
-
-FONTS = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
-"""The families that are there on every machine: the program's own, and Typst's."""
 
 
 def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = LIGHT) -> bytes:
@@ -63,32 +62,31 @@ def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = LIG
         UserError: it cannot be set.
     """
     said = document.to_json()
-    pictures = said.pop("pictures")
+    pictures: dict[str, str] = said.pop("pictures")
+    lettering = lettering_of("".join((*_texts(said), *pictures.values())))
     day = document.front.date
     said["front"]["shown-date"] = f"{day.day} {day:%B %Y}"
     said |= {
         "paper": {"a4": "a4", "letter": "us-letter"}[paper],
         "date": {"year": day.year, "month": day.month, "day": day.day},
         "colors": _colors(theme),
-        "fonts": FONTS,
+        "fonts": lettering.families,
     }
-    # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
-    data = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
     files: dict[str, bytes] = {
         "main.typ": _template("report.typ"),
         "maths.typ": _template("maths.typ"),
-        "data.json": data,
-        **{f"{name}.svg": drawing.encode() for name, drawing in pictures.items()},
+        "data.json": json.dumps(_printable(said, lettering), ensure_ascii=False).encode(),
+        **{f"{name}.svg": lettering.printable(svg).encode() for name, svg in pictures.items()},
     }
-    # typst's annotations know files in memory under one name for paths only.
     try:
-        pdf = _compiler(with_all_fonts=False).compile(
+        # typst's annotations know files in memory under one name for paths only.
+        pdf = compiler(with_system=lettering.with_system).compile(
             files,  # type: ignore[type-var]
             format="pdf",
             pdf_standards=["a-2a"],
         )
     except BaseException as error:
-        # It is no Exception, and has no public name.
+        # A panic is no Exception, and has no public name.
         if type(error).__name__ not in ("PanicException", "TypstError"):
             raise
         raise UserError(f"cannot typeset the report: {error}") from error
@@ -114,20 +112,30 @@ def _colors(theme: Theme) -> dict[str, str]:
 
 def prepare() -> None:
     """Do what only the first formula needs; any thread may."""
-    _compiler(with_all_fonts=False)
+    compiler(with_system=False)
 
 
-_FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
-"""What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
+def _texts(value: object) -> Iterator[str]:
+    """Yield all texts of a document's data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
 
 
-@cache
-def _compiler(*, with_all_fonts: bool) -> typst.Compiler:
-    """One compiler for all formulas, with Typst's own fonts alone or the system's too.
-
-    To look through the system's takes 0.1 s and more, in which all threads stand still.
-    """
-    return typst.Compiler(ignore_system_fonts=not with_all_fonts, font_paths=font_folders())
+def _printable(value: Any, lettering: Lettering) -> Any:
+    """Return the data with what can be printed of its texts."""
+    if isinstance(value, str):
+        return lettering.printable(value)
+    if isinstance(value, dict):
+        return {key: _printable(one, lettering) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(one, lettering) for one in value]
+    return value
 
 
 def _folder() -> Path:

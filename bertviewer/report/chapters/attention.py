@@ -27,6 +27,8 @@ from bertviewer.report.subject import Subject
 
 _HEADS, _ENTROPY, _LARGE = "table:heads", "figure:entropy", "figure:head"
 _WIDTH, _SIDE = 680, 620
+_ABREAST = 6
+"""Heads side by side: two layers of 12 fit on one page."""
 _FEW = 2
 """Layers whose heads are shown where none were chosen: the first and the last."""
 
@@ -112,8 +114,8 @@ def _layer(
     attended = Attended(subject.run, subject.looks.attentions[layer], layer)
     chart = heads_chart(attended)
     key = f"heads-{layer.path}-{layer.call}"
-    rows = -(-len(chart.captions) // 4)
-    pictures[key] = Picture(chart, _WIDTH, 40 + 170 * rows)
+    rows = -(-len(chart.captions) // _ABREAST)
+    pictures[key] = Picture(chart, _WIDTH, 24 + 128 * rows)
     yield Figure(
         key,
         f"figure:{key}",

@@ -22,7 +22,7 @@ from bertviewer.report.blocks import (
 )
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import deviation, number, provenance
+from bertviewer.report.summaries import deviation, exact, provenance
 
 _RUNS, _KEYS, _CHANGED = "table:runs", "table:changed-keys", "table:changed"
 MOST_TENSORS = 60
@@ -41,7 +41,7 @@ def runs(subject: Subject) -> Drafted | None:
             rows.append(Row(((Code(mine.label),),), "head"))
         for layer, (left, right) in enumerate(zip(other.values, mine.values, strict=False)):
             less = None if left is None or right is None else right - left
-            rows.append(Row(((str(layer),), *((_value(v),) for v in (left, right, less)))))
+            rows.append(Row(((str(layer),), *((exact(v),) for v in (left, right, less)))))
     columns = (
         Column("Layer", "right"),
         Column("A", "decimal", 1),
@@ -68,7 +68,7 @@ def _outputs(a: ActivationRun, b: ActivationRun) -> Iterator[Block]:
     for name in STATISTIC_NAMES:
         left, right = (figure(run.modules[0].statistics, name) for run in (a, b))
         less = None if left is None or right is None else right - left
-        rows.append(Row(((name,), *((_value(v),) for v in (left, right, less)))))
+        rows.append(Row(((name,), *((exact(v),) for v in (left, right, less)))))
     columns = (
         Column("Output of the model", share=1),
         Column("A", "decimal"),
@@ -140,7 +140,3 @@ def _tensor(tensor: ComparedTensor) -> Row:
             *((with_minus(deviation(value)),) for value in figures),
         )
     )
-
-
-def _value(value: float | None) -> str:
-    return with_minus(number(value))

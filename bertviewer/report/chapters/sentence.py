@@ -29,7 +29,7 @@ from bertviewer.report.blocks import (
 )
 from bertviewer.report.pictures import Drafted, Picture
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import number, tokenizer_note
+from bertviewer.report.summaries import exact, tokenizer_note
 
 TOKEN_LENGTH = 32
 MOST_FEATURES = 12
@@ -101,7 +101,7 @@ def _layers(
         if len(lines) > 1:
             rows.append(Row(((Code(line.label),),), "head"))
         for layer in range(len(line.values)):
-            cells = [_value(figures[name][index].values[layer]) for name in STATISTIC_NAMES]
+            cells = [exact(figures[name][index].values[layer]) for name in STATISTIC_NAMES]
             rows.append(Row(((str(layer),), *((cell,) for cell in cells))))
     columns = (
         Column("Layer", "right"),
@@ -193,7 +193,7 @@ def _outliers(run: ActivationRun) -> Section | None:
 
 def _output(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) -> Section:
     root = run.modules[0].statistics
-    rows = (Row(tuple((_value(figure(root, name)),) for name in STATISTIC_NAMES)),)
+    rows = (Row(tuple((exact(figure(root, name)),) for name in STATISTIC_NAMES)),)
     columns = tuple(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES)
     blocks: list[Block] = [
         Paragraph(
@@ -223,8 +223,3 @@ def _not_finite(run: ActivationRun) -> Text:
         count_text(nan, " All modules gave 1 NaN", " All modules gave {0} NaN"),
         f" and {inf:,} infinite values.",
     )
-
-
-def _value(value: float | None) -> str:
-    """Return a figure as the terminal has it, but with a true minus."""
-    return with_minus(number(value))
