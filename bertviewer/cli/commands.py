@@ -140,6 +140,7 @@ def _report(options: argparse.Namespace) -> None:
     # Everything that can be refused at once has been, before the seconds that torch takes.
     with _progress() as progress:
         from bertviewer.core.loading.opening import open_model
+        from bertviewer.report.looking import origin_of_model
         from bertviewer.report.subject import Subject
         from bertviewer.report.writing import write_report
 
@@ -151,6 +152,7 @@ def _report(options: argparse.Namespace) -> None:
             subject,
             architecture=model.with_formulas(progress),
             keys=model.keys,
+            origin=origin_of_model(model, progress),
             layers=options.layers,
         )
         progress(0, 0, "Writing the report")

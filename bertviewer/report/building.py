@@ -65,6 +65,10 @@ def _front(subject: Subject, choices: Choices) -> Front:
 
 def _facts(subject: Subject, choices: Choices) -> Iterator[tuple[str, Text]]:
     yield "Model", (provenance(subject.architecture.source),)
+    for name, digest in subject.origin.digests:
+        yield "SHA-256", (Code(digest), f" {name}")
+    if subject.origin.licence:
+        yield "Licence", (subject.origin.licence,)
     if subject.keys is not None:
         yield "Computed in", (subject.keys.dtype,)
     if subject.run is not None:

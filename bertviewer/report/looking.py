@@ -11,6 +11,7 @@ from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.source.origin import Origin, origin_of
 from bertviewer.report.subject import Looks
 
 MOST_PLACES = 3
@@ -39,6 +40,17 @@ def looked_at(
         predictions_at(model, run, kept, place, progress) for place in _places(model, run)
     )
     return Looks(attentions, predictions, histogram)
+
+
+def origin_of_model(model: LoadedModel, progress: Progress = no_progress) -> Origin:
+    """Return where an open model's weights come from.
+
+    Raises:
+        UserError: a file of them cannot be read.
+        Cancelled: by ``progress``.
+    """
+    files = () if model.checkpoint is None else model.checkpoint.files
+    return origin_of(model.source, (file.own for file in files), progress)
 
 
 def _places(model: LoadedModel, run: ActivationRun) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import Comparison
 from bertviewer.core.frozen import frozen
+from bertviewer.core.source.origin import Origin
 from bertviewer.core.weights.keys import KeyReport
 
 
@@ -40,6 +41,7 @@ class Subject:
         looks: what was calculated of ``run``.
         keys: what the checkpoint holds of the model.
         comparison: the model beside another one.
+        origin: where its weights come from.
         layers: the layers whose attention is shown, counted from 0; ``None`` for a choice of some.
         statistic: what is drawn layer by layer.
     """
@@ -50,5 +52,6 @@ class Subject:
     looks: Looks = field(default_factory=Looks)
     keys: KeyReport | None = None
     comparison: Comparison | None = None
+    origin: Origin = Origin()
     layers: tuple[int, ...] | None = None
     statistic: str = "std"

@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 
 import pytest
+from bertviewer.report.check import MOST_CROSSES, check_data
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.report.check import MOST_CROSSES, check_data
 from bertviewer.report.document import build_document, draw_run
 from bertviewer.report.summaries import run_text
 from bertviewer.report.typesetting import report_pdf

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bertviewer.report.pdf import write_document, write_report
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.pdf import write_document, write_report
 from tests.report.reading import Report, short
 
 

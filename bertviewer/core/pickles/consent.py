@@ -19,6 +19,7 @@ from bertviewer.core.pickles.files import pickle_files
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.saving.files import PREFIX
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.digest import sha256_of
 from bertviewer.core.system.log import write_log
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.stored import Checkpoint
@@ -26,7 +27,6 @@ from bertviewer.core.weights.stored import Checkpoint
 KEPT_BYTES = 20_000_000_000
 """Converted weights are kept up to so many bytes; those not used for longest go first."""
 ABANDONED = 86_400  # seconds
-BLOCK = 4_000_000
 
 
 def consented_checkpoint(
@@ -101,7 +101,7 @@ def examine(path: Path, progress: Progress = no_progress) -> PickleReview:
 
 def digest(files: tuple[Path, ...], progress: Progress = no_progress) -> str:
     """Return the SHA-256 of a file's bytes; of several, that of their hashes in a row."""
-    hashes = [_sha256(file, progress) for file in files]
+    hashes = [sha256_of(file, progress) for file in files]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
@@ -140,19 +140,6 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
         ) from error
     _tidy(cache, folder)
     return folder
-
-
-def _sha256(file: Path, progress: Progress) -> str:
-    found = hashlib.sha256()
-    try:
-        size = max(file.stat().st_size, 1)
-        with file.open("rb") as opened:
-            while block := opened.read(BLOCK):
-                found.update(block)
-                progress(min(1000 * opened.tell() // size, 1000), 1000, f"Hashing {file.name}")
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from error
-    return found.hexdigest()
 
 
 def _state(file: Path) -> tuple[int, int]:
