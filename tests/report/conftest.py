@@ -1,49 +1,86 @@
 """The demo model with a run, and its report; the report of any other folder."""
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from functools import partial
 
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.checking.check import check_run
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.report.document import ReportDocument, build_document, draw_run
+from bertviewer.report.building import build_document
+from bertviewer.report.choices import Choices
+from bertviewer.report.document import ReportDocument
+from bertviewer.report.drawing import draw_pictures
+from bertviewer.report.looking import looked_at, origin_of_model
+from bertviewer.report.subject import Subject
 from bertviewer.report.typesetting import report_pdf
 from tests.report.reading import Report
 
 TEXT = "this is a 12212121 test sentence"
+CHOICES = Choices(date=date(2026, 1, 31), author="A. Student", command="bertviewer report demo")
 
 
-def opened(folder: Path, task: str = "base", random: bool = False) -> ReportDocument:
-    model = open_model(parse_source(str(folder), task))
-    run = run_sentence(model, Sentence("the cat"), random_weights=random)
-    return build_document(
-        model.architecture, None if run is None else draw_run(model.architecture, run)
-    )
+def subject_of(model: LoadedModel, sentence: Sentence | None, random: bool = False) -> Subject:
+    """What a report of a model and a sentence is about, looked at and checked."""
+    subject = Subject(model.architecture, keys=model.keys, origin=origin_of_model(model))
+    if sentence is None:
+        return subject
+    kept = Capture()
+    run = run_sentence(model, sentence, random_weights=random, capture=kept)
+    run = replace(run, check=check_run(model, kept))
+    looks = looked_at(model, run, kept)
+    return replace(subject, architecture=model.architecture, run=run, looks=looks)
+
+
+def report_of(
+    name: str, *texts: str, task: str = "base", random: bool = False, choices: Choices = CHOICES
+) -> Report:
+    """The report of a model by its name, as a PDF that was read back."""
+    model = open_model(parse_source(name, task))
+    return _set(subject_of(model, Sentence(*texts) if texts else None, random), choices)
+
+
+def document_of(subject: Subject, choices: Choices = CHOICES) -> ReportDocument:
+    draft = build_document(subject, choices)
+    return draft.with_pictures(dict(draw_pictures(draft.pictures, subject.architecture)))
+
+
+def _set(subject: Subject, choices: Choices) -> Report:
+    return Report.of(report_pdf(document_of(subject, choices), choices.paper))
 
 
 @pytest.fixture(scope="package")
-def demo(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
+def demo(demo_source: ModelSource) -> Subject:
     model = open_model(demo_source)
-    run = run_sentence(model, Sentence(TEXT))
-    return model.with_formulas(), run
+    model.with_formulas()
+    return subject_of(model, Sentence(TEXT))
 
 
 @pytest.fixture(scope="package")
-def document(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> ReportDocument:
-    return build_document(demo[0], draw_run(*demo))
+def document(demo: Subject, qapp: QApplication) -> ReportDocument:
+    return document_of(demo)
 
 
 @pytest.fixture(scope="package")
 def report(document: ReportDocument) -> Report:
-    return Report.of(report_pdf(document.data, document.plots))
+    return Report.of(report_pdf(document))
 
 
 @pytest.fixture(scope="package")
-def plain_report(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> Report:
-    plain = build_document(demo[0])
-    return Report.of(report_pdf(plain.data, plain.plots))
+def plain_report(demo: Subject, qapp: QApplication) -> Report:
+    return _set(Subject(demo.architecture), CHOICES)
+
+
+@pytest.fixture
+def opened_report(qapp: QApplication) -> Callable[..., Report]:
+    """Makes the report of a model by its name."""
+    return partial(report_of)

@@ -1,12 +1,16 @@
-"""A report read back, and documents to make one of."""
+"""A report read back, its blocks found, and documents to make one of."""
 
 import io
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 import pypdf
 
+from bertviewer.report.blocks import Row, Section, Table, Text
 from bertviewer.report.document import ReportDocument
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -36,23 +40,53 @@ class Report:
         return flat(self.reader.outline)
 
     def check_pages(self) -> None:
-        """Every page has its number, and no bitmap."""
-        for number, (page, text) in enumerate(
-            zip(self.reader.pages, self.pages, strict=True), start=1
-        ):
+        """Every page but the title has its number."""
+        for number, text in enumerate(self.pages[1:], start=2):
             assert text.endswith(f" {number} / {len(self.pages)}"), number
-            assert list(page.images) == [], number
 
 
-def changed(document: ReportDocument, run: dict[str, Any], **data: Any) -> ReportDocument:
-    """Return the document with other texts, and without what takes time to set."""
-    run = {**document.data["run"], "document": None, **run}
-    short: dict[str, Any] = {"formulas": [], "modules": [], "config": [], "run": run}
-    return replace(document, data={**document.data, **short, **data})
+def said(value: object) -> str:
+    """All words of a span, a text, a block or a section, one after the other."""
+    return "".join(_words(value))
 
 
-def short(document: ReportDocument) -> ReportDocument:
-    return changed(document, {})
+def _words(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _words(one)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _words(getattr(value, field.name))
+
+
+def cells(row: Row) -> list[str]:
+    return [said(cell) for cell in row.cells]
+
+
+def rows(table: Table) -> list[list[str]]:
+    return [cells(row) for row in table.rows]
+
+
+def each(section: Section, kind: type[Found]) -> list[Found]:
+    """All blocks of a kind in a section and in what is below it, in their order."""
+    found = [block for block in section.blocks if isinstance(block, kind)]
+    return found + [block for inner in section.sections for block in each(inner, kind)]
+
+
+def table(section: Section, name: str) -> Table:
+    (found,) = (one for one in each(section, Table) if one.name == f"table:{name}")
+    return found
+
+
+def with_texts(document: ReportDocument, *sections: Section, **front: Any) -> ReportDocument:
+    """The document with other chapters, and with other words on its first page."""
+    return ReportDocument(replace(document.front, **front), sections, {})
+
+
+def a_text(*spans: Any) -> Text:
+    return spans
 
 
 def squeezed(text: str) -> str:
