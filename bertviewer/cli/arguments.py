@@ -186,6 +186,9 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", default="", metavar="TEXT", help="the model's name if left out")
     parser.add_argument("--author", default="", metavar="TEXT")
     parser.add_argument("--grey", action="store_true", help="for a printer without colours")
+    parser.add_argument(
+        "--compare", metavar="MODEL", help="another model: a chapter says how the two differ"
+    )
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS
 
 if TYPE_CHECKING:
+    from bertviewer.core.comparing.comparison import Comparison
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.run.capture import Capture
     from bertviewer.report.choices import Choices
@@ -101,11 +102,9 @@ def _run_sentence(
 def _compare(options: argparse.Namespace) -> None:
     left, right = (_source(options, name) for name in (options.left, options.right))
     with _progress() as progress:
-        from bertviewer.core.closer_look.comparing import compare_models
         from bertviewer.core.loading.opening import open_model
 
-        models = open_model(left, progress), open_model(right, progress)
-        comparison = compare_models(*models, progress)
+        comparison = _comparison(open_model(left, progress), right, progress)
     formats.chosen(formats.COMPARISON, options).write(comparison, options)
 
 
@@ -136,6 +135,7 @@ def _report(options: argparse.Namespace) -> None:
     check_writable(options.output, [source])
 
     choices = _choices(options)
+    right = None if options.compare is None else _source(options, options.compare)
 
     # Everything that can be refused at once has been, before the seconds that torch takes.
     with _progress() as progress:
@@ -153,10 +153,19 @@ def _report(options: argparse.Namespace) -> None:
             architecture=model.with_formulas(progress),
             keys=model.keys,
             origin=origin_of_model(model, progress),
+            comparison=None if right is None else _comparison(model, right, progress),
             layers=options.layers,
         )
         progress(0, 0, "Writing the report")
         write_report(options.output, subject, choices, [model.source])
+
+
+def _comparison(model: "LoadedModel", right: ModelSource, progress: Progress) -> "Comparison":
+    """Compare the model with another one."""
+    from bertviewer.core.closer_look.comparing import compare_models
+    from bertviewer.core.loading.opening import open_model
+
+    return compare_models(model, open_model(right, progress), progress)
 
 
 def _choices(options: argparse.Namespace) -> "Choices":

@@ -20,7 +20,7 @@ def comparison_text(comparison: Comparison) -> str:
     ]
     if comparison.keys:
         keys: list[tuple[str, ...]] = [
-            (key.key, _value(key.left), _value(key.right)) for key in comparison.keys
+            (key.key, value_text(key.left), value_text(key.right)) for key in comparison.keys
         ]
         lines += ["", aligned(("Key", "Left", "Right"), keys, right=())]
     others = [_row(tensor) for tensor in comparison.tensors if tensor.state != "same"]
@@ -42,5 +42,6 @@ def _form(tensor: TensorInfo | None) -> str:
     return "" if tensor is None else f"{shape_text(tensor.shape)} {tensor.dtype}"
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return a key's value as JSON; a dash where the key is not there."""
     return "–" if value is None else json.dumps(value, ensure_ascii=False)

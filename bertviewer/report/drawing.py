@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
+from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
@@ -53,7 +54,8 @@ def _plot(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot | 
             heads.show_chart(chart)
             return heads
         case GridChart() as chart:
-            grid = TokenMatrix() if chart.is_top_down else GridPlot()
+            is_square = chart.is_top_down and not isinstance(chart, MarkedGrid)
+            grid = TokenMatrix() if is_square else GridPlot()
             grid.show_chart(chart)
             return grid
         case Flow() | Outline() as other:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from bertviewer.charts.change_grid import change_grid
 from bertviewer.charts.layers import layer_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
@@ -13,6 +14,7 @@ from bertviewer.report.blocks import (
     Break,
     Code,
     Column,
+    Figure,
     Paragraph,
     Row,
     Section,
@@ -20,11 +22,13 @@ from bertviewer.report.blocks import (
     Strong,
     Table,
 )
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.comparison_text import value_text
+from bertviewer.report.pictures import Drafted, Picture
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import deviation, exact, provenance
 
 _RUNS, _KEYS, _CHANGED = "table:runs", "table:changed-keys", "table:changed"
+_GRID = "figure:change"
 MOST_TENSORS = 60
 
 
@@ -83,17 +87,27 @@ def models(subject: Subject) -> Drafted | None:
     found = subject.comparison
     if found is None:
         return None
-    blocks = tuple(_blocks(found))
-    return Drafted(Section("models", "Two models", blocks))
+    pictures: dict[str, Picture] = {}
+    blocks = tuple(_blocks(found, pictures))
+    return Drafted(Section("models", "Two models", blocks), pictures)
 
 
-def _blocks(found: Comparison) -> Iterator[Block]:
+def _blocks(found: Comparison, pictures: dict[str, Picture]) -> Iterator[Block]:
     counts = ", ".join(f"{count:,} {state}" for state, count in found.counts.items() if count)
     yield Paragraph((Strong("Left"), f": {provenance(found.left)}, {found.left_parameters:,}."))
     yield Paragraph((Strong("Right"), f": {provenance(found.right)}, {found.right_parameters:,}."))
     yield Paragraph((f"Tensors: {counts}.",))
     if found.keys:
         yield _keys(found)
+    if any(one.change is not None for one in found.tensors):
+        grid = change_grid(found, has_places=False)
+        pictures["change"] = Picture(grid, height=min(720, 230 + 22 * len(grid.rows)))
+        yield Figure(
+            "change",
+            _GRID,
+            ("How far each kind of tensor moved in each layer: ‖Δ‖ / ‖left‖.",),
+            "A grid of layers by kinds of tensor, coloured by how far they moved.",
+        )
     others = sorted((one for one in found.tensors if one.state != "same"), key=_size, reverse=True)
     if others:
         yield _changed(others)
@@ -101,7 +115,7 @@ def _blocks(found: Comparison) -> Iterator[Block]:
 
 def _keys(found: Comparison) -> Table:
     rows = tuple(
-        Row(((Code(key.key),), (Code(str(key.left)),), (Code(str(key.right)),)))
+        Row(((Code(key.key),), (Code(value_text(key.left)),), (Code(value_text(key.right)),)))
         for key in found.keys
     )
     columns = (Column("Key", share=1), Column("Left", share=1), Column("Right", share=1))
