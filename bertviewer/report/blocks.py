@@ -183,6 +183,16 @@ class Sum:
 
 
 @frozen
+class Answer:
+    """What a learner asks here, the known answer, what this run shows of it, and after whom."""
+
+    question: str
+    text: str
+    measured: str
+    source: str
+
+
+@frozen
 class TokenBox:
     """A token in its box; ``is_second`` for one of the second text, ``shade`` from 0 to 1."""
 
@@ -236,6 +246,7 @@ Block = (
     | Figure
     | FormulaBlock
     | Sum
+    | Answer
     | Tokens
     | Listing
     | Points

@@ -6,9 +6,10 @@ from importlib.metadata import PackageNotFoundError, version
 from bertviewer import __version__
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.tasks import find_task
+from bertviewer.report.answers import each_said_once, works
 from bertviewer.report.blocks import Code, Section, Text
 from bertviewer.report.choices import Choices
-from bertviewer.report.contents import CHAPTERS, chosen
+from bertviewer.report.contents import BIBLIOGRAPHY, CHAPTERS, chosen
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.pictures import Picture
 from bertviewer.report.random_words import random_words
@@ -40,7 +41,10 @@ def build_document(subject: Subject, choices: Choices) -> Draft:
     known = CHAPTERS if choices.sections is None else chosen(choices.sections)
     drafts = [draft for chapter in known if (draft := chapter.draft(subject)) is not None]
     pictures = {name: found for draft in drafts for name, found in draft.pictures.items()}
-    sections = tuple(draft.section for draft in drafts)
+    sections = each_said_once([draft.section for draft in drafts])
+    # What is cited is known when all else is written.
+    if any(chapter.name == BIBLIOGRAPHY for chapter in known) and (last := works(sections)):
+        sections = (*sections, last)
     return Draft(_front(subject, choices), sections, pictures)
 
 

@@ -15,6 +15,7 @@ from bertviewer.report.chapters.parameters import parameters
 from bertviewer.report.chapters.predictions import predictions
 from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity
+from bertviewer.report.chapters.vectors import vectors
 from bertviewer.report.chapters.walk import walk
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
@@ -37,6 +38,13 @@ class Chapter:
     needs_run: bool = False
 
 
+BIBLIOGRAPHY = "bibliography"
+
+
+def _written_last(_subject: Subject) -> None:
+    """Return nothing: what the other chapters cite is known when they are written."""
+
+
 CHAPTERS = (
     Chapter("model", "The model", model),
     Chapter("parameters", "Parameters", parameters),
@@ -46,6 +54,7 @@ CHAPTERS = (
     Chapter("sentence", "The sentence", sentence, needs_run=True),
     Chapter("attention", "Attention", attention, needs_run=True),
     Chapter("similarity", "Similarity of tokens", similarity, needs_run=True),
+    Chapter("vectors", "Vectors of sentences", vectors, needs_run=True),
     Chapter("predictions", "Predictions", predictions, needs_run=True),
     Chapter("runs", "Two runs", runs, needs_run=True),
     Chapter("checks", "Checks", checks, needs_run=True),
@@ -53,6 +62,7 @@ CHAPTERS = (
     Chapter("configuration", "Configuration", configuration),
     Chapter("modules", "Modules", modules),
     Chapter("tensors", "All parameters", tensors),
+    Chapter(BIBLIOGRAPHY, "Bibliography", _written_last),
 )
 
 

@@ -1,20 +1,31 @@
 """What a report needs of a run that is calculated from the open model: its closer looks."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import attention_layers
+from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.analysis.prediction_data import predicted_places
+from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.closer_look.outputs import histogram_of
+from bertviewer.core.closer_look.padding import look_at_padding
 from bertviewer.core.closer_look.predictions import predictions_at
+from bertviewer.core.closer_look.sentences import compare_sentences
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.source.origin import Origin, origin_of
 from bertviewer.report.subject import Looks
 
 MOST_PLACES = 3
+
+
+Found = TypeVar("Found")
 
 
 def looked_at(
@@ -32,14 +43,43 @@ def looked_at(
         except UserError:
             continue
         attentions[layer] = found
-    try:
-        histogram = histogram_of(model, run, kept, "", progress)
-    except UserError:
-        histogram = None
     predictions = tuple(
         predictions_at(model, run, kept, place, progress) for place in _places(model, run)
     )
-    return Looks(attentions, predictions, histogram)
+    return Looks(
+        attentions,
+        predictions,
+        _or_none(lambda: histogram_of(model, run, kept, "", progress)),
+        _or_none(lambda: _padding(model, run, kept, progress)),
+        _or_none(lambda: _sentences(model, run, progress)),
+    )
+
+
+def _or_none(look: Callable[[], Found]) -> Found | None:
+    """Return what a look gives; ``None`` where the model does not allow it."""
+    try:
+        return look()
+    except UserError:
+        return None
+
+
+def _padding(
+    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress
+) -> Padding | None:
+    limit = position_limit(model.architecture.config)
+    length = usual_length(len(run.tokens), limit)
+    return None if length is None else look_at_padding(model, run, kept, length, progress)
+
+
+def _sentences(
+    model: LoadedModel, run: ActivationRun, progress: Progress
+) -> SentenceComparison | None:
+    """Compare the run's two texts, each alone."""
+    if run.sentence.pair is None:
+        return None
+    is_random = run.source.weights == "random"
+    texts = run.sentence.text, run.sentence.pair
+    return compare_sentences(model, *texts, progress, random_weights=is_random)
 
 
 def origin_of_model(model: LoadedModel, progress: Progress = no_progress) -> Origin:

@@ -7,7 +7,9 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.histogram_data import Histogram
+from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import Comparison
 from bertviewer.core.frozen import frozen
@@ -23,11 +25,15 @@ class Looks:
         attentions: what the heads of each attention look at, in the order of the attentions.
         predictions: what the model predicts at the places of most interest.
         histogram: how the elements of the model's output are spread.
+        padding: what padding the sentence does to it, with the mask and without.
+        sentences: the two sentences as one vector each, where there are two.
     """
 
     attentions: Mapping[AttentionLayer, AttentionMaps] = field(default_factory=dict)
     predictions: tuple[Predictions, ...] = ()
     histogram: Histogram | None = None
+    padding: Padding | None = None
+    sentences: SentenceComparison | None = None
 
 
 @frozen(eq=False)

@@ -12,6 +12,7 @@ from bertviewer.charts.attentions import (
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import Measure, RankedHead, head_figures, ranked
 from bertviewer.core.text.numerals import count_text
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Column,
@@ -22,6 +23,7 @@ from bertviewer.report.blocks import (
     See,
     Table,
 )
+from bertviewer.report.chapters.mask import mask
 from bertviewer.report.pictures import Drafted, Picture
 from bertviewer.report.subject import Subject
 
@@ -86,7 +88,10 @@ def attention(subject: Subject) -> Drafted | None:
     for layer in _chosen(layers, subject.layers):
         blocks += _layer(layer, subject, pictures)
     blocks += _large(ranked(figures, "previous") or ranked(figures, "entropy"), subject, pictures)
-    return Drafted(Section("attention", "Attention", tuple(blocks)), pictures)
+    blocks += answers(subject, "attention", maps=maps[layers[0]])
+    hidden = mask(subject)
+    sections = () if hidden is None else (hidden,)
+    return Drafted(Section("attention", "Attention", tuple(blocks), sections), pictures)
 
 
 def _row(measure: Measure, name: str, layer: AttentionLayer, head: int, value: float) -> Row:

@@ -5,6 +5,7 @@ from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
 from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -33,13 +34,14 @@ _MEMORY = "table:memory"
 def costs(subject: Subject) -> Drafted:
     """Return the chapter."""
     architecture = subject.architecture
-    sections = [_memory(architecture)]
+    sections = [_memory(subject)]
     if architecture.costs is not None:
-        sections.insert(0, _forward(architecture, subject.run))
+        sections.insert(0, _forward(subject))
     return Drafted(Section("costs", "Costs", (), tuple(sections)))
 
 
-def _forward(architecture: Architecture, run: ActivationRun | None) -> Section:
+def _forward(subject: Subject) -> Section:
+    architecture, run = subject.architecture, subject.run
     known = architecture.costs
     assert known is not None
     blocks: list[Block] = []
@@ -63,6 +65,7 @@ def _forward(architecture: Architecture, run: ActivationRun | None) -> Section:
     tree = fold(architecture)
     found = (_sum(row, architecture, run) for row in (tree, *tree.children))
     blocks += [one for one in found if one is not None]
+    blocks += answers(subject, "costs")
     return Section("multiply-adds", "Multiply-adds and FLOPs", tuple(blocks))
 
 
@@ -79,10 +82,10 @@ def _sum(row: TreeRow, architecture: Architecture, run: ActivationRun | None) ->
     return Sum(row.label, (), "", reason=why_no_formula(architecture, row.node.path))
 
 
-def _memory(architecture: Architecture) -> Section:
+def _memory(subject: Subject) -> Section:
     rows = tuple(
         Row(((Code(names),), (mega,), (mebi,)))
-        for names, mega, mebi in memory_rows(architecture.root.parameters)
+        for names, mega, mebi in memory_rows(subject.architecture.root.parameters)
     )
     columns = (
         Column("Dtype"),
@@ -91,4 +94,5 @@ def _memory(architecture: Architecture) -> Section:
     )
     table = Table(columns, rows, _MEMORY, ("The memory of the weights by the dtype of each.",))
     intro = Paragraph((See(_MEMORY), " says what the weights take, in memory and in a file."))
-    return Section("memory", "Memory of the weights", (intro, table))
+    blocks: tuple[Block, ...] = (intro, table, *answers(subject, "memory"))
+    return Section("memory", "Memory of the weights", blocks)

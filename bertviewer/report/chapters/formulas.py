@@ -8,6 +8,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -41,6 +42,7 @@ def formulas(subject: Subject) -> Drafted | None:
     said: set[str] = set()
     for uses in found:
         blocks += _blocks(uses, said)
+    blocks += answers(subject, "formulas")
     return Drafted(Section("formulas", "What each part computes", tuple(blocks)))
 
 

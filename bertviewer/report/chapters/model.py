@@ -8,6 +8,7 @@ from bertviewer.core.architecture.folding import fold
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.text.numerals import count_text
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -36,6 +37,7 @@ def model(subject: Subject) -> Drafted:
         blocks.append(Paragraph((note,), "note"))
     blocks.append(Facts(tuple((name, (value,)) for name, value in totals(architecture))))
     blocks += _figures(architecture, pictures)
+    blocks += answers(subject, "overview")
     sections = (_weights(subject),)
     found = tuple(section for section in sections if section is not None)
     return Drafted(Section("model", "The model", tuple(blocks), found), pictures)

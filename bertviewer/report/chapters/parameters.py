@@ -7,6 +7,8 @@ from bertviewer.core.architecture.count_steps import count_steps, readable
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
+from bertviewer.core.walk.subtotal import subtotal
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Bar,
     Block,
@@ -53,10 +55,21 @@ def parameters(subject: Subject) -> Drafted:
                     )
                 ),
                 _parts(tree),
+                *_without_top(subject),
+                *answers(subject, "parameters"),
             ),
             tuple(section for section in sections if section is not None),
         )
     )
+
+
+def _without_top(subject: Subject) -> Iterator[Paragraph]:
+    """Say what is counted without poolers and heads: it is a number that others print."""
+    architecture = subject.architecture
+    found = subtotal(build_walk(architecture, subject.run), architecture)
+    if found is not None:
+        words = f"Without {found.difference} it has {found.parameters:,} parameters."
+        yield Paragraph((words,))
 
 
 def _parts(tree: TreeRow) -> Table:

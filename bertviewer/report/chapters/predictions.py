@@ -9,6 +9,7 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.text.numerals import count_text
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Paragraph, Section, See
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
@@ -31,6 +32,7 @@ def predictions(subject: Subject) -> Drafted | None:
         blocks += _at(run, found)
     if not blocks:
         return None
+    blocks += answers(subject, "predictions")
     return Drafted(Section("predictions", "Predictions", tuple(blocks)))
 
 

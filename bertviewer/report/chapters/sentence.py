@@ -10,8 +10,8 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
 from bertviewer.core.analysis.token_classes import second_start
-from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.text.numerals import count_text, with_minus
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Break,
@@ -55,13 +55,14 @@ def sentence(subject: Subject) -> Drafted | None:
         return None
     pictures: dict[str, Picture] = {}
     sections = (
-        _layers(subject.architecture, run, subject.statistic, pictures),
+        _layers(subject, run, pictures),
         _norms(run, pictures),
-        _outliers(run),
+        _outliers(subject, run),
         _output(subject, run, pictures),
     )
     found = tuple(section for section in sections if section is not None)
-    return Drafted(Section("sentence", "The sentence", tuple(_text(run)), found), pictures)
+    blocks = (*_text(run), *answers(subject, "tokens"))
+    return Drafted(Section("sentence", "The sentence", blocks, found), pictures)
 
 
 def _text(run: ActivationRun) -> Iterator[Block]:
@@ -88,9 +89,8 @@ def _text(run: ActivationRun) -> Iterator[Block]:
     )
 
 
-def _layers(
-    architecture: Architecture, run: ActivationRun, statistic: str, pictures: dict[str, Picture]
-) -> Section | None:
+def _layers(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) -> Section | None:
+    architecture, statistic = subject.architecture, subject.statistic
     figures = {name: layer_chart(architecture, run, name).lines for name in STATISTIC_NAMES}
     lines = figures["mean"]
     if not lines:
@@ -125,7 +125,8 @@ def _layers(
         (f"The {statistic} of the output of each layer.",),
         f"A line over the layers: the {statistic} of each one's output.",
     )
-    blocks = (intro, picture, Table(columns, tuple(rows), _STATISTICS, caption))
+    table = Table(columns, tuple(rows), _STATISTICS, caption)
+    blocks: tuple[Block, ...] = (intro, picture, table, *answers(subject, "statistics"))
     return Section("statistics", "Layer by layer", blocks)
 
 
@@ -149,7 +150,7 @@ def _norms(run: ActivationRun, pictures: dict[str, Picture]) -> Section | None:
     return Section("norms", "Token norms", (Paragraph(words), picture))
 
 
-def _outliers(run: ActivationRun) -> Section | None:
+def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
     if not run.hidden_states:
         return None
     found = outlier_features(run)
@@ -188,7 +189,8 @@ def _outliers(run: ActivationRun) -> Section | None:
         caption = f"The first {MOST_FEATURES} of {len(found):,} outlier features."
     words = Paragraph((rule, " ", See(_OUTLIERS), " lists them."))
     table = Table(columns, tuple(rows), _OUTLIERS, (caption,))
-    return Section("outliers", "Outlier features", (words, table))
+    blocks: tuple[Block, ...] = (words, table, *answers(subject, "outliers"))
+    return Section("outliers", "Outlier features", blocks)
 
 
 def _output(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) -> Section:

@@ -7,6 +7,7 @@ from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.analysis.similarity import cosine_matrix
 from bertviewer.core.text.numerals import number_text
+from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
 from bertviewer.report.pictures import Drafted, Picture
 from bertviewer.report.subject import Subject
@@ -50,6 +51,7 @@ def similarity(subject: Subject) -> Drafted | None:
             "A grid of tokens by tokens, coloured by the cosine.",
             0.75,
         ),
+        *answers(subject, "similarity"),
     )
     pictures = {"cosines": Picture(similarity_chart(run, last), _SIDE, _SIDE)}
     return Drafted(Section("similarity", "Similarity of tokens", blocks), pictures)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.subtotal import subtotal
 from bertviewer.core.walk.walk import WalkPart, WalkShape, WalkStep
 from bertviewer.report.blocks import (
     Break,
@@ -28,6 +29,10 @@ def walk(subject: Subject) -> Drafted:
     """Return the chapter."""
     found = build_walk(subject.architecture, subject.run)
     rows = [row for part in found.parts for row in _rows(part)]
+    below = subtotal(found, subject.architecture)
+    if below is not None:
+        said = ((), (f"Without {below.difference}",), (), (), (), (f"{below.parameters:,}",))
+        rows.append(Row(said, "total"))
     total = ((), ("Total",), (), (), (), (f"{found.trainable:,}", " ", Tick(found.reconciles)))
     rows.append(Row(total, "total"))
     columns = (

@@ -1,0 +1,92 @@
+"""What the attention mask does: the sentence padded, with the mask and without."""
+
+from bertviewer.charts.naming import names_of_states, shortened, visible
+from bertviewer.core.text.numerals import count_text, with_minus
+from bertviewer.report.answers import answers
+from bertviewer.report.blocks import (
+    Block,
+    Column,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Table,
+    TokenBox,
+    Tokens,
+)
+from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import deviation
+
+_STATES = "table:padding"
+_LONGEST = 32
+
+
+def mask(subject: Subject) -> Section | None:
+    """Return the section; ``None`` where nothing was padded."""
+    found, run = subject.looks.padding, subject.run
+    if found is None or run is None:
+        return None
+    added = len(found.tokens) - found.count
+    boxes = tuple(
+        TokenBox(shortened(visible(token.text), _LONGEST), f"mask {shown}", not shown)
+        for token, shown in zip(found.tokens, found.mask, strict=True)
+    )
+    names = names_of_states(run)
+    rows = []
+    for number, state in enumerate(found.states):
+        name = names[number] if number < len(names) else str(number)
+        differences = (state.masked, state.unmasked)
+        rows.append(
+            Row(
+                (
+                    (name,),
+                    *((with_minus(deviation(value)),) for value in differences),
+                    (f"{state.norm:.2f}",),
+                    (f"{state.padded_norm:.2f}",),
+                )
+            )
+        )
+    columns = (
+        Column("Hidden state", share=1),
+        Column("|Δ| with the mask", "decimal"),
+        Column("|Δ| without", "decimal"),
+        Column("Norm of its rows", "decimal"),
+        Column("Of padded rows", "decimal"),
+    )
+    caption = (
+        "How far the sentence's own rows are from those of the sentence alone, and the mean norms.",
+    )
+    intro = count_text(
+        added,
+        "The sentence was padded by one token, as in a batch with a longer one. ",
+        "The sentence was padded by {0} tokens, as in a batch with a longer one. ",
+    )
+    same = (
+        "With the mask its own rows stay what they are alone, up to rounding. "
+        if found.is_same
+        else "Even with the mask its own rows are not those of the sentence alone. "
+    )
+    blocks: tuple[Block, ...] = (
+        Paragraph(
+            (intro, same, See(_STATES), " says by how much, and that a padded row is not 0.")
+        ),
+        Tokens(boxes),
+        Table(columns, tuple(rows), _STATES, caption),
+        *_shares(subject),
+        *answers(subject, "mask"),
+    )
+    return Section("mask", "The mask", blocks)
+
+
+def _shares(subject: Subject) -> tuple[Paragraph, ...]:
+    """Say what part of the attention went to padding."""
+    padding = subject.looks.padding
+    if padding is None or not padding.attentions:
+        return ()
+    masked = max(layer.masked for layer in padding.attentions)
+    unmasked = max(layer.unmasked for layer in padding.attentions)
+    words = (
+        f"With the mask at most {masked:.2%} of a layer's attention goes to padding; without it up "
+        f"to {unmasked:.2%} would."
+    )
+    return (Paragraph((words,)),)

@@ -1,0 +1,56 @@
+"""Two sentences as one vector each, and how alike they are beside unrelated ones."""
+
+from math import isnan
+
+from bertviewer.core.analysis.sentence_vectors import Baseline, PooledCosines
+from bertviewer.core.text.numerals import count_text, number_text
+from bertviewer.report.answers import answers
+from bertviewer.report.blocks import Block, Break, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+
+_COSINES = "table:sentence-cosines"
+
+
+def vectors(subject: Subject) -> Drafted | None:
+    """Return the chapter; ``None`` where there are no two sentences to compare."""
+    found = subject.looks.sentences
+    if found is None:
+        return None
+    columns = (
+        Column("Vector", share=1),
+        Column("Cosine", "decimal"),
+        Column("Unrelated, mean", "decimal"),
+        Column("Least", "decimal"),
+        Column("Largest", "decimal"),
+    )
+    intro = (
+        "Each sentence is run alone and made one vector in the usual ways. ",
+        See(_COSINES),
+        " has the cosine of the two, beside that of ",
+        count_text(len(found.unrelated), "1 sentence", "{0} sentences"),
+        " that have nothing to do with one another: what is no higher says nothing.",
+    )
+    table = Table(
+        columns,
+        tuple(map(_row, found.poolings)),
+        _COSINES,
+        ("The cosine of the two sentences in the last hidden state, beside unrelated ones.",),
+    )
+    blocks: tuple[Block, ...] = (
+        Paragraph((found.first, Break(), found.second), "quote"),
+        Paragraph(intro),
+        table,
+        *answers(subject, "sentence vectors"),
+    )
+    return Drafted(Section("vectors", "Vectors of sentences", blocks))
+
+
+def _row(found: PooledCosines) -> Row:
+    cosine, base = found.last, found.last_baseline or Baseline(*(float("nan"),) * 3)
+    figures = (cosine, base.mean, base.low, base.high)
+    return Row(((found.label,), *((_cosine(value),) for value in figures)))
+
+
+def _cosine(value: float | None) -> str:
+    return "–" if value is None or isnan(value) else number_text(value, 4)
