@@ -1,6 +1,6 @@
 """How the program looks, as one table: colours, type and space, for widgets, figures and paper."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -21,6 +21,11 @@ SMALL, NORMAL, LARGE, TITLE = 10.5, 12.0, 13.0, 15.5
 
 GRID, ROW, RADIUS, ROUND = 4, 26, 6, 10
 """Space in pixels: what distances are multiples of, a row, corners of controls and of cards."""
+
+
+def css_family(names: Sequence[str]) -> str:
+    """Return families of type as CSS and SVG name them, the first one first."""
+    return ", ".join(f"'{name}'" if " " in name else name for name in names)
 
 
 @frozen

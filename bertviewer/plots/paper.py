@@ -1,4 +1,4 @@
-"""A plot as a one-page PDF: vector lines and selectable text, for the report and for files."""
+"""A plot as lines and letters, for the report and for files: an SVG, or a PDF of one page."""
 
 import os
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from bertviewer.plots.fonts import load_fonts, window_font
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.plot import Plot
+from bertviewer.plots.svg.writing import svg_of
 
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
@@ -23,14 +24,14 @@ ChartWidget = Plot | PaintedPlot
 
 
 @contextmanager
-def on_paper(plot: ChartWidget, scale: float = 1) -> Iterator[None]:
+def on_paper(plot: ChartWidget, scale: float = 1, theme: Theme = LIGHT) -> Iterator[None]:
     """Let a plot have the colours for paper meanwhile, and lines so many pixels for each one."""
-    theme = plot.theme
+    before = plot.theme
     try:
-        _dress(plot, LIGHT, scale)
+        _dress(plot, theme, scale)
         yield
     finally:
-        _dress(plot, theme, None)
+        _dress(plot, before, None)
 
 
 @contextmanager
@@ -90,6 +91,18 @@ def plot_pdf(plot: ChartWidget, width: int, height: int) -> bytes:
         plot.draw_on(painter)
         painter.end()
     return bytes(buffer.data().data())
+
+
+def plot_svg(plot: ChartWidget, width: int, height: int, theme: Theme = LIGHT) -> str:
+    """Draw ``plot`` in a theme's colours at ``width`` × ``height`` pixels; return the SVG.
+
+    The plot is resized for it, so it should be one made for paper. What it is called for those who
+    do not see it, its accessible name and description, is in it too.
+    """
+    with on_paper(plot, theme=theme):
+        lay_out(plot, width, height)
+        name, description = plot.accessibleName(), plot.accessibleDescription()
+        return svg_of(plot.draw_on, width, height, name, description)
 
 
 def windowless_application() -> QCoreApplication:

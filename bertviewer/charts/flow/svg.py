@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape, quoteattr
 from bertviewer.charts.flow.drawing import MIDDLE, Drawing, Label
 from bertviewer.charts.flow.marks import Mark, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
-from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme
+from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme, css_family
 from bertviewer.core.text.plain_text import printable
 
 
@@ -17,7 +17,7 @@ def svg_of(drawing: Drawing, theme: Theme = LIGHT) -> str:
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" font-family={quoteattr(_family(FONTS))}>',
+            f'viewBox="0 0 {width} {height}" font-family={quoteattr(css_family(FONTS))}>',
             f"<title>{_text(title)}</title>",
             f'<rect width="{width}" height="{height}" fill="{theme.surface}"/>',
             *(line for mark in marks_of(drawing, theme) for line in _mark_lines(mark)),
@@ -73,12 +73,8 @@ def _style(label: Label) -> str:
     if label.style == "strong":
         return f' font-weight="{STRONG}"'
     if label.style == "mono":
-        return f" font-family={quoteattr(_family(MONO_FONTS))}"
+        return f" font-family={quoteattr(css_family(MONO_FONTS))}"
     return ""
-
-
-def _family(names: tuple[str, ...]) -> str:
-    return ", ".join(f"'{name}'" if " " in name else name for name in names)
 
 
 def _text(text: str) -> str:
