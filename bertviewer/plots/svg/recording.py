@@ -76,6 +76,7 @@ class Run:
     width: float
     ascent: float
     descent: float
+    is_leftward: bool
 
 
 Recorded = Shape | Picture | Run
@@ -203,8 +204,9 @@ class _Engine(QPaintEngine):
     def drawTextItem(self, place: Any, item: QTextItem) -> None:
         """Keep a part of a text: Qt may take back the item."""
         sizes = item.width(), item.ascent(), item.descent()
+        is_leftward = bool(item.renderFlags() & QTextItem.RenderFlag.RightToLeft)
         text, font = item.text(), QFont(item.font())
-        self.kept.append(Run(self._look, text, font, place.x(), place.y(), *sizes))
+        self.kept.append(Run(self._look, text, font, place.x(), place.y(), *sizes, is_leftward))
 
 
 class _Device(QPaintDevice):

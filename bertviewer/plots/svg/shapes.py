@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Iterator
 from itertools import pairwise
+from math import copysign, isfinite
 
 from PySide6.QtCore import QBuffer, QIODevice, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainterPath, QTransform
@@ -31,16 +32,19 @@ def shape_pieces(shape: Shape) -> Iterator[Piece]:
     is_line = shape.kind == "line"
     fill = () if is_line else _fill(look)
     pen = _pen(look, is_closed=shape.kind in ("rect", "ellipse"))
-    if path.isEmpty() or not (fill or pen):
+    reach = path.boundingRect()
+    if path.isEmpty() or not (fill or pen) or not isfinite(reach.width() + reach.height()):
         return
     clip = look.clip
     margin = look.pen.widthF() / 2 * _scale(look) if pen else 0.0
-    bounds = path.boundingRect().adjusted(-margin, -margin, margin, margin)
+    bounds = reach.adjusted(-margin, -margin, margin, margin)
     if clip is not None and not clip.boundingRect().intersects(bounds):
         return
     dress = (*(fill or (("fill", "none"),)), *pen)
     if clip is None or _holds(clip, bounds):
         yield _whole(shape, path, dress)
+    elif not pen and shape.kind == "rect" and _holds(clip, clip.boundingRect()):
+        yield Piece("rect", rectangle(reach.intersected(clip.boundingRect())), dress)
     elif not pen:
         # What is left of an area is an area.
         left = path.intersected(clip)
@@ -64,7 +68,9 @@ def picture_pieces(picture: Picture) -> Iterator[Piece]:
     image = picture.image
     place: Attributes
     if _is_upright(transform):
-        image = image.mirrored(transform.m11() < 0, transform.m22() < 0)
+        if transform.m11() < 0 or transform.m22() < 0:
+            turned = copysign(1, transform.m11()), copysign(1, transform.m22())
+            image = image.transformed(QTransform.fromScale(*turned))
         place = rectangle(bounds)
     else:
         place = (*rectangle(rect), ("transform", matrix_text(transform)))

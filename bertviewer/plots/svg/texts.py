@@ -1,6 +1,6 @@
 """Texts in one piece: Qt draws each run of one font and one direction for itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import atan2, degrees, hypot
 from unicodedata import bidirectional
@@ -74,13 +74,35 @@ def _candidates(runs: Sequence[Run]) -> Iterator[str]:
             stretches[-1].append(run)
         else:
             stretches.append([run])
-    texts = ["".join(run.text for run in stretch) for stretch in stretches]
-    # To the left as a whole, and as a part of a text that runs to the right.
-    yield "".join(reversed(texts))
-    turned = [place for place, text in enumerate(texts) if _direction(text) < 0]
-    if turned:
-        first, last = turned[0], turned[-1] + 1
-        yield "".join([*texts[:first], *reversed(texts[first:last]), *texts[last:]])
+    # As a whole, and between words that run to the right.
+    yield _text(reversed(stretches))
+    parts: list[list[list[Run]]] = [[]]
+    for stretch in stretches:
+        if _direction(_text([stretch])) > 0:
+            parts += [[stretch], []]
+        else:
+            parts[-1].append(stretch)
+    yield "".join(_text(_turned(part)) for part in parts)
+
+
+def _turned(stretches: list[list[Run]]) -> list[list[Run]]:
+    """Return stretches as they are read: from the last that runs to the left to the first.
+
+    Numbers among them run to the right, and stand in their order.
+    """
+    turned = [
+        place
+        for place, runs in enumerate(stretches)
+        if any(run.is_leftward for run in runs) or _text([runs]).isdigit()
+    ]
+    if not turned:
+        return stretches
+    first, last = turned[0], turned[-1] + 1
+    return [*stretches[:first], *reversed(stretches[first:last]), *stretches[last:]]
+
+
+def _text(stretches: Iterable[list[Run]]) -> str:
+    return "".join(run.text for stretch in stretches for run in stretch)
 
 
 def _direction(text: str) -> int:
