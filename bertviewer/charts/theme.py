@@ -28,6 +28,11 @@ def css_family(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" if " " in name else name for name in names)
 
 
+def css_weight(weight: int) -> int:
+    """Return a weight of type as SVG names it: hundreds are all that some programs know."""
+    return weight // 100 * 100
+
+
 @frozen
 class Theme:
     """Colours as ``#rrggbb``.

@@ -1,7 +1,7 @@
 """A plot as lines and letters, for the report and for files: an SVG, or a PDF of one page."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
 
@@ -74,22 +74,36 @@ def lay_out(plot: ChartWidget, width: int, height: int) -> None:
 def plot_pdf(plot: ChartWidget, width: int, height: int) -> bytes:
     """Draw ``plot`` in the colours for paper at ``width`` × ``height`` pixels; return the PDF.
 
-    The plot is resized for it, so it should be one made for paper.
+    The plot is resized for it, so it should be one made for paper. Letters come from the fonts that
+    the screen takes, whatever their script.
+    """
+    with on_paper(plot):
+        lay_out(plot, width, height)
+        return pdf_by(plot.draw_on, width, height, "")
+
+
+def pdf_by(
+    draw: Callable[[QPainter], None], width: float, height: float, title: str, finer: int = 1
+) -> bytes:
+    """Return a PDF of one page of ``width`` × ``height`` pixels.
+
+    It has so many units for each pixel: pens of a fixed width are one of them wide, and letters
+    stand on them.
     """
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     writer = QPdfWriter(buffer)
-    size = QSizeF(width * POINTS_PER_PIXEL, height * POINTS_PER_PIXEL)
-    page = QPageSize(size, QPageSize.Unit.Point, "plot", QPageSize.SizeMatchPolicy.ExactMatch)
+    size = QSizeF(width, height) * POINTS_PER_PIXEL
+    page = QPageSize(size, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
     writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF(0, 0, 0, 0)))
-    writer.setResolution(DOTS_PER_INCH)
-    with on_paper(plot):
-        lay_out(plot, width, height)
-        painter = QPainter(writer)
-        # Else pictures of very many cells become JPEGs.
-        painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
-        plot.draw_on(painter)
-        painter.end()
+    writer.setResolution(DOTS_PER_INCH * finer)
+    writer.setTitle(title)
+    painter = QPainter(writer)
+    painter.scale(finer, finer)
+    # Else pictures of very many cells become JPEGs.
+    painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
+    draw(painter)
+    painter.end()
     return bytes(buffer.data().data())
 
 

@@ -8,7 +8,7 @@ from unicodedata import bidirectional
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QTextLayout, QTransform
 
-from bertviewer.charts.theme import NORMAL_WEIGHT, css_family
+from bertviewer.charts.theme import NORMAL_WEIGHT, css_family, css_weight
 from bertviewer.plots.fonts import contextual, weight_of
 from bertviewer.plots.svg.piece import Attributes, Piece, number, numbers
 from bertviewer.plots.svg.recording import Run, record
@@ -145,8 +145,7 @@ def _pieces(text: str, runs: Sequence[Run]) -> Iterator[Piece]:
         left += QFontMetricsF(first.font).horizontalAdvance(spaces)
     steps = _steps(shown, first.font) if len(runs) == 1 else [0.0]
     place, size = _placed(QPointF(left, first.y), steps, look.transform, _size(first.font))
-    # Some programs know hundreds alone.
-    weight = weight_of(first.font) // 100 * 100
+    weight = css_weight(weight_of(first.font))
     dress = (
         *paint_of("fill", look.pen.color(), look.opacity),
         ("font-family", css_family(first.font.families())),
