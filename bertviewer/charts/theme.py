@@ -1,7 +1,7 @@
 """How the program looks, as one table: colours, type and space, for widgets, figures and paper."""
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import Literal
 
 from bertviewer.core.frozen import frozen
@@ -23,6 +23,16 @@ GRID, ROW, RADIUS, ROUND = 4, 26, 6, 10
 """Space in pixels: what distances are multiples of, a row, corners of controls and of cards."""
 
 
+def css_family(names: Sequence[str]) -> str:
+    """Return families of type as CSS and SVG name them, the first one first."""
+    return ", ".join(f"'{name}'" if " " in name else name for name in names)
+
+
+def css_weight(weight: int) -> int:
+    """Return a weight of type as SVG names it: hundreds are all that some programs know."""
+    return weight // 100 * 100
+
+
 @frozen
 class Theme:
     """Colours as ``#rrggbb``.
@@ -41,9 +51,11 @@ class Theme:
         right: what was checked and holds.
         warning: what is random or wrong.
         series: lines, in the order in which they are drawn.
-        colormap: pyqtgraph's name of the map for values from low to high.
+        colormap: pyqtgraph's name of the map for values from low to high, or its colours.
         diverging: the map for values about 0, from the most negative to the most positive. Its
             middle is close to the surface and yet no empty cell.
+        dashes: of lines, in the same order, in parts of their width: dash, space, …; () is a whole
+            line. A theme without hues has them.
     """
 
     background: str
@@ -59,8 +71,9 @@ class Theme:
     right: str
     warning: str
     series: tuple[str, ...]
-    colormap: str
+    colormap: str | tuple[str, ...]
     diverging: tuple[str, ...]
+    dashes: tuple[tuple[float, ...], ...] = ()
 
     @property
     def flow(self) -> str:
@@ -94,6 +107,10 @@ class Theme:
     def border(self, part: Part) -> str:
         """Return the colour around a part's shapes."""
         return self.faint if part == "plain" else mixed(self.parts[part], self.surface, 0.6)
+
+    def dash(self, number: int) -> tuple[float, ...]:
+        """Return how a line of the series is dashed."""
+        return self.dashes[number % len(self.dashes)] if self.dashes else ()
 
     def shade(self, part: Part, strength: float) -> str:
         """Return a part's hue, paler."""
@@ -162,4 +179,51 @@ DARK = Theme(
     series=("#8b96ff", "#e69f00", "#35c79a", "#e08fc4", "#f0e442", "#b6c0ca"),
     colormap="viridis",
     diverging=("#c6e4fa", "#56b4e9", "#1f6396", "#353b43", "#9a5410", "#f0912d", "#ffe3b8"),
+)
+
+# For print: the window's hues, each of another lightness, so that a copy in grey tells them apart;
+# and all that is read is dark enough for the smallest type. A grey copy cannot tell the signs of
+# diverging colours: both ends are dark.
+PAPER = replace(
+    LIGHT,
+    background="#ffffff",
+    muted="#59626e",
+    faint="#6f767f",
+    accent="#3b48ae",
+    parts={
+        "embeddings": "#0d8479",
+        "attention": "#3b48ae",
+        "feed-forward": "#a06a1b",
+        "norm": "#6d7682",
+        "residual": "#6e7681",
+        "head": "#ad3a60",
+        "plain": "#626b78",
+    },
+    series=("#3b48ae", "#db7727", "#008c66", "#9b4a81", "#513d00", "#272c34"),
+)
+# Without hues: series are told apart by lightness and dashes, and values run from pale to dark, or
+# from dark to pale about 0 in the middle.
+GREY = replace(
+    PAPER,
+    text="#111111",
+    muted="#4d4d4d",
+    line="#d9d9d9",
+    faint="#6e6e6e",
+    accent="#333333",
+    tint=0.16,
+    parts={
+        "embeddings": "#575757",
+        "attention": "#262626",
+        "feed-forward": "#6e6e6e",
+        "norm": "#6e6e6e",
+        "residual": "#6e6e6e",
+        "head": "#404040",
+        "plain": "#4d4d4d",
+    },
+    right="#4d4d4d",
+    warning="#111111",
+    series=("#272727", "#919191", "#535353", "#7b7b7b", "#404040", "#666666"),
+    colormap=("#ebebeb", "#0d0d0d"),
+    diverging=("#0d0d0d", "#8c8c8c", "#f0f0f0"),
+    dashes=((), (5, 3), (1, 3), (5, 3, 1, 3), (9, 3), (3, 3)),
 )

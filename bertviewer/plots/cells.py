@@ -74,18 +74,18 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
     def paint(self, painter: QPainter, *_: object) -> None:
         """Draw; Qt calls it."""
         rows, columns = self._values.shape
+        pixels = painter.deviceTransform().mapRect(self.boundingRect())
+        # Rounded down: of an image that is shrunk, lines of pixels are left out.
+        wide, tall = int(pixels.width()), int(pixels.height())
         if not is_paper(painter):
-            pixels = painter.deviceTransform().mapRect(self.boundingRect())
-            # Rounded down: of an image that is shrunk, lines of pixels are left out.
-            wide, tall = int(pixels.width()), int(pixels.height())
             size = max(1, min(rows, tall)), max(1, min(columns, wide))
             painter.drawImage(self.boundingRect(), self._image(*size))
-            if self._between and min(wide / columns, tall / rows) >= LEAST_SPACED:
-                self._draw_lines(painter)
         elif self._values.size <= MOST_RECTANGLES:
             draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
         else:
             painter.drawImage(self.boundingRect(), self._image(rows, columns))
+        if self._between and min(wide / columns, tall / rows) >= LEAST_SPACED:
+            self._draw_lines(painter)
 
     def _draw_lines(self, painter: QPainter) -> None:
         """Set the cells off from one another."""

@@ -21,11 +21,11 @@ ColorTable = NDArray[np.uint32]
 @cache
 def color_table(theme: Theme, is_signed: bool) -> ColorTable:
     """Return a theme's colours from low to high, or from negative to positive."""
-    stops = theme.diverging
+    stops = theme.diverging if is_signed else theme.colormap
     colormap = (
-        pg.ColorMap(np.linspace(0, 1, len(stops)), stops)
-        if is_signed
-        else pg.colormap.get(theme.colormap)
+        pg.colormap.get(stops)
+        if isinstance(stops, str)
+        else pg.ColorMap(np.linspace(0, 1, len(stops)), stops)
     )
     red, green, blue = colormap.getLookupTable(nPts=SHADES)[:, :3].astype(np.uint32).T
     colors = np.uint32(0xFF000000) | red << 16 | green << 8 | blue

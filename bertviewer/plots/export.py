@@ -3,27 +3,14 @@
 Files have the plot as it is on the screen, with what is marked, but in the colours for paper.
 """
 
-import re
-from base64 import b64decode
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import typst
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.charts.theme import LIGHT
-from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
-from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper, plot_pdf
-
-_PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
-_SIZE = re.compile(rb'(<svg [^>]*width="[\d.]+)(" height="[\d.]+)(?=")')
-_PAGE = """
-#set page(width: auto, height: auto, margin: 0pt)
-#image("plot.pdf")
-"""
+from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper, plot_pdf, plot_svg
 
 
 def png(plot: ChartWidget, scale: float = 2) -> bytes:
@@ -52,38 +39,9 @@ def pdf(plot: ChartWidget) -> bytes:
 
 
 def svg(plot: ChartWidget) -> bytes:
-    """Return an SVG; its letters are outlines, which look the same everywhere.
-
-    It is the PDF set by Typst: Qt's own SVGs draw pens of a fixed width as wide ribbons.
-
-    Raises:
-        UserError: the folder for temporary files has no room for it.
-    """
-    page = pdf(plot)
-    try:
-        # Typst reads binary files only from a folder.
-        with TemporaryDirectory(prefix="bertviewer-") as name:
-            folder = Path(name)
-            (folder / "plot.pdf").write_bytes(page)
-            (folder / "plot.typ").write_text(_PAGE, encoding="utf-8")
-            drawing = typst.compile(folder / "plot.typ", root=folder, format="svg")
-    except OSError as error:
-        raise UserError(f"cannot draw the picture as SVG: {error.strerror}") from error
-    if not isinstance(drawing, bytes):
-        raise TypeError("the plot took more than one page")
-    return _unwrapped(drawing)
-
-
-def _unwrapped(drawing: bytes) -> bytes:
-    """Return the SVG that Typst made of the PDF: it wraps it up as a picture on an SVG page.
-
-    Programs that edit drawings would see one picture only. What Typst has not wrapped stays.
-    """
-    found = _PICTURE.search(drawing)
-    if found is None:
-        return drawing
-    # As large as the page: a size without a unit would be in pixels.
-    return _SIZE.sub(rb"\1pt\2pt", b64decode(found[1]), count=1)
+    """Return an SVG: lines and letters, to enlarge and to edit at will."""
+    with alone(plot):
+        return plot_svg(plot, plot.width(), plot.height()).encode()
 
 
 @frozen

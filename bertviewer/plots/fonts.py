@@ -66,6 +66,19 @@ def weighted(font: QFont, weight: int = STRONG) -> QFont:
     return made
 
 
+def weight_of(font: QFont) -> int:
+    """Return the weight in which ``weighted`` has left a font."""
+    is_set = font.isVariableAxisSet(_WEIGHT)
+    return round(font.variableAxisValue(_WEIGHT)) if is_set else int(font.weight())
+
+
+def contextual(font: QFont) -> QFont:
+    """Return the same font as programs show it that take all that it can do."""
+    made = QFont(font)
+    made.setFeature(_CONTEXTUAL, 1)
+    return made
+
+
 def tabular(font: QFont) -> QFont:
     """Return the same font with figures that are all equally wide, so that columns stand in line.
 

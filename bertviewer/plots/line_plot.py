@@ -90,6 +90,8 @@ class LinePlot(LegendPlot):
             shape = SYMBOLS[number % len(SYMBOLS)] if len(line.values) <= MOST_SYMBOLS else ""
             dash = Qt.PenStyle.DashLine if line.style == "dashed" else Qt.PenStyle.SolidLine
             pen = self.pen(color, 2, dash)
+            if line.style == "solid" and (steps := self.theme.dash(number)):
+                pen.setDashPattern(steps)
             # A dashed line's symbols are hollow: where both lines have the same value, the
             # symbols still show both.
             is_hollow = line.style == "dashed"

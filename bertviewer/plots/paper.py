@@ -1,7 +1,7 @@
-"""A plot as a one-page PDF: vector lines and selectable text, for the report and for files."""
+"""A plot as lines and letters, for the report and for files: an SVG, or a PDF of one page."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
 
@@ -14,6 +14,7 @@ from bertviewer.plots.fonts import load_fonts, window_font
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.plot import Plot
+from bertviewer.plots.svg.writing import svg_of
 
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
@@ -23,14 +24,14 @@ ChartWidget = Plot | PaintedPlot
 
 
 @contextmanager
-def on_paper(plot: ChartWidget, scale: float = 1) -> Iterator[None]:
+def on_paper(plot: ChartWidget, scale: float = 1, theme: Theme = LIGHT) -> Iterator[None]:
     """Let a plot have the colours for paper meanwhile, and lines so many pixels for each one."""
-    theme = plot.theme
+    before = plot.theme
     try:
-        _dress(plot, LIGHT, scale)
+        _dress(plot, theme, scale)
         yield
     finally:
-        _dress(plot, theme, None)
+        _dress(plot, before, None)
 
 
 @contextmanager
@@ -73,23 +74,49 @@ def lay_out(plot: ChartWidget, width: int, height: int) -> None:
 def plot_pdf(plot: ChartWidget, width: int, height: int) -> bytes:
     """Draw ``plot`` in the colours for paper at ``width`` × ``height`` pixels; return the PDF.
 
-    The plot is resized for it, so it should be one made for paper.
+    The plot is resized for it, so it should be one made for paper. Letters come from the fonts that
+    the screen takes, whatever their script.
+    """
+    with on_paper(plot):
+        lay_out(plot, width, height)
+        return pdf_by(plot.draw_on, width, height, "")
+
+
+def pdf_by(
+    draw: Callable[[QPainter], None], width: float, height: float, title: str, finer: int = 1
+) -> bytes:
+    """Return a PDF of one page of ``width`` × ``height`` pixels.
+
+    It has so many units for each pixel: pens of a fixed width are one of them wide, and letters
+    stand on them.
     """
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     writer = QPdfWriter(buffer)
-    size = QSizeF(width * POINTS_PER_PIXEL, height * POINTS_PER_PIXEL)
-    page = QPageSize(size, QPageSize.Unit.Point, "plot", QPageSize.SizeMatchPolicy.ExactMatch)
+    size = QSizeF(width, height) * POINTS_PER_PIXEL
+    page = QPageSize(size, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
     writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF(0, 0, 0, 0)))
-    writer.setResolution(DOTS_PER_INCH)
-    with on_paper(plot):
-        lay_out(plot, width, height)
-        painter = QPainter(writer)
-        # Else pictures of very many cells become JPEGs.
-        painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
-        plot.draw_on(painter)
-        painter.end()
+    writer.setResolution(DOTS_PER_INCH * finer)
+    writer.setTitle(title)
+    painter = QPainter(writer)
+    painter.scale(finer, finer)
+    # Else pictures of very many cells become JPEGs.
+    painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
+    draw(painter)
+    painter.end()
     return bytes(buffer.data().data())
+
+
+def plot_svg(plot: ChartWidget, width: int, height: int, theme: Theme = LIGHT) -> str:
+    """Draw ``plot`` in a theme's colours at ``width`` × ``height`` pixels; return the SVG.
+
+    The plot is resized for it, so it should be one made for paper. What it is called for those who
+    do not see it, its accessible name and description, is in it too.
+    """
+    with on_paper(plot, theme=theme):
+        lay_out(plot, width, height)
+        name, description = plot.accessibleName(), plot.accessibleDescription()
+        return svg_of(plot.draw_on, width, height, name, description)
 
 
 def windowless_application() -> QCoreApplication:

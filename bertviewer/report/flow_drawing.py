@@ -1,32 +1,56 @@
 """The flow of a module as a drawing on paper or in a web page: the one that the window draws."""
 
+from functools import partial
+
 from bertviewer.charts.flow.drawing import Drawing
-from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.flow.layout import CANVAS, draw
 from bertviewer.charts.flow.svg import svg_of
+from bertviewer.charts.theme import LIGHT, PAPER, SMALL, Theme
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
-from bertviewer.plots.flow_page import pdf_of
-from bertviewer.plots.flow_painting import text_width
-from bertviewer.plots.paper import windowless_application
+from bertviewer.core.text.plain_text import printable
+from bertviewer.plots.flow_painting import paint, text_width
+from bertviewer.plots.paper import pdf_by, windowless_application
+
+LEAST_LETTERS = 6.5
+"""Points that the smallest words have on paper."""
+_POINTS = LEAST_LETTERS / SMALL
+_POINTS_PER_MILLIMETRE = 72 / 25.4
+_FINER = 8
+"""So many units of a page for each pixel: letters stand between pixels."""
 
 
-def flow_svg(flow: Flow, architecture: Architecture) -> str:
-    """Return a flow as SVG."""
+def flow_svg(flow: Flow, architecture: Architecture, theme: Theme = LIGHT) -> str:
+    """Return a flow as SVG, as large as the window draws it."""
     application = windowless_application()
-    result = svg_of(drawn(flow, architecture))
+    result = svg_of(drawn(flow, architecture), theme)
     application.processEvents()
     return result
+
+
+def flow_on_paper(
+    flow: Flow, architecture: Architecture, theme: Theme = PAPER, width: float = 160.0
+) -> str:
+    """Return a flow as SVG for a page on which there are ``width`` millimetres for it.
+
+    It has its size in points, with words that can be read: what would be wider goes on in another
+    row. There must be an application, for its fonts.
+    """
+    canvas = width * _POINTS_PER_MILLIMETRE / _POINTS
+    return svg_of(drawn(flow, architecture, canvas), theme, _POINTS)
 
 
 def flow_pdf(flow: Flow, architecture: Architecture) -> bytes:
     """Return a flow as a PDF of one page, as large as the drawing."""
     application = windowless_application()
-    result = pdf_of(drawn(flow, architecture))
+    drawing = drawn(flow, architecture)
+    title = printable(" ".join(label.text for label in drawing.title))
+    result = pdf_by(partial(paint, drawing), drawing.width, drawing.height, title, _FINER)
     application.processEvents()
     return result
 
 
-def drawn(flow: Flow, architecture: Architecture) -> Drawing:
+def drawn(flow: Flow, architecture: Architecture, canvas: float = CANVAS) -> Drawing:
     """Return the drawing of a module's flow; there must be an application, for its fonts."""
     nodes = {node.path: node for node in architecture.modules}
-    return draw(flow, text_width, nodes[flow.path].parameters)
+    return draw(flow, text_width, nodes[flow.path].parameters, canvas)

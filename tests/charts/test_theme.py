@@ -4,10 +4,13 @@ from itertools import combinations
 
 import pytest
 
-from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
+from bertviewer.charts.theme import DARK, GREY, LIGHT, PAPER, Theme, mixed
 from tests.charts.colors import contrast
 
-THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+THEMES = pytest.mark.parametrize(
+    "theme", [LIGHT, DARK, PAPER, GREY], ids=["light", "dark", "paper", "grey"]
+)
+PRINTED = pytest.mark.parametrize("theme", [PAPER, GREY], ids=["paper", "grey"])
 
 
 @THEMES
@@ -33,6 +36,30 @@ def test_lines_and_hues_stand_out(theme: Theme) -> None:
 def test_the_colour_of_names_can_be_read_on_its_parts_fill(theme: Theme) -> None:
     for part in theme.parts:
         assert contrast(theme.text, theme.fill(part)) > 7
+
+
+@PRINTED
+def test_print_can_be_read_and_copied_in_grey(theme: Theme) -> None:
+    words = (theme.text, theme.muted, theme.faint, theme.accent, theme.right, theme.warning)
+    for color in (*words, *theme.parts.values()):
+        assert contrast(color, theme.surface) >= 4.5, color
+    assert theme.surface == theme.background == "#ffffff"
+    # All that grey tells of colours is how light they are.
+    for one, other in combinations(theme.series, 2):
+        assert contrast(one, other) > 1.25, (one, other)
+    # What stands beside one another in a drawing.
+    parts = (theme.parts["attention"], theme.parts["feed-forward"], theme.parts["head"])
+    for one, other in combinations(parts, 2):
+        assert contrast(one, other) > 1.25, (one, other)
+
+
+def test_grey_has_no_hue() -> None:
+    hues = (*GREY.series, *GREY.parts.values(), *GREY.diverging, *GREY.colormap)
+    plain = (GREY.text, GREY.muted, GREY.faint, GREY.accent, GREY.line, GREY.right, GREY.warning)
+    for color in (*hues, *plain, GREY.selection, GREY.hover):
+        assert color[1:3] == color[3:5] == color[5:7], color
+    assert len({GREY.dash(number) for number in range(len(GREY.series))}) == len(GREY.series)
+    assert LIGHT.dash(3) == PAPER.dash(3) == ()
 
 
 def test_mixing_goes_from_one_to_the_other() -> None:

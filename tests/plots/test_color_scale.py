@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.charts.theme import LIGHT
+from bertviewer.charts.theme import GREY, LIGHT, PAPER
 from bertviewer.plots.color_scale import SHADES, ColorScale, color_table
 
 NAN, INF = float("nan"), float("inf")
@@ -47,3 +47,12 @@ def test_a_picture_has_a_pixel_for_each_value() -> None:
     assert image.pixelColor(0, 1).name() == "#440154"
     assert image.pixelColor(1, 0).alpha() == 0
     assert image.pixelColor(2, 0).name() == "#fde725"
+
+
+def test_colours_from_low_to_high_are_read_in_grey() -> None:
+    tables = color_table(PAPER, False), color_table(GREY, False), color_table(GREY, True)
+    for table in tables:
+        light = np.array([(c >> 16 & 255, c >> 8 & 255, c & 255) for c in table[:-1].tolist()])[::8]
+        steps = np.diff((light / 255.0) ** 2.2 @ (0.2126, 0.7152, 0.0722))
+        assert (steps > 0).all() or (steps < 0).all()
+        assert abs(steps.sum()) > 0.5

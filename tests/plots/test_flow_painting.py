@@ -1,6 +1,7 @@
 """Painting by Qt: the same picture as the SVG, and a page as large as the drawing."""
 
 import io
+from functools import partial
 
 import pypdf
 import pytest
@@ -10,8 +11,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.theme import DARK, LIGHT, Theme
-from bertviewer.plots.flow_page import pdf_of
 from bertviewer.plots.flow_painting import paint, text_width
+from bertviewer.plots.paper import pdf_by
 from tests.charts.flow import flows
 
 pytestmark = pytest.mark.usefixtures("qtbot")
@@ -68,7 +69,11 @@ def test_names_fit_into_their_boxes() -> None:
 
 def test_a_page_is_as_large_as_the_drawing() -> None:
     drawing = draw(flows.bert_layer(), text_width)
-    (page,) = pypdf.PdfReader(io.BytesIO(pdf_of(drawing))).pages
+    pdf = pdf_by(partial(paint, drawing), drawing.width, drawing.height, "a layer", finer=8)
+    reader = pypdf.PdfReader(io.BytesIO(pdf))
+    (page,) = reader.pages
+    assert reader.metadata is not None
+    assert reader.metadata.title == "a layer"
     assert float(page.mediabox.width) == pytest.approx(drawing.width * 0.75, abs=0.6)
     assert float(page.mediabox.height) == pytest.approx(drawing.height * 0.75, abs=0.6)
     text = " ".join(page.extract_text().split())

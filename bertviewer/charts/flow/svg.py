@@ -6,18 +6,25 @@ from xml.sax.saxutils import escape, quoteattr
 from bertviewer.charts.flow.drawing import MIDDLE, Drawing, Label
 from bertviewer.charts.flow.marks import Mark, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
-from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme
+from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme, css_family, css_weight
 from bertviewer.core.text.plain_text import printable
 
 
-def svg_of(drawing: Drawing, theme: Theme = LIGHT) -> str:
-    """Return a drawing as SVG: whole by itself, with a tip on every node and edge."""
+def svg_of(drawing: Drawing, theme: Theme = LIGHT, points: float | None = None) -> str:
+    """Return a drawing as SVG: whole by itself, with a tip on every node and edge.
+
+    ``points`` are those of paper that one of the drawing's units is long; ``None`` is a pixel.
+    """
     width, height = _number(drawing.width), _number(drawing.height)
+    size = f'width="{width}" height="{height}"'
+    if points is not None:
+        across, down = _number(drawing.width * points), _number(drawing.height * points)
+        size = f'width="{across}pt" height="{down}pt"'
     title = " ".join(label.text for label in drawing.title)
     return "\n".join(
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" font-family={quoteattr(_family(FONTS))}>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} '
+            f'viewBox="0 0 {width} {height}" font-family={quoteattr(css_family(FONTS))}>',
             f"<title>{_text(title)}</title>",
             f'<rect width="{width}" height="{height}" fill="{theme.surface}"/>',
             *(line for mark in marks_of(drawing, theme) for line in _mark_lines(mark)),
@@ -71,14 +78,10 @@ def _text_line(label: Label, color: str) -> str:
 
 def _style(label: Label) -> str:
     if label.style == "strong":
-        return f' font-weight="{STRONG}"'
+        return f' font-weight="{css_weight(STRONG)}"'
     if label.style == "mono":
-        return f" font-family={quoteattr(_family(MONO_FONTS))}"
+        return f" font-family={quoteattr(css_family(MONO_FONTS))}"
     return ""
-
-
-def _family(names: tuple[str, ...]) -> str:
-    return ", ".join(f"'{name}'" if " " in name else name for name in names)
 
 
 def _text(text: str) -> str:

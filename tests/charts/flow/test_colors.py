@@ -5,7 +5,7 @@ import pytest
 from bertviewer.charts.flow.drawing import Label
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.marks import Mark, marks_of
-from bertviewer.charts.theme import DARK, LIGHT, Theme
+from bertviewer.charts.theme import DARK, GREY, LIGHT, PAPER, Theme
 from tests.charts.colors import contrast
 from tests.charts.flow import flows
 from tests.charts.flow.checks import measure
@@ -21,7 +21,9 @@ def behind(label: Label, mark: Mark, theme: Theme) -> str:
     return found
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "theme", [LIGHT, DARK, PAPER, GREY], ids=["light", "dark", "paper", "grey"]
+)
 @pytest.mark.parametrize("name", flows.ALL)
 def test_texts_can_be_read(name: str, theme: Theme) -> None:
     for mark in marks_of(draw(flows.ALL[name], measure), theme):

@@ -1,0 +1,392 @@
+"""Plots as SVG: the picture that the screen has, in shapes that every program draws alike."""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QByteArray, QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication, QWidget
+
+from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, FONTS, LIGHT, css_family
+from bertviewer.core.text.text_direction import isolated
+from bertviewer.plots.arc_plot import ArcPlot
+from bertviewer.plots.fonts import load_fonts, monospaced, weighted, window_font
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.line_plot import LinePlot, SpectrumPlot
+from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.paper import ChartWidget, lay_out, on_paper, plot_svg
+from bertviewer.plots.svg.writing import svg_of
+from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.plots.zoom_plot import ZoomPlot
+from tests.plots.looking import numbers
+
+WIDTH, HEIGHT = 560, 340
+SVG = "{http://www.w3.org/2000/svg}"
+MARKS = str.maketrans("", "", "\u2067\u2069")
+"""What may stand around a text that runs to the left."""
+
+TOKENS = (
+    "[CLS]",
+    "play",
+    "##ing",
+    "->",
+    "中文",
+    "שלום",
+    "a שלום b",
+    "e\u0301t",
+    "عالم (12)",
+    "x" * 40,
+)
+VALUES = np.random.default_rng(0).random((10, 10)).astype(np.float32)
+LINE = Line("layer: output", (0.1, 2.0, None, 1.0), low=(0.0,) * 4, high=(3.0,) * 4, max=(4.0,) * 4)
+LINES = LineChart(
+    (
+        replace(LINE, places=tuple(Place(f"a.{x}") for x in range(4))),
+        Line("layer: self-attention · first sentence", (-1.0, 0.5, 0.0, 2.0), style="dashed"),
+    ),
+    "Layer",
+    "std",
+    ("0", "1", "2", "3"),
+)
+GRID = GridChart(VALUES, TOKENS, TOKENS, x_title="Token", y_title="Layer", value_title="norm")
+HEAD = replace(GRID, is_top_down=True, masked=np.triu(np.ones((10, 10), dtype=np.bool_), 1))
+HEADS = HeadsChart(
+    np.tile(VALUES, (12, 1, 1)),
+    ("0.25",) * 12,
+    TOKENS,
+    TOKENS,
+    value_title="Attention",
+    masked=np.tile(np.triu(np.ones((10, 10), dtype=np.bool_), 1), (12, 1, 1)),
+)
+LARGE = GridChart(
+    np.sin(np.arange(300)[:, None] / 40) * np.cos(np.arange(300)[None, :] / 30),
+    tuple(map(str, range(300))),
+    tuple(map(str, range(300))),
+    is_signed=True,
+)
+BARS = HistogramChart(
+    tuple(1 + 1e-3 * x for x in range(9)),
+    (
+        Bars("A", (3, 4, 9, 1, 0, 2, 3, 5), nan_count=2, mean=1.004, std=1e-3),
+        Bars("B", (1, 2, 3, 4, 5, 6, 7, 8)),
+    ),
+    "Value",
+    "Count",
+)
+
+Show = Callable[[QWidget], ChartWidget]
+
+
+@pytest.fixture(autouse=True)
+def _fonts(qapp: QApplication) -> None:
+    load_fonts()
+
+
+def lines(window: QWidget) -> ChartWidget:
+    plot = LinePlot(window)
+    plot.show_chart(LINES)
+    plot.mark(Place("a.1"))
+    return plot
+
+
+def spectrum(window: QWidget) -> ChartWidget:
+    plot = SpectrumPlot(window)
+    values = tuple(10.0**-x for x in range(120))
+    plot.show_chart(LineChart((Line("", values),), "Place", "singular value", ("",) * 120))
+    return plot
+
+
+def bars(window: QWidget) -> ChartWidget:
+    plot = HistogramPlot(window)
+    plot.show_chart(BARS)
+    return plot
+
+
+def grid_of(kind: type[GridPlot], chart: GridChart) -> Show:
+    def show(window: QWidget) -> ChartWidget:
+        plot = kind(window)
+        plot.show_chart(chart)
+        plot.mark(Place(token=1))
+        return plot
+
+    return show
+
+
+def matrix(window: QWidget) -> ChartWidget:
+    plot = TokenMatrix(window)
+    plot.show_chart(HEAD)
+    return plot
+
+
+def arcs(window: QWidget) -> ChartWidget:
+    plot = ArcPlot(window)
+    plot.show_chart(replace(GRID, is_top_down=True))
+    return plot
+
+
+def heads(window: QWidget) -> ChartWidget:
+    plot = HeadGrid(window)
+    plot.show_chart(HEADS)
+    plot.mark(Place(head=3))
+    return plot
+
+
+KINDS: dict[str, tuple[Show, Sequence[str]]] = {
+    "lines": (lines, ("layer: output", "Layer", "std", "3")),
+    "spectrum": (spectrum, ("singular value",)),
+    "bars": (bars, ("Value", "Count", "A", "A: NaN: 2")),
+    "grid": (grid_of(GridPlot, GRID), (*TOKENS[:9], "Token", "Layer", "norm")),
+    "pairs": (grid_of(PairGrid, GRID), TOKENS[:9]),
+    "large": (grid_of(ZoomPlot, LARGE), ("0", "280")),
+    "matrix": (matrix, (*TOKENS[:9], "masked")),
+    "arcs": (arcs, (*TOKENS[:9], "Weights from 0.005 on are drawn.")),
+    "heads": (heads, ("head 0", "head 11", "0.25", "masked")),
+}
+EVERY = pytest.mark.parametrize(("show", "words"), KINDS.values(), ids=KINDS)
+
+
+def drawn(svg: str, width: int, height: int) -> QImage:
+    """Return the picture of an SVG, as another program draws it."""
+    # This one takes a list of families for one name.
+    plain = svg.replace(css_family(FONTS), FONTS[0])
+    renderer = QSvgRenderer(QByteArray(plain.encode()))
+    assert renderer.isValid()
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    image.fill(LIGHT.surface)
+    painter = QPainter(image)
+    renderer.render(painter)
+    painter.end()
+    return image
+
+
+def screen(plot: ChartWidget, width: int, height: int) -> QImage:
+    """Return the plot as the screen shows it."""
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    image.fill(LIGHT.surface)
+    with on_paper(plot):
+        lay_out(plot, width, height)
+        painter = QPainter(image)
+        plot.draw_on(painter)
+        painter.end()
+    return image
+
+
+def difference(one: QImage, other: QImage) -> float:
+    """Return how far the colours of two pictures are apart, 255 at most."""
+    first, second = numbers(one), numbers(other)
+    parts = [
+        np.abs((first >> shift & 255).astype(float) - (second >> shift & 255).astype(float))
+        for shift in (0, 8, 16)
+    ]
+    return float(np.mean(parts))
+
+
+def texts(svg: str) -> list[str]:
+    return [(text.text or "").translate(MARKS) for text in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+@EVERY
+def test_it_looks_as_on_the_screen(window: QWidget, show: Show, words: Sequence[str]) -> None:
+    plot = show(window)
+    svg = plot_svg(plot, WIDTH, HEIGHT)
+    expected = screen(plot, WIDTH, HEIGHT)
+    # Edges are smoothed differently, and this program knows one weight of a font alone.
+    blank = QImage(WIDTH, HEIGHT, QImage.Format.Format_RGB32)
+    blank.fill(LIGHT.surface)
+    assert difference(drawn(svg, WIDTH, HEIGHT), expected) < min(5, difference(blank, expected) / 4)
+
+
+@EVERY
+def test_texts_are_texts(window: QWidget, show: Show, words: Sequence[str]) -> None:
+    assert set(words) <= set(texts(plot_svg(show(window), WIDTH, HEIGHT)))
+
+
+@EVERY
+def test_pens_and_places_are_plain(window: QWidget, show: Show, words: Sequence[str]) -> None:
+    root = ET.fromstring(plot_svg(show(window), WIDTH, HEIGHT))
+    size = [root.get(name) for name in ("width", "height", "viewBox")]
+    assert size == [str(WIDTH), str(HEIGHT), f"0 0 {WIDTH} {HEIGHT}"]
+    for element in root.iter():
+        assert "vector-effect" not in element.attrib
+        if "transform" in element.attrib:
+            assert element.tag == f"{SVG}text"
+            assert element.attrib["transform"].startswith("rotate(-90 ")
+        assert float(element.get("stroke-width", 0)) <= 8
+        assert len(element) or element.tag not in (f"{SVG}g", f"{SVG}svg")
+    assert (root.find(f".//{SVG}image") is not None) == (show is KINDS["large"][0])
+
+
+@EVERY
+def test_it_is_the_same_each_time(window: QWidget, show: Show, words: Sequence[str]) -> None:
+    plot = show(window)
+    first = plot_svg(plot, WIDTH, HEIGHT)
+    assert plot_svg(plot, WIDTH, HEIGHT) == first
+    plot.set_theme(DARK)
+    assert plot_svg(plot, WIDTH, HEIGHT) == first
+    assert plot_svg(show(window), WIDTH, HEIGHT) == first
+    assert plot_svg(plot, WIDTH, HEIGHT, DARK) != first
+
+
+_PROGRAM = """
+from bertviewer.plots.paper import plot_svg, windowless_application
+application = windowless_application()
+from tests.plots import test_svg
+for name, (show, _) in test_svg.KINDS.items():
+    print(plot_svg(show(None), 560, 340))
+"""
+
+
+def test_it_is_the_same_in_every_process() -> None:
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", _PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert found[0] == found[1]
+    assert found[0].count(b"</svg>") == len(KINDS)
+
+
+def test_names_for_those_who_do_not_see_it(window: QWidget) -> None:
+    plot = lines(window)
+    plot.setAccessibleName("std by <layer>")
+    plot.setAccessibleDescription("2 lines & 4 layers\x00")
+    root = ET.fromstring(plot_svg(plot, WIDTH, HEIGHT))
+    assert root.findtext(f"{SVG}title") == "std by <layer>"
+    assert root.findtext(f"{SVG}desc") == "2 lines & 4 layers\ufffd"
+
+
+def svg_by(draw: Callable[[QPainter], None]) -> ET.Element:
+    return ET.fromstring(svg_of(draw, 200, 200))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a < b & c",
+        "שלום",
+        "שלום!",
+        "(שלום) abc!",
+        "עולם 123 כן",
+        "a שלום 12 עולם b",
+        "a שלום 12 b עולם 3 כן c",
+        "שלום abc עולם",
+        f"{isolated('שלום (12)')}: 0.5",
+        "[CLS] 中文 😀 e\u0301x",
+        "हिन्दी and ไทย",
+        "-> 3x3 != 1:2",
+        "</text><script>",
+    ],
+)
+def test_a_text_is_one(text: str) -> None:
+    def draw(painter: QPainter) -> None:
+        painter.setFont(window_font())
+        painter.drawText(QPointF(20, 40), text)
+        painter.translate(20, 180)
+        painter.rotate(-90)
+        painter.drawText(QPointF(0, 0), text)
+
+    flat, turned = svg_by(draw).iter(f"{SVG}text")
+    assert (flat.text or "").translate(MARKS) == (turned.text or "").translate(MARKS)
+    assert (flat.text or "").translate(MARKS) == text.translate(MARKS)
+    assert (flat.get("x", "").split()[0], flat.get("y")) == ("20", "40")
+    assert turned.get("transform") == "rotate(-90 20 180)"
+
+
+def test_letters_that_would_become_others_have_places_of_their_own() -> None:
+    def draw(painter: QPainter) -> None:
+        painter.setFont(window_font())
+        painter.drawText(QPointF(20, 40), "->")
+        painter.drawText(QPointF(20, 80), "word")
+        painter.setFont(monospaced(window_font()))
+        painter.drawText(QPointF(20, 120), "!=")
+
+    arrow, word, unequal = (each.get("x", "").split() for each in svg_by(draw).iter(f"{SVG}text"))
+    assert len(arrow) == len(unequal) == 2
+    assert word == ["20"]
+    assert all(float(one) < float(other) for one, other in pairwise(arrow))
+
+
+def test_type() -> None:
+    def draw(painter: QPainter) -> None:
+        painter.setFont(weighted(window_font()))
+        painter.scale(0.5, 0.5)
+        painter.drawText(QPointF(20, 40), "strong")
+
+    root = svg_by(draw)
+    (text,) = root.iter(f"{SVG}text")
+    # Hundreds are all that some programs know.
+    assert (text.get("font-size"), text.get("font-weight")) == ("6.5", "600")
+    assert root.get("font-family", "").startswith("Inter, 'DejaVu Sans', ")
+
+
+def test_what_a_clip_leaves() -> None:
+    def draw(painter: QPainter) -> None:
+        painter.setClipRect(QRectF(0, 0, 100, 100))
+        painter.save()
+        painter.setClipRect(QRectF(10, 10, 20, 20), Qt.ClipOperation.IntersectClip)
+        painter.fillRect(QRectF(0, 0, 15, 15), QColor("#ff0000"))
+        painter.fillRect(QRectF(40, 40, 10, 10), QColor("#00ff00"))
+        painter.drawLine(QPointF(0, 20), QPointF(100, 20))
+        painter.restore()
+        painter.fillRect(QRectF(40, 40, 10, 10), QColor("#0000ff"))
+        painter.setPen(QPen(QColor("#123456"), 2))
+        painter.setBrush(QBrush(QColor("#654321")))
+        painter.drawEllipse(QRectF(90, 90, 20, 20))
+
+    root = svg_by(draw)
+    fills = [each.get("fill") for each in root.iter() if each.get("fill", "none") != "none"]
+    assert fills == ["#ff0000", "#0000ff", "#654321"]
+    red = next(root.iter(f"{SVG}rect"))
+    assert [red.get(name) for name in ("x", "y", "width", "height")] == ["10", "10", "5", "5"]
+    assert "M10 20L30 20" in [each.get("d") for each in root.iter(f"{SVG}path")]
+    (group,) = (each for each in root.iter(f"{SVG}g") if "clip-path" in each.attrib)
+    (clip,) = root.iter(f"{SVG}clipPath")
+    assert group.get("clip-path") == f"url(#{clip.get('id')})"
+
+
+def test_pens_are_as_wide_as_they_are() -> None:
+    def draw(painter: QPainter) -> None:
+        painter.scale(10, 5)
+        fixed = QPen(QColor("#000000"), 2, Qt.PenStyle.DashLine)
+        fixed.setCosmetic(True)
+        painter.setPen(fixed)
+        painter.drawLine(QPointF(1, 1), QPointF(2, 2))
+        painter.setPen(QPen(QColor("#000000"), 1))
+        painter.drawLine(QPointF(3, 1), QPointF(4, 2))
+
+    one, other = svg_by(draw).iter(f"{SVG}path")
+    assert (one.get("d"), one.get("stroke-width")) == ("M10 5L20 10", "2")
+    assert one.get("stroke-dasharray") == "8 4"
+    assert (other.get("d"), other.get("stroke-width")) == ("M30 5L40 10", "7.07")
+    assert "stroke-dasharray" not in other.attrib
+
+
+def test_a_picture_upside_down_is_turned() -> None:
+    image = QImage(2, 2, QImage.Format.Format_RGB32)
+    image.fill(0xFFFFFFFF)
+    image.setPixelColor(0, 0, QColor("#ff0000"))
+
+    def draw(painter: QPainter) -> None:
+        painter.translate(0, 200)
+        painter.scale(1, -1)
+        painter.drawImage(QRectF(0, 0, 200, 200), image)
+
+    found = drawn(svg_of(draw, 200, 200), 200, 200)
+    assert found.pixelColor(20, 180).name() == "#ff0000"
+    assert found.pixelColor(20, 20).name() == found.pixelColor(180, 180).name() == "#ffffff"
