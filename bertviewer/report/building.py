@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from bertviewer import __version__
+from bertviewer.core.analysis.outlining import outline_of
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.tasks import find_task
 from bertviewer.report.answers import each_said_once, works
@@ -16,6 +17,7 @@ from bertviewer.report.random_words import random_words
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import provenance
 
+STACK = "stack"
 LIBRARIES = ("torch", "transformers", "tokenizers", "typst")
 
 
@@ -41,14 +43,18 @@ def build_document(subject: Subject, choices: Choices) -> Draft:
     known = CHAPTERS if choices.sections is None else chosen(choices.sections)
     drafts = [draft for chapter in known if (draft := chapter.draft(subject)) is not None]
     pictures = {name: found for draft in drafts for name, found in draft.pictures.items()}
+    outline = outline_of(subject.architecture)
+    if outline is not None:
+        pictures[STACK] = Picture(outline, 150, 190)
     sections = each_said_once([draft.section for draft in drafts])
     # What is cited is known when all else is written.
     if any(chapter.name == BIBLIOGRAPHY for chapter in known) and (last := works(sections)):
         sections = (*sections, last)
-    return Draft(_front(subject, choices), sections, pictures)
+    front = _front(subject, choices, "" if outline is None else STACK)
+    return Draft(front, sections, pictures)
 
 
-def _front(subject: Subject, choices: Choices) -> Front:
+def _front(subject: Subject, choices: Choices, picture: str) -> Front:
     architecture = subject.architecture
     source = architecture.source if subject.run is None else subject.run.source
     random = None
@@ -62,7 +68,7 @@ def _front(subject: Subject, choices: Choices) -> Front:
         facts=tuple(_facts(subject, choices)),
         warning="" if random is None else random.text,
         running_warning="" if random is None else random.short,
-        picture="",
+        picture=picture,
         program=f"bertviewer {__version__}",
     )
 

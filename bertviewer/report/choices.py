@@ -4,6 +4,7 @@ import os
 from datetime import UTC, date, datetime
 from typing import Literal, get_args
 
+from bertviewer.charts.theme import GREY, PAPER, Theme
 from bertviewer.core.frozen import frozen
 
 Paper = Literal["a4", "letter"]
@@ -31,6 +32,11 @@ class Choices:
     is_grey: bool = False
     date: date = date.min
     command: str = ""
+
+    @property
+    def theme(self) -> Theme:
+        """The colours of its pages and pictures."""
+        return GREY if self.is_grey else PAPER
 
 
 def today() -> date:

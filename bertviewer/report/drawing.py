@@ -2,38 +2,47 @@
 
 from collections.abc import Iterator, Mapping
 
+from PySide6.QtCore import QRectF
+
 from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
 from bertviewer.charts.marked_grid import MarkedGrid
+from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
-from bertviewer.plots.export import svg
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.paper import plot_svg
+from bertviewer.plots.stack_picture import paint_stack
+from bertviewer.plots.svg.writing import svg_of
 from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.report.flow_drawing import flow_svg
+from bertviewer.report.flow_drawing import flow_on_paper
 from bertviewer.report.pictures import Picture
 
 
 def draw_pictures(
-    pictures: Mapping[str, Picture], architecture: Architecture
+    pictures: Mapping[str, Picture], architecture: Architecture, theme: Theme = PAPER
 ) -> Iterator[tuple[str, str]]:
     """Yield each picture's name and its drawing, one at a time.
 
     Plots are widgets: a ``QApplication`` must exist, and this must be its thread.
     """
     for name, picture in pictures.items():
-        yield name, _drawn(picture, architecture)
+        yield name, _drawn(picture, architecture, theme)
 
 
-def _drawn(picture: Picture, architecture: Architecture) -> str:
+def _drawn(picture: Picture, architecture: Architecture, theme: Theme) -> str:
+    width, height = picture.width, picture.height
     if isinstance(picture.drawn, Flow):
-        return flow_svg(picture.drawn, architecture)
+        return flow_on_paper(picture.drawn, architecture, theme)
+    if isinstance(picture.drawn, Outline):
+        room = QRectF(0, 0, width, height)
+        outline = picture.drawn
+        return svg_of(lambda painter: paint_stack(outline, painter, room, theme), width, height)
     plot = _plot(picture)
-    plot.resize(picture.width, picture.height)
-    drawing = svg(plot).decode()
+    drawing = plot_svg(plot, width, height, theme)
     plot.close()
     plot.deleteLater()
     return drawing

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.system.resources import resources_folder
@@ -55,7 +55,7 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
     return svg
 
 
-def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = LIGHT) -> bytes:
+def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER) -> bytes:
     """Set a report as PDF/A-2a: tagged, with all fonts embedded, the same bytes each time.
 
     Raises:

@@ -24,7 +24,7 @@ def write_document(
     Raises:
         UserError: the file cannot be written.
     """
-    save(path, report_pdf(document, choices.paper), models)
+    save(path, report_pdf(document, choices.paper, choices.theme), models)
 
 
 def write_report(
@@ -37,6 +37,6 @@ def write_report(
     """
     application = windowless_application()
     draft = build_document(subject, choices)
-    drawings = dict(draw_pictures(draft.pictures, subject.architecture))
+    drawings = dict(draw_pictures(draft.pictures, subject.architecture, choices.theme))
     write_document(path, draft.with_pictures(drawings), choices, models)
     application.processEvents()
