@@ -15,7 +15,7 @@ OVERLAP, LEAST_OVERLAP = 0.06, 0.75
 LEAST_SPACED = 12.0
 """Cells of fewer pixels, across or down, have no space between them."""
 SPACE = 1.0
-MOST_RECTANGLES = 20_000
+MOST_RECTANGLES = 5_000
 """More cells than these are a picture on paper too."""
 
 _PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.Type.Picture))

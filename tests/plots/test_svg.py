@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from PySide6.QtCore import QByteArray, QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QImage, QPainter, QPen
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -333,6 +333,18 @@ def test_type() -> None:
     # Hundreds are all that some programs know.
     assert (text.get("font-size"), text.get("font-weight")) == ("6.5", "600")
     assert root.get("font-family", "").startswith("Inter, 'DejaVu Sans', ")
+
+
+def test_a_family_of_any_name() -> None:
+    def draw(painter: QPainter) -> None:
+        painter.setFont(QFont(["Inter"]))
+        for y in (10, 20):
+            painter.drawText(QPointF(20, y), "plain")
+        painter.setFont(QFont(['a"><b&'], 10))
+        painter.drawText(QPointF(20, 40), "word")
+
+    *_, text = svg_by(draw).iter(f"{SVG}text")
+    assert text.get("font-family") == 'a"><b&'
 
 
 def test_what_a_clip_leaves() -> None:

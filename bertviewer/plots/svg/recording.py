@@ -29,6 +29,14 @@ from bertviewer.core.frozen import frozen
 _DOTS_PER_INCH = 96
 _MILLIMETRES_PER_INCH = 25.4
 _Flag = QPaintEngine.DirtyFlag
+# As numbers: Python's flags take ten times as long, and a picture has thousands of colours.
+_PEN, _BRUSH, _OPACITY, _TRANSFORM = (
+    each.value
+    for each in (_Flag.DirtyPen, _Flag.DirtyBrush, _Flag.DirtyOpacity, _Flag.DirtyTransform)
+)
+_CLIP_PATH, _CLIP_REGION, _CLIP_ENABLED = (
+    each.value for each in (_Flag.DirtyClipPath, _Flag.DirtyClipRegion, _Flag.DirtyClipEnabled)
+)
 _Metric = QPaintDevice.PaintDeviceMetric
 _Mode = QPaintEngine.PolygonDrawMode
 
@@ -118,22 +126,22 @@ class _Engine(QPaintEngine):
 
     def updateState(self, state: QPaintEngineState) -> None:
         """Take the painter's settings; Qt calls it before it draws."""
-        flags, before = state.state(), self._look
+        flags, before = int(state.state().value), self._look
         self._look = Look(
-            QPen(state.pen()) if flags & _Flag.DirtyPen else before.pen,
-            QBrush(state.brush()) if flags & _Flag.DirtyBrush else before.brush,
-            state.opacity() if flags & _Flag.DirtyOpacity else before.opacity,
-            QTransform(state.transform()) if flags & _Flag.DirtyTransform else before.transform,
+            QPen(state.pen()) if flags & _PEN else before.pen,
+            QBrush(state.brush()) if flags & _BRUSH else before.brush,
+            state.opacity() if flags & _OPACITY else before.opacity,
+            QTransform(state.transform()) if flags & _TRANSFORM else before.transform,
             self._clip(state, flags),
         )
 
-    def _clip(self, state: QPaintEngineState, flags: QPaintEngine.DirtyFlag) -> QPainterPath | None:
-        if flags & _Flag.DirtyClipPath:
+    def _clip(self, state: QPaintEngineState, flags: int) -> QPainterPath | None:
+        if flags & _CLIP_PATH:
             area = QPainterPath(state.clipPath())
-        elif flags & _Flag.DirtyClipRegion:
+        elif flags & _CLIP_REGION:
             area = QPainterPath()
             area.addRegion(state.clipRegion())
-        elif flags & _Flag.DirtyClipEnabled and not state.isClipEnabled():
+        elif flags & _CLIP_ENABLED and not state.isClipEnabled():
             return None
         else:
             return self._look.clip

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import atan2, degrees, hypot
 from unicodedata import bidirectional
+from xml.sax.saxutils import escape
 
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QTextLayout, QTransform
@@ -148,7 +149,7 @@ def _pieces(text: str, runs: Sequence[Run]) -> Iterator[Piece]:
     weight = css_weight(weight_of(first.font))
     dress = (
         *paint_of("fill", look.pen.color(), look.opacity),
-        ("font-family", css_family(first.font.families())),
+        ("font-family", escape(css_family(first.font.families()), {'"': "&quot;"})),
         ("font-size", number(size)),
         *((("font-weight", str(weight)),) if weight != NORMAL_WEIGHT else ()),
     )

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 from bertviewer.plots.svg.piece import Attributes, Clip, Piece
 from bertviewer.plots.svg.recording import Draw, Picture, Recorded, Run, Shape, record
@@ -29,7 +29,7 @@ def svg_of(draw: Draw, width: int, height: int, title: str = "", description: st
     families.pop("", None)
     family = max(families, key=lambda name: (families[name], name), default="")
     pieces = [_without(piece, ("font-family", family)) for piece in pieces]
-    type_ = f" font-family={quoteattr(family)}" if family else ""
+    type_ = f' font-family="{family}"' if family else ""
     return "\n".join(
         (
             f'<svg {_SPACES} width="{width}" height="{height}" '
@@ -122,7 +122,7 @@ def _element(piece: Piece, look: Attributes) -> str:
 
 
 def _written(attributes: Attributes) -> str:
-    return "".join(f" {name}={quoteattr(value)}" for name, value in attributes)
+    return "".join([f' {name}="{value}"' for name, value in attributes])
 
 
 def _named(tag: str, text: str) -> Iterator[str]:
