@@ -5,7 +5,7 @@ Files have the plot as it is on the screen, with what is marked, but in the colo
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.charts.theme import LIGHT
@@ -23,6 +23,7 @@ def png(plot: ChartWidget, scale: float = 2) -> bytes:
         image.setDevicePixelRatio(scale)
         image.fill(LIGHT.surface)
         painter = QPainter(image)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as on a widget
         plot.draw_on(painter)
         painter.end()
     buffer = QBuffer()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
 
-from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QSizeF
+from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QSizeF, Qt
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtWidgets import QApplication
 
@@ -99,6 +99,7 @@ def pdf_by(
     writer.setResolution(DOTS_PER_INCH * finer)
     writer.setTitle(title)
     painter = QPainter(writer)
+    painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as on a widget
     painter.scale(finer, finer)
     # Else pictures of very many cells become JPEGs.
     painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)

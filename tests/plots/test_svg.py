@@ -178,6 +178,7 @@ def screen(plot: ChartWidget, width: int, height: int) -> QImage:
     with on_paper(plot):
         lay_out(plot, width, height)
         painter = QPainter(image)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as on a widget
         plot.draw_on(painter)
         painter.end()
     return image

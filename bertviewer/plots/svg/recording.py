@@ -94,6 +94,8 @@ def record(draw: Draw, width: int, height: int) -> list[Recorded]:
     """Return all that is drawn, in its order."""
     device = _Device(width, height)
     painter = QPainter(device)
+    # As on a widget: the first letter of a text does not turn its line.
+    painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
     try:
         draw(painter)
     finally:

@@ -6,7 +6,7 @@ from math import atan2, degrees, hypot
 from unicodedata import bidirectional
 from xml.sax.saxutils import escape
 
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QTextLayout, QTransform
 
 from bertviewer.charts.theme import NORMAL_WEIGHT, css_family, css_weight
@@ -25,14 +25,13 @@ _LEAST_STRETCH = 1e-3
 """A part of their size by which letters may be stretched unseen."""
 _POINTS_PER_PIXEL = 0.75
 _LETTERS = {"R": -1, "AL": -1, "L": 1}
-_PLAIN = frozenset({"R", "AL", "NSM", "WS"})
 
 
 def text_pieces(runs: Sequence[Run]) -> Iterator[Piece]:
     """Yield texts that were drawn one after the other, each whole and at its place."""
     for _, alike in groupby(runs, key=_common):
         for group in _touching(list(alike)):
-            text = next((each for each in _candidates(group) if _is_drawn(each, group)), None)
+            text = _whole(group)
             if text is None:
                 yield from (piece for run in group for piece in _pieces(run.text, [run]))
             else:
@@ -60,6 +59,22 @@ def _touching(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
             yield [runs[place] for place in group]
         else:
             yield from ([runs[place]] for place in group)
+
+
+def _whole(runs: Sequence[Run]) -> str | None:
+    """Return the text that Qt draws as these runs, ``None`` if none is found."""
+    if len(runs) == 1:
+        return runs[0].text
+    texts = tuple(dict.fromkeys(_candidates(runs)))
+    for text in texts:
+        if _is_drawn(text, runs, Qt.LayoutDirection.LeftToRight):
+            return text
+    # A recording of the painter's, as axes have, keeps texts that begin with what runs to the left
+    # as lines that run there.
+    for text in texts:
+        if _is_drawn(text, runs, Qt.LayoutDirection.RightToLeft):
+            return f"{_ISOLATE}{text}{_END}"
+    return None
 
 
 def _candidates(runs: Sequence[Run]) -> Iterator[str]:
@@ -111,25 +126,24 @@ def _direction(text: str) -> int:
     return next(filter(None, (_LETTERS.get(bidirectional(letter), 0) for letter in text)), 0)
 
 
-def _is_drawn(text: str, runs: Sequence[Run]) -> bool:
-    """Tell whether Qt draws these runs for a text."""
-    if len(runs) == 1:
-        return True
-    drawn = _drawn(text, runs[0].font)
+def _is_drawn(text: str, runs: Sequence[Run], direction: Qt.LayoutDirection) -> bool:
+    """Tell whether Qt draws these runs for a text in a line of that direction."""
+    drawn = _drawn(text, runs[0].font, direction)
     start, left = min(x for _, x in drawn), min(run.x for run in runs)
     return [each for each, _ in drawn] == [run.text for run in runs] and all(
         abs(x - start - (run.x - left)) <= _NEAR for (_, x), run in zip(drawn, runs, strict=True)
     )
 
 
-def _drawn(text: str, font: QFont) -> tuple[tuple[str, float], ...]:
+def _drawn(text: str, font: QFont, direction: Qt.LayoutDirection) -> list[tuple[str, float]]:
     """Return the runs that Qt draws of a text, each with its left end."""
 
     def draw(painter: QPainter) -> None:
+        painter.setLayoutDirection(direction)
         painter.setFont(font)
         painter.drawText(QPointF(0, 0), text)
 
-    return tuple((run.text, run.x) for run in record(draw, 1, 1) if isinstance(run, Run))
+    return [(run.text, run.x) for run in record(draw, 1, 1) if isinstance(run, Run)]
 
 
 def _pieces(text: str, runs: Sequence[Run]) -> Iterator[Piece]:
@@ -160,7 +174,7 @@ def _pieces(text: str, runs: Sequence[Run]) -> Iterator[Piece]:
         inner = look.transform.mapRect(letters.translated(left, first.y))
         inner.adjust(_UNSEEN, _UNSEEN, -_UNSEEN, -_UNSEEN)
         clip = None if look.clip.contains(inner) else clip_of(look.clip)
-    yield Piece("text", place, dress, clip, _set(shown))
+    yield Piece("text", place, dress, clip, shown)
 
 
 def _size(font: QFont) -> float:
@@ -209,12 +223,3 @@ def _placed(
 
 def _at(point: QPointF, steps: Sequence[float]) -> Attributes:
     return ("x", numbers(*(point.x() + step for step in steps))), ("y", number(point.y()))
-
-
-def _set(text: str) -> str:
-    """Return a text that stands everywhere as Qt has set it, where lines run to the right.
-
-    Programs differ in whether they see that a text begins with letters that run to the left.
-    """
-    is_turned = _direction(text) < 0 and any(bidirectional(each) not in _PLAIN for each in text)
-    return f"{_ISOLATE}{text}{_END}" if is_turned else text
