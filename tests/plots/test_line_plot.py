@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QGraphicsPathItem, QWidget
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import DARK, LIGHT, Theme
+from bertviewer.charts.theme import DARK, GREY, LIGHT, Theme
 from bertviewer.plots.callout import Callout
 from bertviewer.plots.export import png
 from bertviewer.plots.line_plot import LinePlot
@@ -152,3 +152,14 @@ def test_lines_of_any_size_are_drawn(plot: LinePlot, unit: float) -> None:
     one = picture(1.0)
     assert LIGHT.series[0] in one
     assert picture(unit) == one
+
+
+def test_lines_without_hues_are_told_apart_by_dashes(window: QWidget) -> None:
+    plot = LinePlot(window)
+    both = (Line("a", (1.0, 2.0)), Line("b", (2.0, 3.0)), Line("c", (2.0, 1.0), style="dashed"))
+    plot.show_chart(chart(*both))
+    assert [curve.pen.dashPattern() for curve in curves(plot)] == [[], [], [4, 2]]
+    plot.set_theme(GREY)
+    first, second, compared = (curve.pen.dashPattern() for curve in curves(plot))
+    assert (first, second, compared) == ([], list(GREY.dash(1)), [4, 2])
+    assert [entry.pen.dashPattern() for entry in plot.legend.entries] == [first, second, compared]
