@@ -8,8 +8,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, TITLE
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.explanations.asking import answers_for_module
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.loading.rebuilding import note_of
@@ -20,6 +19,7 @@ from bertviewer.ui.inspector.cards import Cards
 from bertviewer.ui.inspector.module_facts import ModuleFacts
 from bertviewer.ui.inspector.module_figures import COUNT, module_figures, share_text
 from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.questions import Questions
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -42,13 +42,20 @@ class InspectorPage(QWidget):
         for label in (self._title, self._path, self._summary):
             label.setMinimumWidth(1)  # a long word is no reason for a wider pane
         self._cards = Cards(COUNT, share_text("99.99%"))
-        self._view = FactsView()
+        self._view, self._rest = FactsView(), FactsView()
+        self._questions = Questions(workspace)
+        self._questions.setObjectName("moduleQuestions")
+        self._asked = heading_label(self.tr("What people ask here"))
         self._facts = ModuleFacts(workspace, self.refresh, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4 * GRID, GRID, 4 * GRID, 4 * GRID)
         layout.setSpacing(GRID)
-        for widget in (self._title, self._path, self._summary, self._cards, self._view):
+        for widget in (self._title, self._path, self._summary, self._cards):
             layout.addWidget(widget)
+        layout.addWidget(self._view)
+        layout.addWidget(self._asked)
+        layout.addWidget(self._questions)
+        layout.addWidget(self._rest)
         layout.addStretch(1)
 
     def refresh(self) -> None:
@@ -66,17 +73,17 @@ class InspectorPage(QWidget):
         self._summary.setText("\n".join(filter(None, (summary, note))))
         self._summary.setVisible(bool(self._summary.text()))
         self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
-        self._view.show_groups([*self._groups(row, architecture, formula)])
-
-    def _groups(
-        self, row: TreeRow, architecture: Architecture, formula: Formula | None
-    ) -> Iterator[FactGroup]:
         count, *others = self._facts.count_groups(row, architecture)
-        yield count
+        self._view.show_groups([count, *self._maths(formula)])
+        # Several layers in one row have no one output.
+        run = None if row.is_folded else self._workspace.runs.run
+        self._questions.show_answers(answers_for_module(architecture, node, run))
+        self._asked.setVisible(bool(self._questions.names))
+        self._rest.show_groups([*others, *self._facts.groups(row, architecture, formula)])
+
+    def _maths(self, formula: Formula | None) -> Iterator[FactGroup]:
         if formula is not None and self.can_set_formulas:
             from bertviewer.ui.formula_view import FormulaView  # and with it Typst
 
             maths = FormulaView(replace(formula, terms=()))
             yield FactGroup(self.tr("What it computes"), [("", maths)])
-        yield from others
-        yield from self._facts.groups(row, architecture, formula)

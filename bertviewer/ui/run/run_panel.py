@@ -10,6 +10,7 @@ from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
+from bertviewer.ui.run.why_button import WhyButton
 from bertviewer.ui.workspace import Workspace
 
 STRIPE = 3  # pixels
@@ -29,6 +30,9 @@ class RunPanel(QWidget):
         self._tokens = TokenLine(workspace)
         self._shown = ShownLine(workspace)
         self._views = RunViews(workspace)
+        self._why = WhyButton(workspace, self._views.in_sight)
+        self._shown.add_button(self._why)
+        self._views.currentChanged.connect(self._why.follow)
         self._wait = plain_label(self.tr("The sentence is being run…"))
         self._wait.setObjectName("runWait")
         self._wait.setAlignment(Qt.AlignmentFlag.AlignCenter)

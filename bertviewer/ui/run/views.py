@@ -5,8 +5,10 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.ui.pages import PageKind, PageTabs, State
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
+from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.layers_view import LayersView
 from bertviewer.ui.run.predictions_view import PredictionsView
+from bertviewer.ui.run.sentence_view import SentenceView
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.tokens_view import TokensView
@@ -26,6 +28,7 @@ VIEWS: tuple[PageKind[View], ...] = (
     PageKind(QT_TRANSLATE_NOOP("views", "Histogram"), HistogramView, RUNS | {"row"}),
     PageKind(QT_TRANSLATE_NOOP("views", "Predictions"), PredictionsView, RUNS | {"row", "token"}),
     PageKind(QT_TRANSLATE_NOOP("views", "Tokens"), TokensView, RUNS),
+    PageKind(QT_TRANSLATE_NOOP("views", "Sentence"), SentenceView, RUNS),
 )
 
 
@@ -40,3 +43,7 @@ class RunViews(PageTabs[View]):
         view = self.pages.page(number)
         assert isinstance(view, LayersView)
         self.layers = view
+
+    def in_sight(self) -> InSight:
+        """Return what the view shows that is in sight."""
+        return self.pages.current.in_sight(self.shown)

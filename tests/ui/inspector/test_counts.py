@@ -31,7 +31,8 @@ def sums(window: MainWindow) -> list[str]:
 
 
 def texts(window: MainWindow) -> list[str]:
-    return [label.text() for label in find(inspector(window), FactsView).findChildren(QLabel)]
+    views = inspector(window).findChildren(FactsView)
+    return [label.text() for view in views for label in view.findChildren(QLabel)]
 
 
 def tied(window: MainWindow) -> list[str]:
