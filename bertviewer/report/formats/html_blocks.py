@@ -113,9 +113,10 @@ def _sum(block: Sum, level: int) -> Iterator[str]:
         yield '<p class="terms">'
         yield from (_sum_term(term, is_one) for term in block.terms)
         yield "</p>"
-    tick = f" {html_tick(True)}" if block.is_proven else ""
-    sign = "= " if block.terms else ""
-    yield f'<p class="result">{sign}{element("strong", block.result)}{tick}</p>'
+    if block.result:
+        tick = f" {html_tick(True)}" if block.is_proven else ""
+        sign = "= " if block.terms else ""
+        yield f'<p class="result">{sign}{element("strong", block.result)}{tick}</p>'
     if block.reason:
         yield f'<p class="note">{html_words(block.reason)}</p>'
     yield "</div>"

@@ -102,5 +102,5 @@ def _title(column: Column) -> str:
 
 
 def _classes(column: Column) -> list[str]:
-    classes = [] if column.align == "left" else [column.align]
-    return [*classes, "wide"] if column.share else classes
+    classes: list[str] = [] if column.align == "left" else [column.align]
+    return [*classes, "wide"] if column.share and column.align == "left" else classes

@@ -3,11 +3,9 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
-
-import typst
 
 from bertviewer.core.frozen import frozen
+from bertviewer.report.formats.compiler import compiled
 
 _PAGE = b"""\
 #for (source, is-block) in json("data.json") {
@@ -32,17 +30,9 @@ def mathml_of(lines: Iterable[Line]) -> Mapping[Line, str]:
         ValueError: Typst does not give one element for each line.
     """
     wanted = list(dict.fromkeys(lines))
-    sources: dict[str, bytes] = {
+    sources = {
         "main.typ": _PAGE,
         "data.json": json.dumps([[line.source, line.is_block] for line in wanted]).encode(),
     }
-    # typst's annotations know files in memory under one name for paths only.
-    page = _compiler().compile(sources, format="html")  # type: ignore[type-var]
-    if not isinstance(page, bytes):
-        raise TypeError("the mathematics gave no single page")
-    return dict(zip(wanted, _ELEMENT.findall(page.decode()), strict=True))
-
-
-@cache
-def _compiler() -> typst.Compiler:
-    return typst.Compiler(ignore_system_fonts=True)
+    page = compiled(sources, "html").decode()
+    return dict(zip(wanted, _ELEMENT.findall(page), strict=True))

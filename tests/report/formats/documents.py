@@ -1,4 +1,4 @@
-"""Documents written by hand: one with every kind of block and span, and one around a stranger's text."""
+"""Documents written by hand: one with every kind of block and span, and small ones."""
 
 from datetime import date
 
