@@ -14,6 +14,14 @@ _FOREIGN = re.compile(r"[^\u0000-\u04ff\u2000-\u2bff]")
 """What the program's own fonts may not have: anything but Latin, Greek, Cyrillic, and signs."""
 
 
+def files_ending(suffix: str) -> re.Pattern[str]:
+    """Return what the names of pictures are like; ``suffix`` is an expression."""
+    return re.compile(f"figure-[A-Za-z0-9_-]*{suffix}")
+
+
+FILES = files_ending(r"\.(svg|pdf)")
+
+
 def picture_file(name: str, suffix: str) -> str:
     """Return what a picture's file is called; ``suffix`` has its point."""
     return f"figure-{anchor(name)}{suffix}"
