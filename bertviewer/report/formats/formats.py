@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from bertviewer.charts.theme import GREY, LIGHT
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.report.choices import Choices
@@ -35,26 +36,28 @@ class ReportFormat:
 def _pdf(document: ReportDocument, choices: Choices, _folder: str) -> Written:
     from bertviewer.report.typesetting import report_pdf
 
-    return Written(report_pdf(document, choices.paper))
+    return Written(report_pdf(document, choices.paper, choices.theme))
 
 
-def _html(document: ReportDocument, _choices: Choices, _folder: str) -> Written:
+def _html(document: ReportDocument, choices: Choices, _folder: str) -> Written:
     from bertviewer.report.formats.html import html_of
 
-    return Written(html_of(document).encode())
+    return Written(html_of(document, GREY if choices.is_grey else LIGHT).encode())
 
 
 def _latex(document: ReportDocument, choices: Choices, folder: str) -> Written:
-    from bertviewer.report.formats.latex import latex_of, latex_pictures
+    from bertviewer.report.formats.latex import latex_of
+    from bertviewer.report.formats.pictures import pdf_files
 
-    text = latex_of(document, folder, choices.paper)
-    return Written(text.encode(), latex_pictures(document))
+    text = latex_of(document, folder, choices.paper, choices.theme)
+    return Written(text.encode(), pdf_files(document.pictures))
 
 
 def _markdown(document: ReportDocument, _choices: Choices, folder: str) -> Written:
-    from bertviewer.report.formats.markdown import markdown_of, markdown_pictures
+    from bertviewer.report.formats.markdown import markdown_of
+    from bertviewer.report.formats.pictures import svg_files
 
-    return Written(markdown_of(document, folder).encode(), markdown_pictures(document))
+    return Written(markdown_of(document, folder).encode(), svg_files(document.pictures))
 
 
 def _json(document: ReportDocument, _choices: Choices, _folder: str) -> Written:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.report.blocks import Section
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.formats.html_blocks import DEEPEST, html_block
@@ -19,14 +20,14 @@ _POLICY = (
 _COVER = "cover"
 
 
-def html_of(document: ReportDocument) -> str:
-    """Return a document as a page."""
+def html_of(document: ReportDocument, theme: Theme = LIGHT) -> str:
+    """Return a document as a page in the colours of a theme, in the light one dark as well."""
     reading = Reading.of(document)
     front = document.front
     lines = (
         "<!DOCTYPE html>",
         '<html lang="en">',
-        *_head(front),
+        *_head(front, theme),
         "<body>",
         '<a class="skip" href="#report">Skip to the report</a>',
         *_front(front, reading),
@@ -42,17 +43,18 @@ def html_of(document: ReportDocument) -> str:
     return "\n".join(lines)
 
 
-def _head(front: Front) -> Iterator[str]:
+def _head(front: Front, theme: Theme) -> Iterator[str]:
     yield "<head>"
     yield '<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield '<meta name="color-scheme" content="light dark">'
+    schemes = "light dark" if theme is LIGHT else "light"
+    yield f'<meta name="color-scheme" content="{schemes}">'
     yield f'<meta name="generator" content={attribute(front.program)}>'
     if front.author:
         yield f'<meta name="author" content={attribute(front.author)}>'
     yield f"<title>{escape(one_line(front.title))}</title>"
-    yield f"<style>{style_sheet()}</style>"
+    yield f"<style>{style_sheet(theme)}</style>"
     yield "</head>"
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from html import escape
+from typing import assert_never
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.report.blocks import (
+    Answer,
     Bibliography,
     Block,
     Entry,
@@ -37,7 +39,9 @@ DEEPEST = 6
 """The last level of headings that HTML has."""
 
 
-def html_block(block: Block, reading: Reading, level: int) -> Iterator[str]:
+def html_block(  # noqa: PLR0912  one branch for each kind
+    block: Block, reading: Reading, level: int
+) -> Iterator[str]:
     """Yield a block's lines; ``level`` is that of a heading within it."""
     match block:
         case Paragraph(text, look):
@@ -57,6 +61,8 @@ def html_block(block: Block, reading: Reading, level: int) -> Iterator[str]:
             yield from _formula(block, reading, level)
         case Sum():
             yield from _sum(block, level)
+        case Answer():
+            yield from _answer(block)
         case Tokens(tokens):
             yield '<ol class="tokens">' + "".join(map(_token, tokens)) + "</ol>"
         case Listing(lines):
@@ -66,6 +72,8 @@ def html_block(block: Block, reading: Reading, level: int) -> Iterator[str]:
             yield "<ul>" + "".join(items) + "</ul>"
         case Bibliography(entries):
             yield '<ul class="works">' + "".join(map(_entry, entries)) + "</ul>"
+        case _:
+            assert_never(block)
 
 
 def _figure(figure: Figure, reading: Reading) -> Iterator[str]:
@@ -129,6 +137,17 @@ def _sum_term(term: SumTerm, is_one: bool) -> str:
     if not is_one:
         lines.append(html_words(term.value))
     return f'<span class="term">{sign}<span class="lines">{"<br>".join(lines)}</span></span>'
+
+
+def _answer(block: Answer) -> Iterator[str]:
+    yield '<aside class="answer">'
+    yield f'<p class="question">{element("strong", block.question)}</p>'
+    yield f"<p>{html_words(block.text)}</p>"
+    if block.measured:
+        yield f"<p>{element('em', block.measured)}</p>"
+    if block.source:
+        yield f'<p class="source">{html_words(block.source)}</p>'
+    yield "</aside>"
 
 
 def _token(token: TokenBox) -> str:

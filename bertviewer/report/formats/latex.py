@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bertviewer.charts.theme import LIGHT
+from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.system.resources import resources_folder
 from bertviewer.report.blocks import Section
 from bertviewer.report.choices import Paper
@@ -14,7 +14,7 @@ from bertviewer.report.formats.latex_text import (
     sign_command,
     signs_used,
 )
-from bertviewer.report.formats.pictures import picture_file, picture_pdf
+from bertviewer.report.formats.pictures import picture_file
 from bertviewer.report.formats.plain import day_text, one_line
 from bertviewer.report.formats.reading import Reading, anchor
 
@@ -25,26 +25,18 @@ _WIDTHS: Mapping[Paper, float] = {"a4": 597.51, "letter": 614.3}
 _MOST_IN_HEAD = 60
 _ROOM = "120pt"
 """What a heading and the start of what follows need."""
-_COLORS = {
-    "ink": LIGHT.text,
-    "mutedink": LIGHT.muted,
-    "line": LIGHT.line,
-    "accent": LIGHT.accent,
-    "warning": LIGHT.warning,
-    "right": LIGHT.right,
-    "track": LIGHT.field,
-    "firsttoken": LIGHT.selection,
-    "secondtoken": LIGHT.fill("feed-forward"),
-}
 
 
-def latex_of(document: ReportDocument, folder: str, paper: Paper = "a4") -> str:
+def latex_of(
+    document: ReportDocument, folder: str, paper: Paper = "a4", theme: Theme = PAPER
+) -> str:
     """Return a document as a ``.tex`` file.
 
     Args:
         document: the report.
         folder: that of its pictures, relative to the file.
         paper: the size of its pages.
+        theme: their colours.
     """
     reading = Reading.of(document)
     blocks = LatexBlocks(reading, folder, _WIDTHS[paper] - _MARGIN)
@@ -60,23 +52,19 @@ def latex_of(document: ReportDocument, folder: str, paper: Paper = "a4") -> str:
             "",
         )
     )
-    head = "\n".join((rf"\documentclass[10pt,{paper}paper]{{report}}", _preamble(), *_set(front)))
-    signs = (rf"\sign{{{ord(s):04X}}}{{{sign_command(s)}}}" for s in signs_used(head + body))
-    return "\n".join((head, *signs, body))
-
-
-def latex_pictures(document: ReportDocument) -> dict[str, bytes]:
-    """Return the files of a document's pictures, by their names."""
-    return {picture_file(name, ".pdf"): picture_pdf(svg) for name, svg in document.pictures.items()}
+    settings = "\n".join(_settings(front, theme))
+    signs = (rf"\sign{{{ord(s):04X}}}{{{sign_command(s)}}}" for s in signs_used(settings + body))
+    start = rf"\documentclass[10pt,{paper}paper]{{report}}"
+    return "\n".join((start, _preamble(), *signs, settings, body))
 
 
 def _preamble() -> str:
     return (resources_folder() / "report" / "preamble.tex").read_text(encoding="utf-8")
 
 
-def _set(front: Front) -> Iterator[str]:
+def _settings(front: Front, theme: Theme) -> Iterator[str]:
     """Yield what the preamble is told of this report."""
-    for name, color in _COLORS.items():
+    for name, color in _colors(theme).items():
         yield rf"\definecolor{{{name}}}{{HTML}}{{{color[1:].upper()}}}"
     title = latex_words(front.title)
     yield rf"\hypersetup{{pdftitle={{{title}}},pdfauthor={{{latex_words(front.author)}}}}}"
@@ -121,3 +109,18 @@ def _sections(sections: Sequence[Section], blocks: LatexBlocks, level: int) -> I
         for block in section.blocks:
             yield from blocks.lines(block)
         yield from _sections(section.sections, blocks, level + 1)
+
+
+def _colors(theme: Theme) -> Mapping[str, str]:
+    """Return the colours by the names that the preamble has for them."""
+    return {
+        "ink": theme.text,
+        "mutedink": theme.muted,
+        "line": theme.line,
+        "accent": theme.accent,
+        "warning": theme.warning,
+        "right": theme.right,
+        "track": theme.field,
+        "firsttoken": theme.selection,
+        "secondtoken": theme.fill("feed-forward"),
+    }

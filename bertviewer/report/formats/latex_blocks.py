@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from typing import assert_never
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import (
+    Answer,
     Bibliography,
     Block,
     Entry,
@@ -52,7 +54,7 @@ class LatexBlocks:
         yield from self._lines(block)
         yield ""
 
-    def _lines(self, block: Block) -> Iterator[str]:
+    def _lines(self, block: Block) -> Iterator[str]:  # noqa: PLR0912  one branch for each kind
         match block:
             case Paragraph(text, "plain"):
                 yield self._text(text)
@@ -69,6 +71,9 @@ class LatexBlocks:
                 yield from self._formula(block)
             case Sum():
                 yield from self._sum(block)
+            case Answer(question, text, measured, source):
+                said = (question, text, measured, source)
+                yield r"\answer" + "".join(f"{{{latex_words(words)}}}" for words in said)
             case Tokens(tokens):
                 yield r"\begin{tokens}"
                 yield from map(_token, tokens)
@@ -85,6 +90,8 @@ class LatexBlocks:
                 yield r"\begin{works}"
                 yield from map(_entry, entries)
                 yield r"\end{works}"
+            case _:
+                assert_never(block)
 
     def _text(self, text: Text) -> str:
         return latex_text(text, self.reading)

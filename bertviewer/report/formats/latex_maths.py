@@ -193,7 +193,7 @@ def _table(element: Element) -> str:
     rows = [[_tidied(_row(cell)) for cell in row] for row in element]
     if "multiline-equation" in classes:
         start = "" if "aligned" in classes else "& "
-        lines = (start + " & ".join(row) for row in rows)
+        lines = ((start + " & ".join(row)).lstrip() for row in rows)
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
     columns = ("l" if "cases" in classes else "c") * max(map(len, rows))
     # A bracket would be read as the distance to the line above it.

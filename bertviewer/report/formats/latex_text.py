@@ -60,6 +60,8 @@ def latex_words(words: str) -> str:
 
 def latex_code(code: str) -> str:
     """Return a path or a key, which may break behind its dots and before its capitals."""
+    if not code:
+        return ""
     broken = _breakable(_BREAKS.sub(_BREAK, one_line(code)))
     for sign, command in _CODE_ESCAPES.items():
         escaped = _escaped(broken).replace(sign, command)

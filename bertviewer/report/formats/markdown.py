@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 from urllib.parse import quote
 
 from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import (
+    Answer,
     Bibliography,
     Block,
     Column,
@@ -49,12 +51,6 @@ _TICKS = re.compile("`+")
 def markdown_of(document: ReportDocument, folder: str) -> str:
     """Return a document as Markdown; ``folder`` is that of its pictures, beside the file."""
     return "\n".join(_Writer(Reading.of(document), folder, []).lines()) + "\n"
-
-
-def markdown_pictures(document: ReportDocument) -> dict[str, bytes]:
-    """Return the files of a document's pictures, by their names."""
-    pictures = document.pictures.items()
-    return {picture_file(name, ".svg"): svg.encode("utf-8", "replace") for name, svg in pictures}
 
 
 @frozen(eq=False)
@@ -128,6 +124,8 @@ class _Writer:
                 yield "\n\n".join(self._formula(block, level))
             case Sum():
                 yield from _sum(block)
+            case Answer():
+                yield "\n>\n".join(_answer(block))
             case Tokens(tokens):
                 yield "\n\n".join(_tokens(tokens))
             case Listing(lines):
@@ -136,6 +134,8 @@ class _Writer:
                 yield from (f"- {self._text(text, '  ')}" for text in points)
             case Bibliography(entries):
                 yield from map(_entry, entries)
+            case _:
+                assert_never(block)
 
     def _text(self, text: Text, indent: str = "") -> str:
         return markdown_spans(text, self.reading).replace("\n", f"\n{indent}")
@@ -198,6 +198,14 @@ def _sum(block: Sum) -> Iterator[str]:
     if block.reason:
         lines.append(markdown_words(block.reason))
     yield "\\\n".join(map(started, lines))
+
+
+def _answer(block: Answer) -> Iterator[str]:
+    """Yield the question, and what is said to it."""
+    yield f"> {markdown_strong(block.question)}\\\n> {started(markdown_words(block.text))}"
+    said = " ".join(filter(None, (block.measured, f"({block.source})" if block.source else "")))
+    if said:
+        yield f"> {started(markdown_words(said))}"
 
 
 def _joined(terms: Sequence[SumTerm], line: str) -> str:

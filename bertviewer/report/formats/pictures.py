@@ -1,17 +1,16 @@
 """Drawings as files beside a report."""
 
 import re
+from collections.abc import Mapping
 
-from bertviewer.report.formats.compiler import compiled
 from bertviewer.report.formats.reading import anchor
+from bertviewer.report.script_fonts import Lettering, compiler, lettering_of
 
 _PAGE = b"""\
 #set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)
 #image("drawing.svg")
 """
-_FOREIGN = re.compile(r"[^\u0000-\u04ff\u2000-\u2bff]")
-"""What the program's own fonts may not have: anything but Latin, Greek, Cyrillic, and signs."""
 
 
 def files_ending(suffix: str) -> re.Pattern[str]:
@@ -27,7 +26,25 @@ def picture_file(name: str, suffix: str) -> str:
     return f"figure-{anchor(name)}{suffix}"
 
 
-def picture_pdf(svg: str) -> bytes:
-    """Return a drawing as a PDF of one page, as large as the drawing, with its fonts."""
-    sources = {"main.typ": _PAGE, "drawing.svg": svg.encode()}
-    return compiled(sources, "pdf", with_all_fonts=_FOREIGN.search(svg) is not None)
+def svg_files(pictures: Mapping[str, str]) -> dict[str, bytes]:
+    """Return drawings as they are, by the names of their files."""
+    return {picture_file(name, ".svg"): svg.encode() for name, svg in pictures.items()}
+
+
+def pdf_files(pictures: Mapping[str, str]) -> dict[str, bytes]:
+    """Return drawings as PDFs of one page, as large as the drawing, by the names of their files."""
+    lettering = lettering_of("".join(pictures.values()))
+    return {picture_file(name, ".pdf"): _pdf(svg, lettering) for name, svg in pictures.items()}
+
+
+def _pdf(svg: str, lettering: Lettering) -> bytes:
+    sources: dict[str, bytes] = {
+        "main.typ": _PAGE,
+        "drawing.svg": lettering.printable(svg).encode(),
+    }
+    setter = compiler(with_system=lettering.with_system)
+    # typst's annotations know files in memory under one name for paths only.
+    page = setter.compile(sources, format="pdf")  # type: ignore[type-var]
+    if not isinstance(page, bytes):
+        raise TypeError("a drawing gave no single page")
+    return page

@@ -1,7 +1,6 @@
 """How an HTML page looks: its rules from a file, its colours and type from the program's table."""
 
 from collections.abc import Iterator
-from functools import cache
 
 from bertviewer.charts.theme import DARK, FONTS, LIGHT, MONO_FONTS, Theme, mixed
 from bertviewer.core.system.resources import resources_folder
@@ -12,18 +11,23 @@ _DARKEST = 0.45
 """The share of the hue in the last of them: words on it are still read."""
 
 
-@cache
-def style_sheet() -> str:
-    """Return the rules of the page, in light and dark."""
+def style_sheet(theme: Theme) -> str:
+    """Return the rules of the page in a theme, and beside the light one in the dark one."""
     rules = (resources_folder() / "report" / "page.css").read_text(encoding="utf-8")
     return "\n".join(
         (
-            f":root{{{''.join(_colors(LIGHT))}--words:{_family(FONTS)};--mono:{_family(MONO_FONTS)}}}",
-            f"@media screen and (prefers-color-scheme:dark){{:root{{{''.join(_colors(DARK))}}}}}",
+            f":root{{{''.join(_colors(theme))}--words:{_family(FONTS)};--mono:{_family(MONO_FONTS)}}}",
+            *(_dark() if theme is LIGHT else ()),
             *(f".shade{step}{{background:var(--shade{step})}}" for step in range(SHADES + 1)),
             rules,
         )
     )
+
+
+def _dark() -> Iterator[str]:
+    colors = "".join(_colors(DARK))
+    yield "html{color-scheme:light dark}"
+    yield f"@media screen and (prefers-color-scheme:dark){{:root{{{colors}}}}}"
 
 
 def _colors(theme: Theme) -> Iterator[str]:

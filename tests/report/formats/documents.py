@@ -4,6 +4,7 @@ from datetime import date
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.report.blocks import (
+    Answer,
     Bar,
     Bibliography,
     Block,
@@ -115,7 +116,7 @@ BLOCKS: tuple[Block, ...] = (
     Paragraph(("A sentence with ", Code("code.path_name"), ", ", Maths("d_k = D / h"), " and ",
                Strong("strong"), Muted(" muted"), " words; see ", See("decimals"), ", ",
                See("picture"), " and ", See("second"), ".")),
-    Paragraph(("It is ", Tick(True), " or ", Tick(False), " of ", Bar(0.5), Break(), "below."), "note"),
+    Paragraph(("It is ", Tick(True), " or ", Tick(False), Bar(0.5), Break(), "below."), "note"),
     Paragraph(("The cat sat on the mat.",), "quote"),
     Paragraph(("All weights are random.",), "warning"),
     Facts((("Class", (Code("BertModel"),)), ("Parameters", ("109,482,240",)))),
@@ -135,6 +136,12 @@ BLOCKS: tuple[Block, ...] = (
     ),
     Sum("Pooler", (SumTerm("", "D × D + D", "768 × 768 + 768", "590,592"),), "590,592"),
     Sum("Odd", (), "17", reason="no formula was found"),
+    Answer(
+        "Why the root?",
+        "It keeps the scores from growing with the width.",
+        "Here d_k is 64.",
+        "Vaswani et al. 2017",
+    ),
     Tokens(
         (
             TokenBox("[CLS]", "101 · 0"),
