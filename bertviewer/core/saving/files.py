@@ -29,7 +29,7 @@ def check_writable(path: Path, models: Iterable[ModelSource]) -> None:
     Raises:
         UserError: it cannot be written, with the reason, or is a file of one of the models.
     """
-    path = _followed(path)
+    path = followed(path)
     check_no_model_file(path, models)
     try:
         mode = _mode(path)
@@ -42,7 +42,7 @@ def check_writable(path: Path, models: Iterable[ModelSource]) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX):
             pass
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot write {path}: {_reason(error)}") from error
+        raise UserError(f"cannot write {path}: {reason(error)}") from error
 
 
 def save(path: Path, content: bytes | Iterable[bytes], models: Iterable[ModelSource]) -> None:
@@ -51,7 +51,7 @@ def save(path: Path, content: bytes | Iterable[bytes], models: Iterable[ModelSou
     Raises:
         UserError: ``path`` is a file of one of the models, or cannot be written.
     """
-    check_no_model_file(_followed(path), models)
+    check_no_model_file(followed(path), models)
     write_atomically(path, content)
 
 
@@ -64,7 +64,7 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
     Raises:
         UserError: the folder or the disk does not take it; an older file is left as it was.
     """
-    path = _followed(path)
+    path = followed(path)
     temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX, delete=False) as file:
@@ -79,12 +79,16 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError | ValueError):
-            raise UserError(f"cannot write {path}: {_reason(error)}") from error
+            raise UserError(f"cannot write {path}: {reason(error)}") from error
         raise
 
 
-def _followed(path: Path) -> Path:
-    """Follow links, so that what they point to is replaced and not the link."""
+def followed(path: Path) -> Path:
+    """Follow links, so that what they point to is replaced and not the link.
+
+    Raises:
+        UserError: they lead nowhere, or in a circle.
+    """
     try:
         return path.resolve()
     except (OSError, ValueError, RuntimeError) as error:
@@ -103,5 +107,6 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _reason(error: OSError | ValueError) -> str:
+def reason(error: OSError | ValueError) -> str:
+    """Return why a file could not be written."""
     return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -11,7 +11,7 @@ from bertviewer.core.weights.finding import INDEX, SINGLE
 
 NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS, "chat_template.jinja")
 TEMPLATES = "additional_chat_templates"
-EXPORTS = (".pdf", ".svg", ".png", ".csv", ".npy")
+EXPORTS = (".pdf", ".html", ".htm", ".tex", ".svg", ".png", ".csv", ".npy")
 """What is saved has such names, and may replace what was saved before, in a model's folder too."""
 WEIGHTS = (".safetensors", ".bin", ".h5", ".gguf", ".ckpt", ".msgpack", ".onnx", ".pt", ".pth")
 """Files with such names are a model's wherever they lie beside one: shards, and other formats."""

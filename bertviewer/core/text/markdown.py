@@ -1,8 +1,12 @@
 """Tables in Markdown, whatever their cells say."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from bertviewer.core.text.plain_text import printable
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|$&~]")
+_LINK = re.compile(r"(?<=:)/|(?<=www)\.", re.IGNORECASE)
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -13,6 +17,9 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list
 
 def markdown_cell(text: str) -> str:
     """Escape what Markdown would read as markup; names come from strangers."""
-    for character in "\\`*_{}[]<>#|$":
-        text = text.replace(character, f"\\{character}")
-    return printable(text.replace("\n", " "))
+    return printable(markdown_text(text.replace("\n", " ")))
+
+
+def markdown_text(text: str) -> str:
+    """Escape what would be markup, or a link, anywhere but at the start of a line."""
+    return _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\g<0>", text))

@@ -1,0 +1,53 @@
+"""Strangers' texts, made fit for a page: what is none to see is shown as an escape."""
+
+import re
+from datetime import date
+
+from bertviewer.core.text.plain_text import printable
+
+_SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_JOINERS = "\u200c\u200d"  # Persian words and emoji are spelled with them
+_ISOLATES = "\u2066-\u2069"
+_KEPT = re.compile(f"([\n\t{_SPACES}{_JOINERS}{_ISOLATES}])")
+_ISOLATE = re.compile(f"[{_ISOLATES}]")
+_SPACE = re.compile(f"[\n\t{_SPACES}]")
+_CLOSING = "\u2069"
+# strftime has those of the system's language.
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+
+
+def shown(text: str) -> str:
+    """Return a text as a page shows it, with its lines, spaces, joiners and isolates.
+
+    An escape stands for what moves, hides or turns other words, for what no file can hold, as a
+    lone surrogate, and for isolates that are not in pairs.
+    """
+    if text.isprintable():
+        return text
+    parts = _KEPT.split(text)
+    shown = "".join(part if place % 2 else printable(part) for place, part in enumerate(parts))
+    if _are_isolates_paired(shown):
+        return shown
+    return _ISOLATE.sub(lambda isolate: printable(isolate[0]), shown)
+
+
+def one_line(text: str) -> str:
+    """Return the same on one line, with spaces that are all alike."""
+    return _SPACE.sub(" ", shown(text))
+
+
+def day_text(day: date) -> str:
+    """Return ``24 November 2026``."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def _are_isolates_paired(text: str) -> bool:
+    depth = 0
+    for isolate in _ISOLATE.findall(text):
+        depth += -1 if isolate == _CLOSING else 1
+        if depth < 0:
+            return False
+    return depth == 0

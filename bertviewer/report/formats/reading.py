@@ -1,0 +1,49 @@
+"""What every format looks up while it reads a document: numbers, mathematics, names."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+
+from bertviewer.core.formulas.formula import Term
+from bertviewer.core.frozen import frozen
+from bertviewer.report.blocks import FormulaBlock, Maths
+from bertviewer.report.document import ReportDocument
+from bertviewer.report.formats.mathml import Line, mathml_of
+from bertviewer.report.numbering import Numbered
+
+
+@frozen(eq=False)
+class Reading:
+    """A document with the numbers of all that has one, and its mathematics as MathML."""
+
+    document: ReportDocument
+    numbers: Mapping[str, Numbered]
+    mathml: Mapping[Line, str]
+
+    @classmethod
+    def of(cls, document: ReportDocument) -> "Reading":
+        """Return a document with all that its formats look up."""
+        texts = (document.front, document.chapters)
+        return cls(document, document.numbers, mathml_of(_lines(texts)))
+
+
+def anchor(name: str) -> str:
+    """Return a name as a file's name or a link's target; those of two names are never the same."""
+    return re.sub(r"[^A-Za-z0-9-]", lambda letter: f"_{ord(letter[0]):x}_", name)
+
+
+def _lines(value: object) -> Iterator[Line]:
+    """Yield all mathematics anywhere in a value."""
+    match value:
+        case Maths(source):
+            yield Line(source)
+        case Term(symbol):
+            yield Line(symbol)
+        case tuple():
+            for one in value:
+                yield from _lines(one)
+        case _ if is_dataclass(value):
+            if isinstance(value, FormulaBlock):
+                yield from (Line(source, is_block=True) for source in value.maths)
+            for field in fields(value):
+                yield from _lines(getattr(value, field.name))

@@ -1,0 +1,45 @@
+"""How an HTML page looks: its rules from a file, its colours and type from the program's table."""
+
+from collections.abc import Iterator
+
+from bertviewer.charts.theme import DARK, FONTS, LIGHT, MONO_FONTS, Theme, mixed
+from bertviewer.core.system.resources import resources_folder
+
+SHADES = 10
+"""Steps from a token that is not shaded to one that is so at the most."""
+_DARKEST = 0.45
+"""The share of the hue in the last of them: words on it are still read."""
+
+
+def style_sheet(theme: Theme) -> str:
+    """Return the rules of the page in a theme, and beside the light one in the dark one."""
+    rules = (resources_folder() / "report" / "page.css").read_text(encoding="utf-8")
+    return "\n".join(
+        (
+            f":root{{{''.join(_colors(theme))}--words:{_family(FONTS)};--mono:{_family(MONO_FONTS)}}}",
+            *(_dark() if theme is LIGHT else ()),
+            *(f".shade{step}{{background:var(--shade{step})}}" for step in range(SHADES + 1)),
+            rules,
+        )
+    )
+
+
+def _dark() -> Iterator[str]:
+    colors = "".join(_colors(DARK))
+    yield "html{color-scheme:light dark}"
+    yield f"@media screen and (prefers-color-scheme:dark){{:root{{{colors}}}}}"
+
+
+def _colors(theme: Theme) -> Iterator[str]:
+    for name in ("background", "surface", "line", "text", "muted", "accent", "right", "warning"):
+        yield f"--{name}:{getattr(theme, name)};"
+    yield f"--field:{theme.field};--selection:{theme.selection};"
+    yield f"--paper:{LIGHT.surface};"  # drawings have the colours of paper
+    yield f"--second:{theme.fill('feed-forward')};--second-line:{theme.border('feed-forward')};"
+    for step in range(SHADES + 1):
+        share = _DARKEST * step / SHADES
+        yield f"--shade{step}:{mixed(theme.accent, theme.surface, share)};"
+
+
+def _family(names: tuple[str, ...]) -> str:
+    return ",".join(f"'{name}'" if " " in name else name for name in names)

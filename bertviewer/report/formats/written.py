@@ -1,0 +1,19 @@
+"""What a format gives: the bytes of a file, and those of the pictures beside it."""
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from bertviewer.core.frozen import frozen
+
+
+@frozen(eq=False)
+class Written:
+    """A report in one format.
+
+    Attributes:
+        content: of the report's own file.
+        pictures: what stands in a folder beside it, by the files' names.
+    """
+
+    content: bytes
+    pictures: Mapping[str, bytes] = field(default_factory=dict)

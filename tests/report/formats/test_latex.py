@@ -1,0 +1,113 @@
+"""LaTeX: what is written, and that it can be set."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bertviewer.charts.theme import GREY
+from bertviewer.report.blocks import Code, Column, Row, Table
+from bertviewer.report.document import ReportDocument
+from bertviewer.report.formats.latex import latex_of
+from bertviewer.report.formats.latex_columns import GAP, LatexColumns
+from bertviewer.report.formats.latex_text import latex_code, latex_words
+from bertviewer.report.formats.pictures import pdf_files
+from bertviewer.report.formats.plain import one_line
+from tests.report.formats.conftest import FOLDER
+from tests.report.formats.documents import FOREIGN, HOSTILE, LONG, document_of, full_document
+from tests.report.formats.parsing import read_latex
+
+ROOM = 455.0
+ENGINES = ("xelatex", "pdflatex")
+
+
+@pytest.mark.parametrize("text", HOSTILE + FOREIGN)
+def test_texts_of_strangers_are_text(text: str) -> None:
+    assert read_latex(latex_words(text)) == one_line(text)
+    assert read_latex(latex_code(text)) == one_line(text)
+
+
+def test_texts_of_strangers_are_text_everywhere(latex: str) -> None:
+    for command in (r"\input", r"\end{document} ", "<script"):
+        assert command not in latex.replace(r"\end{document}" + "\n", "")
+    assert latex.count("\n\\end{document}\n") == 1
+
+
+def test_numbers_of_tables_come_from_their_place(latex: str, document: ReportDocument) -> None:
+    places = re.findall(
+        r"\\(chapter|section|tablecaption|drawing)\b.*?\n?.*?(?:\\label)?\{(\w+)\}$", latex, re.M
+    )
+    places = [place for place in places if place[1] in document.numbers]
+    counts = {"chapter": 0, "section": 0, "tablecaption": 0, "drawing": 0}
+    assert len(places) == len(document.numbers)
+    for kind, name in places:
+        counts[kind] += 1
+        if kind == "chapter":
+            counts |= {"section": 0, "tablecaption": 0, "drawing": 0}
+        number = f"{counts['chapter']}" + (f".{counts[kind]}" if kind != "chapter" else "")
+        assert document.numbers[name].number == number
+
+
+def test_columns_are_never_wider_than_the_page() -> None:
+    columns = LatexColumns.of(LONG, ROOM)
+    assert columns.is_full
+    assert sum(columns.widths) < ROOM - 3 * GAP
+    # A cell that no page could hold is broken into lines.
+    long = Table(
+        (Column("Key"), Column("Value"), Column("Number", "right")),
+        (Row((("a",), (Code("x" * 3000),), ("1,000",))),),
+    )
+    widths = LatexColumns.of(long, ROOM).widths
+    assert widths[0] == widths[2] == 0.0
+    assert 300 < widths[1] < ROOM - 2 * GAP
+
+
+def test_a_small_table_is_as_wide_as_its_words() -> None:
+    small = Table((Column("A"), Column("B", "decimal")), (Row((("word",), ("1.5",))),))
+    columns = LatexColumns.of(small, ROOM)
+    assert columns.widths == (0.0, 0.0)
+    assert columns.preamble == "@{}lr@{}"
+
+
+def test_paper_and_colours_are_those_chosen(document: ReportDocument) -> None:
+    letter = latex_of(document, FOLDER, "letter", GREY)
+    assert letter.startswith(r"\documentclass[10pt,letterpaper]{report}")
+    assert rf"\definecolor{{accent}}{{HTML}}{{{GREY.accent[1:].upper()}}}" in letter
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_it_can_be_set(engine: str, tmp_path: Path) -> None:
+    if shutil.which(engine) is None:
+        pytest.skip(f"no {engine} on this machine")
+    document = full_document()
+    (tmp_path / FOLDER).mkdir()
+    for name, content in pdf_files(document.pictures).items():
+        (tmp_path / FOLDER / name).write_bytes(content)
+    (tmp_path / "report.tex").write_text(latex_of(document, FOLDER), encoding="utf-8")
+    command = [engine, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
+    for _ in range(3):
+        done = subprocess.run(
+            [*command, "report.tex"], cwd=tmp_path, capture_output=True, check=False, timeout=300
+        )
+        log = (tmp_path / "report.log").read_text(encoding="utf-8", errors="replace")
+        assert done.returncode == 0, log[-3000:]
+    overfull = [float(size) for size in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
+    assert [size for size in overfull if size > 5] == []
+    assert "undefined" not in log.replace("\n", "").split("(./report.aux)")[-1]
+    assert "Missing character" not in log
+    numbers = dict(
+        re.findall(
+            r"\\newlabel\{(\w+)\}\{\{([\d.]+)\}", (tmp_path / "report.aux").read_text("utf-8")
+        )
+    )
+    assert numbers == {name: found.number for name, found in document.numbers.items()}
+
+
+def test_a_document_of_nothing_but_a_strangers_title(tmp_path: Path) -> None:
+    title = " ".join(HOSTILE)
+    text = latex_of(document_of(title=title), FOLDER)
+    found = re.search(r"\\reporttitle\{(.*)\}$", text, re.M)
+    assert found
+    assert read_latex(found[1]) == one_line(title)

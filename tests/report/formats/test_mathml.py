@@ -1,0 +1,87 @@
+"""Mathematics of Typst as MathML, and from there as LaTeX; all formulas of all families."""
+
+import pytest
+
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.report.formats.latex_maths import latex_maths
+from bertviewer.report.formats.mathml import Line, mathml_of
+from tests.core.formulas.formula_models import all_architectures
+from tests.core.formulas.found_formulas import maths_of
+
+CASES = {
+    "x": "x",
+    "d_k": "d_{k}",
+    "x_i^2": "x_{i}^{2}",
+    "1/2": r"\frac{1}{2}",
+    "sqrt(d_k)": r"\sqrt{d_{k}}",
+    "root(3, x)": r"\sqrt[3]{x}",
+    "limits(W)_(2 times 3)": r"\underset{2 \times 3}{W}",
+    "sum_(i=1)^n x_i": r"\sum_{i = 1}^{n} x_{i}",
+    'op("softmax")(x/y)': r"\operatorname{softmax} \left( \frac{x}{y} \right)",
+    '"Encoder"(X_"src")': r"\text{Encoder} (X_{\text{src}})",
+    'max_(i) "a_b 50%"': r"\operatorname*{max}_{i} \text{a} \_ \text{b 50} \%",
+    "W^top x dot y": r"W^{\top} x \cdot y",
+    "abs(x) + norm(y)": r"\lvert x \rvert + \lVert y \rVert",
+    "floor(x/y)": r"\left\lfloor \frac{x}{y} \right\rfloor",
+    "x' + hat(y) + overline(z)": r"x' + \hat{y} + z",
+    "RR^(S times D)": r"\mathbb{R}^{S \times D}",
+    "cal(L) bold(W) upright(d)": r"\mathcal{L} \boldsymbol{W} \mathrm{d}",
+    "epsilon phi theta Phi": r"\varepsilon \varphi \theta \Phi",
+    "a, quad b thick c": r"a, \quad b \; c",
+    "cases(1, 2)": r"\left\{ \begin{array}{l} 1 \\ 2 \end{array} \right.",
+    "mat(1, 2; 3, 4)": r"\left( \begin{array}{cc} 1 & 2 \\ 3 & 4 \end{array} \right)",
+    "a &= b \\ &= c": "\\begin{aligned}\na & = b \\\\\n& = c\n\\end{aligned}",
+    "{x in NN}": r"\{ x \in \mathbb{N} \}",
+    "overbrace(a + b, n)": r"\overbrace{a + b}^{n}",
+    "x <= y != z": r"x \leq y \neq z",
+}
+
+
+@pytest.mark.parametrize("source", CASES)
+def test_mathematics_as_latex(source: str) -> None:
+    line = Line(source, is_block=True)
+    assert latex_maths(mathml_of([line])[line]) == CASES[source]
+
+
+def test_each_line_has_its_own_element() -> None:
+    lines = [Line("x"), Line("x", is_block=True), Line("y"), Line("x")]
+    found = mathml_of(lines)
+    assert list(found) == lines[:3]
+    assert found[Line("x")] == "<math><mi>𝑥</mi></math>"
+    assert found[Line("x", is_block=True)] == '<math display="block"><mi>𝑥</mi></math>'
+    assert mathml_of([]) == {}
+
+
+@pytest.mark.parametrize(
+    "mathml",
+    [
+        "<math><mi>中</mi></math>",
+        "<math><menclose><mi>x</mi></menclose></math>",
+        '<math><mspace width="3px"/></math>',
+        "<math><mo>⟴</mo></math>",
+    ],
+)
+def test_what_has_no_latex_is_refused(mathml: str) -> None:
+    with pytest.raises(ValueError, match=r"no (LaTeX|command) is known"):
+        latex_maths(mathml)
+
+
+def test_every_formula_of_every_family_is_latex() -> None:
+    lines: dict[Line, None] = {}
+    for architecture in all_architectures().values():
+        for node in architecture.modules:
+            formula = formula_of(node, architecture)
+            assert formula is not None
+            lines |= dict.fromkeys(Line(maths, is_block=True) for maths in formula.maths)
+            lines |= dict.fromkeys(Line(term.symbol) for term in formula.terms)
+            lines |= dict.fromkeys([Line(maths_of(node, architecture) or "", is_block=True)])
+    assert len(lines) > 500
+    for line, element in mathml_of(lines).items():
+        written = latex_maths(element)
+        assert written.isascii()
+        assert written.count("{") == written.count("}"), line
+        assert written.count(r"\left") - written.count(r"\left" + "arrow") == written.count(
+            r"\right"
+        ) - written.count(r"\right" + "arrow"), line
+        # In a cell of a table of Markdown, and where MathJax reads it as HTML.
+        assert "|" not in written
