@@ -18,9 +18,10 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle
        bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
        bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--check]
                          [--format FORMAT]
-       bertviewer report MODEL -o FILE.pdf [--sentence TEXT] [--pair TEXT] [--task TASK]
+       bertviewer report MODEL -o FILE [--sentence TEXT] [--pair TEXT] [--task TASK]
                          [--random-weights] [--check] [--sections NAME,…] [--layers N,…]
                          [--paper PAPER] [--title TEXT] [--author TEXT] [--grey]
+                         [--compare MODEL] [--format FORMAT]
        bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
        bertviewer flow MODEL [PATH] [--task TASK] [--format FORMAT]
        bertviewer presets"""
@@ -105,7 +106,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
         _add_format(parser, formats.RUN)
     else:
-        parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.pdf")
+        parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE")
         _add_sentence(parser)
         _add_choices(parser)
     parser.add_argument(
@@ -168,7 +169,13 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     """Add what can be chosen of a report: its chapters are looked up when it is asked for."""
     from bertviewer.report.choices import PAPERS
     from bertviewer.report.contents import CHAPTERS
+    from bertviewer.report.formats.formats import FORMATS
 
+    parser.add_argument(
+        "--format",
+        choices=[form.name for form in FORMATS],
+        help="the format; the one that the file's name ends as if left out",
+    )
     names = ", ".join(chapter.name for chapter in CHAPTERS)
     parser.add_argument(
         "--sections",

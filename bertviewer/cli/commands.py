@@ -16,7 +16,6 @@ from bertviewer.core.activations.text import check_text, optional_sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.pickles.consent import refusal_of
 from bertviewer.core.progress import Progress
-from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS
@@ -132,7 +131,11 @@ def _report(options: argparse.Namespace) -> None:
     if options.check and sentence is None:
         raise UserError("--check needs --sentence: what a run gave is what is checked")
 
-    check_writable(options.output, [source])
+    from bertviewer.report.formats.formats import format_of
+    from bertviewer.report.formats.saving import check_report
+
+    form = format_of(options.output, options.format)
+    check_report(options.output, form, [source])
 
     choices = _choices(options)
     right = None if options.compare is None else _source(options, options.compare)
@@ -157,7 +160,7 @@ def _report(options: argparse.Namespace) -> None:
             layers=options.layers,
         )
         progress(0, 0, "Writing the report")
-        write_report(options.output, subject, choices, [model.source])
+        write_report(options.output, subject, form, choices, [model.source])
 
 
 def _comparison(model: "LoadedModel", right: ModelSource, progress: Progress) -> "Comparison":

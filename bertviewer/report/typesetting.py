@@ -18,6 +18,7 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.system.resources import resources_folder
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.formats.plain import day_text
 from bertviewer.report.script_fonts import Lettering, compiler, lettering_of
 
 _FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
@@ -65,7 +66,7 @@ def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAP
     pictures: dict[str, str] = said.pop("pictures")
     lettering = lettering_of("".join((*_texts(said), *pictures.values())))
     day = document.front.date
-    said["front"]["shown-date"] = f"{day.day} {day:%B %Y}"
+    said["front"]["shown-date"] = day_text(day)
     said |= {
         "paper": {"a4": "a4", "letter": "us-letter"}[paper],
         "date": {"year": day.year, "month": day.month, "day": day.day},
