@@ -42,11 +42,17 @@ def subject_of(model: LoadedModel, sentence: Sentence | None, random: bool = Fal
 
 
 def report_of(
-    name: str, *texts: str, task: str = "base", random: bool = False, choices: Choices = CHOICES
+    name: str,
+    text: str = "",
+    pair: str | None = None,
+    *,
+    task: str = "base",
+    random: bool = False,
+    choices: Choices = CHOICES,
 ) -> Report:
     """The report of a model by its name, as a PDF that was read back."""
     model = open_model(parse_source(name, task))
-    return _set(subject_of(model, Sentence(*texts) if texts else None, random), choices)
+    return _set(subject_of(model, Sentence(text, pair) if text else None, random), choices)
 
 
 def document_of(subject: Subject, choices: Choices = CHOICES) -> ReportDocument:
