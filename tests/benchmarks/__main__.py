@@ -13,6 +13,7 @@ from tests.benchmarks.derive import derive_all
 from tests.benchmarks.flow import flow
 from tests.benchmarks.layers import layers
 from tests.benchmarks.map import map_
+from tests.benchmarks.report import report
 from tests.benchmarks.run import run_ratios
 from tests.benchmarks.start import start
 from tests.benchmarks.tensors import tensors
@@ -24,6 +25,7 @@ BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "flow": flow,
     "layers": layers,
     "map": map_,
+    "report": report,
     "run": run_ratios,
     "start": start,
     "tensors": tensors,
@@ -57,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _text(name: str, value: float, is_ratio: bool) -> str:
     if is_ratio or "ratio" in name:
         return f"{value:10.3f}"
+    if name.endswith("MB"):
+        return f"{value:10.2f}"
     if name.startswith("memory"):
         return f"{value:10.1f} MB"
     return f"{value * 1000:10.1f} ms"
