@@ -3,8 +3,9 @@
 from PySide6.QtCore import Qt
 
 from bertviewer.charts.chart import GridChart
+from bertviewer.plots.plot import Point
 
-Cell = tuple[int, int]
+Cell = Point
 
 
 def next_cell(chart: GridChart, cell: Cell | None, key: int) -> Cell | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
@@ -29,8 +29,7 @@ HALO_OPACITY, HALO = 1.0, 5
 class GridPlot(Plot):
     """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them.
 
-    ``cell_clicked`` carries row and column. Arrow keys, Home and End go from cell to cell as a
-    click would, and tell what is there.
+    ``cell_clicked`` carries row and column.
     """
 
     cell_clicked = Signal(int, int)
@@ -39,7 +38,6 @@ class GridPlot(Plot):
         super().__init__({side: LabelAxis(side) for side in ("bottom", "left")}, parent)
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
-        self._reached: Cell | None = None
         self._common_title = ""
         self.color_bar = ColorBar(self.area)
 
@@ -73,7 +71,7 @@ class GridPlot(Plot):
         before = self.chart
         self.chart = chart if chart is not None and chart.values.size else None
         if self.chart is None or before is None or self.chart.values.shape != before.values.shape:
-            self._reached = None
+            self.reached_point = None
         self.name_axes(chart)
         self.draw()
 
@@ -155,26 +153,17 @@ class GridPlot(Plot):
             self.clicked.emit(place)
         self.cell_clicked.emit(*cell)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go to the cell beside; Qt calls it."""
-        chart, start = self.chart, self._reached or self._chosen_cell()
-        cell = None if chart is None else next_cell(chart, start, event.key())
-        if chart is None or cell is None:
-            super().keyPressEvent(event)
-            return
-        self._reached = cell
-        self.go_to(cell)
-        self.draw_marks()
-        scene = self.area.vb.mapViewToScene(QPointF(cell[1] + 0.5, cell[0] + 0.5))
-        self.reached.emit(chart.text(*cell), self.mapFromScene(scene))
+    def point_beside(self, key: int) -> Cell | None:
+        """Return the cell that a key leads to."""
+        if self.chart is None:
+            return None
+        return next_cell(self.chart, self.reached_point or self._chosen_cell(), key)
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Tell no more of the cell that keys have led to; Qt calls it."""
-        super().focusOutEvent(event)
-        if self._reached is not None:
-            self._reached = None
-            self.draw_marks()
-            self.hovered.emit("")
+    def told_at(self, point: Cell) -> tuple[str, QPointF]:
+        """Return the exact value of a cell in words, and its middle."""
+        assert self.chart is not None
+        row, column = point
+        return self.chart.text(row, column), QPointF(column + 0.5, row + 0.5)
 
     def _chosen_cell(self) -> Cell | None:
         """Return the cell that the selection means, if it is one."""
@@ -187,15 +176,15 @@ class GridPlot(Plot):
         """Frame bands, and cells in thick lines; of cells only the one that somebody went to."""
         assert self._frames is not None
         rects = {cell: QRectF(cell[1], cell[0], 1, 1) for cell in cells}
-        if self._reached is not None:
-            bands = [*bands, *(rect for cell, rect in rects.items() if cell != self._reached)]
-            rects = {self._reached: QRectF(self._reached[1], self._reached[0], 1, 1)}
+        if (reached := self.reached_point) is not None:
+            bands = [*bands, *(rect for cell, rect in rects.items() if cell != reached)]
+            rects = {reached: QRectF(reached[1], reached[0], 1, 1)}
         self._frames.show_frames(bands, list(rects.values()))
 
     def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
         cell = self._cell(event.scenePos())
         if event.button() == Qt.MouseButton.LeftButton and cell is not None:
-            self._reached = cell
+            self.reached_point = cell
             self.go_to(cell)
             self.draw_marks()
 
