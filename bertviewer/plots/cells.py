@@ -1,5 +1,7 @@
 """A grid of coloured cells: one picture on the screen, rectangles without seams on paper."""
 
+from math import inf
+
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QRectF
@@ -56,12 +58,14 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
 
     A cell that is not finite stays empty. On a screen with fewer pixels than cells, a pixel shows
     the largest of its cells, or the one farthest from 0 if the values are signed. Where there is
-    room, a line of the colour ``between`` sets each off.
+    room, a line of the colour ``between`` sets each off, unless ``others`` beside them, which are
+    so many pixels wide, have no room for one.
     """
 
     def __init__(self, values: Values, scale: ColorScale, between: str = "") -> None:
         super().__init__()
         self._between = between
+        self.others = inf
         self._values = np.where(np.isfinite(values), values, np.nan)
         self._scale = scale
         self._images: dict[tuple[int, int], QImage] = {}
@@ -80,7 +84,8 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
             wide, tall = int(pixels.width()), int(pixels.height())
             size = max(1, min(rows, tall)), max(1, min(columns, wide))
             painter.drawImage(self.boundingRect(), self._image(*size))
-            if self._between and min(wide / columns, tall / rows) >= LEAST_SPACED:
+            room = min(wide / columns, tall / rows, self.others)
+            if self._between and room >= LEAST_SPACED:
                 self._draw_lines(painter)
         elif self._values.size <= MOST_RECTANGLES:
             draw_rectangles(painter, self.boundingRect(), self._values, self._scale)

@@ -1,6 +1,7 @@
 """A grid of coloured cells with a label for each row and column, and a colour bar."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 import pyqtgraph as pg
@@ -39,6 +40,8 @@ class GridPlot(Plot):
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
         self._common_title = ""
+        self._cells: Cells | None = None
+        self._others = inf
         self.color_bar = ColorBar(self.area)
 
     def share(self, side: Side | None, title: str = "") -> None:
@@ -52,6 +55,13 @@ class GridPlot(Plot):
         """Have cells as high as another plot of that size, or such as there is room for."""
         axis = None if other is None else other.area.getAxis("bottom")
         self.area.getAxis("bottom").stand_beside(axis)
+
+    def look_like_cells_of(self, pixels: float) -> None:
+        """Have space between cells only if there is some between others that are so wide."""
+        self._others = pixels
+        if self._cells is not None:
+            self._cells.others = pixels
+            self._cells.update()
 
     def beside_cells(self) -> float:
         """Return how many pixels of the width are not the cells', as far as it is not the same."""
@@ -93,7 +103,7 @@ class GridPlot(Plot):
         """Draw the cells, the colour bar and the axes."""
         super().draw()
         theme, item, chart = self.theme, self.area, self.chart
-        self._frames = None
+        self._frames = self._cells = None
         # Labels with no title beside them do not stand at the very edge.
         margins = item.margins
         item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
@@ -116,7 +126,9 @@ class GridPlot(Plot):
         shown = title if self.shows_titles else ""
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
-        item.addItem(Cells(chart.values, scale, theme.surface))
+        self._cells = Cells(chart.values, scale, theme.surface)
+        self._cells.others = self._others
+        item.addItem(self._cells)
         if marked is not None:
             signs = {cell: note.sign for cell, note in marked.notes.items() if note.sign}
             bounds = QRectF(0, 0, columns, rows)

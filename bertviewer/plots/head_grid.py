@@ -132,7 +132,8 @@ class HeadGrid(PaintedPlot):
             scale, masked = self._scale(chart), _masked_word(chart)
             self._bar.draw(painter, layout.bounds, scale, self.theme, masked)
             end = QPointF(layout.bounds.right() + self.beside_cells(), self.height())
-            self._bar.draw_title(painter, layout.bounds, end, self._bar_title(chart))
+            title = self._bar_title(chart)
+            self._bar.draw_title(painter, layout.bounds, end, title, self.theme)
         if (chosen := self._chosen) is not None:
             draw_frame(painter, layout.rects[chosen], QRectF(self.rect()), self.theme)
 
@@ -182,7 +183,7 @@ class HeadGrid(PaintedPlot):
         name, caption = QFontMetricsF(large), QFontMetricsF(sized(self.font(), SMALL))
         captions = {caption.horizontalAdvance(text) for text in self.chart.captions}
         words = Words(
-            name_width=name.horizontalAdvance(self._name(len(self.chart.values) - 1)),
+            name_width=max(map(name.horizontalAdvance, self._names)),
             name_height=name.height(),
             caption_width=max(captions, default=0.0),
             caption_height=caption.height(),
@@ -193,6 +194,10 @@ class HeadGrid(PaintedPlot):
 
     def _name(self, head: int) -> str:
         return self.tr("head {0}").format(head)
+
+    @property
+    def _names(self) -> list[str]:
+        return [] if self.chart is None else list(map(self._name, range(len(self.chart.values))))
 
     def _bar_title(self, chart: HeadsChart) -> str:
         """Return what the bar's values are, where heads have ranges of their own."""

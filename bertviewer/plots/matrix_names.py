@@ -39,9 +39,8 @@ class MatrixNames:
         self._font = font
         normal = sized(font, NORMAL)
         self._rows, self._columns = Names.of(rows, normal), Names.of(columns, normal)
-        self._titles = tuple(
-            f"{title} {arrow}" for title, arrow in ((row_title, "↑"), (column_title, "→")) if title
-        )
+        titles = ((row_title, "↑"), (column_title, "→")) if row_title != column_title else ()
+        self._titles = tuple(f"{title} {arrow}" for title, arrow in titles if title)
         small = QFontMetricsF(sized(font, SMALL))
         self._titles_width = max(map(small.horizontalAdvance, self._titles), default=0.0)
 

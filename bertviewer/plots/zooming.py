@@ -74,9 +74,12 @@ class ZoomingPlot(PaintedPlot):
         """Tell what was clicked, if nothing was dragged; Qt calls it."""
         held, self._pressed = self._pressed, None
         if held is not None and not self._is_dragged:
-            place = self.place_at(event.position())
-            if place is not None:
-                self.clicked.emit(place)
+            self.click_at(event.position())
+
+    def click_at(self, position: QPointF) -> None:
+        """Tell what is at a position."""
+        if (place := self.place_at(position)) is not None:
+            self.clicked.emit(place)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Show all; Qt calls it."""

@@ -164,9 +164,9 @@ class AttentionView(View):
             )
             return self.tr("Heads, B − A, each in its own range"), tip
         tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
-        text = self.tr("H entropy in nats")
+        text = self.tr("entropy H")
         if pair.b.maps.distances is not None:
-            text += self.tr(", d distance in tokens")
+            text += self.tr(", distance d")
             tip += "\n" + self.tr("d is how many tokens away it looks, on average.")
         # Where there is no room for the figures, as of two runs, nothing is said of them.
         is_told = pair.a is None and self._has_captions

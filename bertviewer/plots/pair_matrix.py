@@ -1,0 +1,53 @@
+"""A matrix of tokens of which both the row and the column of a cell are told."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, Signal
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.chart import GridChart
+from bertviewer.plots.grid_keys import next_cell
+from bertviewer.plots.token_matrix import TokenMatrix
+
+
+class PairMatrix(TokenMatrix):
+    """Tells both of a pair: ``paired`` carries the row and the column of a cell that is gone to.
+
+    The column is the one that the selection means; the row is framed as ``mark_row()`` says.
+    """
+
+    paired = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._row: int | None = None
+
+    def mark_row(self, row: int | None) -> None:
+        """Frame a row, in place of the one framed before."""
+        self._row = row
+        self.update()
+
+    def chosen(self, chart: GridChart) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the marked row and the selected columns."""
+        row = () if self._row is None or self._row >= len(chart.rows) else (self._row,)
+        return row, chart.chosen(self.selection)[1]
+
+    def click_at(self, position: QPointF) -> None:
+        """Tell the pair, and select the column."""
+        if (cell := self.cell_at(position)) is not None:
+            self.paired.emit(*cell)
+        super().click_at(position)
+
+    def step(self, key: int) -> bool:
+        """Go to the cell beside, which is brought into sight."""
+        if self.chart is None:
+            return False
+        rows, columns = self.chosen(self.chart)
+        cell = next_cell(self.chart, (rows[0], columns[0]) if rows and columns else None, key)
+        if cell is None:
+            return False
+        at = self.bring(*cell)
+        self.paired.emit(*cell)
+        self.clicked.emit(self.chart.place(*cell))
+        self.reached.emit(self.chart.text(*cell), at.toPoint())
+        return True
