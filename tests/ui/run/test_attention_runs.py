@@ -45,7 +45,7 @@ def test_runs_side_by_side(shown: MainWindow, settle: Settle) -> None:
     assert b.values == pytest.approx(eager(A)[2][0], abs=1e-5)
     assert a.levels == b.levels
     entropies = [plain_entropies(eager(text)[2])[0] for text in (A, B)]
-    assert any("entropy {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
+    assert any("H {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
 
 
 def test_plots_have_names_for_those_who_do_not_see_them(shown: MainWindow, settle: Settle) -> None:
