@@ -154,6 +154,16 @@ class GridChart:
         """The values, NaN where a mask hides a cell."""
         return self.values if self.masked is None else np.where(self.masked, np.nan, self.values)
 
+    @property
+    def named_rows(self) -> tuple[str, ...]:
+        """The rows in words."""
+        return self.row_names or self.rows
+
+    @property
+    def named_columns(self) -> tuple[str, ...]:
+        """The columns in words."""
+        return self.column_names or self.columns
+
     def place(self, row: int, column: int) -> Place:
         """Return what a cell stands for: its row's place, completed by its column's."""
         is_split = self.split is not None and column >= self.split
@@ -170,18 +180,18 @@ class GridChart:
 
     def text(self, row: int, column: int) -> str:
         """Return a cell's row, column and exact value in words."""
-        names = (self.row_names or self.rows)[row], (self.column_names or self.columns)[column]
+        names = self.named_rows[row], self.named_columns[column]
         is_masked = self.masked is not None and self.masked[row, column]
         value = self.masked_word if is_masked else number_text(self.values[row, column])
         return f"{self.joint.join(names)}: {value}"
 
     def table(self) -> Table:
         """Return the names of the rows, and a column for each column; masked cells are empty."""
-        names = map(bare, self.row_names or self.rows)
+        names = map(bare, self.named_rows)
         cells = without(self.values, self.masked)
         rows = [(name, *values) for name, values in zip(names, cells, strict=True)]
         corner = corner_header(self.y_title, self.x_title, self.value_title, self.subject)
-        return (corner, *map(bare, self.column_names or self.columns)), rows
+        return (corner, *map(bare, self.named_columns)), rows
 
 
 @frozen(eq=False)

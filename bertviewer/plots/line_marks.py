@@ -58,6 +58,7 @@ class LineMarks:
         """Have the value hide as little of the lines as can be, and nothing of what is above."""
         if self._callout is None:
             return
+        area.vb.updateMatrix()  # else items are still where another range had them
         at = -self._callout.scenePos()
         curves = [item for item in area.items if isinstance(item, Curve)]
         lines = [line.translated(at).toList() for curve in curves for line in curve.lines()]

@@ -114,9 +114,9 @@ class TokenMatrix(TokenPlot):
         chart, layout = self.chart, self.layout_of_cells()
         row, column = (None, None) if layout is None else layout.named_at(position)
         if chart is not None and row is not None:
-            return (chart.row_names or chart.rows)[row]
+            return chart.named_rows[row]
         if chart is not None and column is not None:
-            return (chart.column_names or chart.columns)[column]
+            return chart.named_columns[column]
         return ""
 
     def zoom_at(self, position: QPointF, notches: float) -> None:

@@ -87,7 +87,7 @@ class HeadPanel(QWidget):
         if distances:
             text += self.tr(", d {0} tokens").format(_beside(*distances))
             tip += "\n" + self.tr(
-                "d: distance, how many tokens away that is, weighted by the attention, mean likewise."
+                "d: how many tokens away that is, weighted by the attention, mean likewise."
             )
         tip += "\n" + self.tr(
             "The wheel, + and − look nearer, a drag moves, a double click or 0 shows all again."

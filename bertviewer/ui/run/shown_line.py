@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -40,6 +40,8 @@ class ShownLine(QFrame):
         self._shown = ElidedLabel()
         self._shown.setObjectName("shownSentence")
         self._shown.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        # All that the other ones leave: the field of the sentence tells the most of it too.
+        self._shown.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._notes = ElidedLabel()
         self._notes.setObjectName("runWarning")
         self._notes.setForegroundRole(WARNING)
@@ -54,8 +56,7 @@ class ShownLine(QFrame):
         layout.setSpacing(2 * GRID)
         layout.addWidget(self._stale)
         layout.addWidget(self._notes)
-        layout.addWidget(self._shown)
-        layout.addStretch(1)
+        layout.addWidget(self._shown, 1)
         layout.addWidget(self._compare)
         layout.addWidget(self._again)
         self._again.clicked.connect(workspace.run_next)

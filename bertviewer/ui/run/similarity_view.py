@@ -43,8 +43,7 @@ class SimilarityView(View):
         plots.addWidget(self._tokens)
         plots.addWidget(self._pair)
         plots.setChildrenCollapsible(False)
-        # Two grids may have to stand on the left.
-        plots.setSizes([3000, 2000])
+        plots.setSizes([1, 1])
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.addWidget(plots)
