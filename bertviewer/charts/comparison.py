@@ -11,7 +11,8 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.charts.chart import Chart, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart, Line, LineChart
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import histogram_difference, histograms_overlaid
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place

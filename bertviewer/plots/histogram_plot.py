@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainterPath
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
-from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL

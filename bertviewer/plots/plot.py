@@ -16,7 +16,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.charts.chart import GridChart, HistogramChart, LineChart
+from bertviewer.charts.chart import GridChart, LineChart
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.plots.plot_area import PlotArea

@@ -14,15 +14,8 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import (
-    Bars,
-    Chart,
-    GridChart,
-    HeadsChart,
-    HistogramChart,
-    Line,
-    LineChart,
-)
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart, Line, LineChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.core.errors import UserError

@@ -6,7 +6,8 @@ from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import Bars, HistogramChart, Line
+from bertviewer.charts.chart import Line
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.callout import Callout
@@ -169,7 +170,8 @@ def test_keys_go_from_bar_to_bar(window: QWidget) -> None:
 
 def test_a_plot_that_keys_go_to_has_a_frame(window: QWidget, plot: LinePlot) -> None:
     def edge() -> str:
-        return plot.grab().toImage().pixelColor(1, plot.height() // 2).name()
+        name: str = plot.grab().toImage().pixelColor(1, plot.height() // 2).name()
+        return name
 
     plot.setFocus()
     window.setAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange, True)

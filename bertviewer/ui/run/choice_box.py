@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
     QToolTip,
 )
 
-from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.tips import both_tips
 
 LEAST = 56
 """Pixels that are left of it however short the room is."""
@@ -66,8 +66,7 @@ class ChoiceBox(QComboBox):
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             text = self.currentText()
             if text != self.shown_text:
-                tip = plain_tip(f"{text}\n{self.accessibleName()}")
-                QToolTip.showText(event.globalPos(), tip, self)
+                QToolTip.showText(event.globalPos(), both_tips(text, self.toolTip()), self)
                 return True
         return super().event(event)
 

@@ -81,7 +81,7 @@ def left_title(plot: GridPlot) -> str:
 
 def cell_width(plot: GridPlot) -> float:
     assert plot.chart is not None
-    return cells(plot)[0] / plot.chart.values.shape[1]
+    return cells(plot)[0] / len(plot.chart.columns)
 
 
 def test_two_grids_share_the_title_and_the_bar(
