@@ -31,13 +31,15 @@ class Callout(QGraphicsItem):
         )
         self._box = next(self._boxes())
 
-    def give_way(self, lines: Iterable[Sequence[QPointF]], within: QRectF) -> None:
-        """Go to the side of the point where the field hides least of lines, inside of a rectangle.
+    def give_way(self, lines: Iterable[Sequence[QPointF]], within: QRectF, covered: QRectF) -> None:
+        """Go to the side of the point where the field hides least of lines.
 
-        Lines and rectangle are in pixels from the point.
+        It stays inside of one rectangle and outside of another. All are in pixels from the point.
         """
         ways = [QLineF(*ends) for line in lines for ends in pairwise(line)]
-        boxes = [box for box in self._boxes() if within.contains(box)] or [next(self._boxes())]
+        inside = [box for box in self._boxes() if within.contains(box)]
+        boxes = [box for box in inside if not box.intersects(covered)]
+        boxes = boxes or inside or [next(self._boxes())]
         self.prepareGeometryChange()
         self._box = min(boxes, key=lambda box: sum(_crosses(way, box) for way in ways))
 

@@ -154,6 +154,13 @@ class Legend(pg.GraphicsObject):  # type: ignore[misc]
         """Return the rectangle of all names; Qt calls it."""
         return QRectF(0, 0, *self._size)
 
+    @property
+    def covered(self) -> QRectF:
+        """What of the scene the names cover."""
+        ends = (spot.x + self._spacing.sample + spot.width for spot in self._spots)
+        covered: QRectF = self.mapRectToScene(QRectF(0, 0, max(ends, default=0.0), self._size[1]))
+        return covered
+
     def paint(self, painter: QPainter, *_: object) -> None:
         """Draw; Qt calls it."""
         painter.setFont(self._font)

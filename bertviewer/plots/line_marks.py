@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush, QPen
 from PySide6.QtWidgets import QGraphicsItem
 
@@ -54,16 +54,16 @@ class LineMarks:
             self._callout.setPos(x, height)
             self._add(plot, self._callout, CALLOUT_Z)
 
-    def give_way(self, area: PlotArea, above: float) -> None:
-        """Have the value hide as little of the lines as can be, and nothing of what is above."""
+    def give_way(self, area: PlotArea, covered: QRectF) -> None:
+        """Have the value hide as little of the lines as can be, and nothing of what is covered."""
         if self._callout is None:
             return
         area.vb.updateMatrix()  # else items are still where another range had them
         at = -self._callout.scenePos()
         curves = [item for item in area.items if isinstance(item, Curve)]
         lines = [line.translated(at).toList() for curve in curves for line in curve.lines()]
-        within = area.vb.sceneBoundingRect().adjusted(0, above, 0, 0)
-        self._callout.give_way(lines, within.translated(at))
+        within = area.vb.sceneBoundingRect().translated(at)
+        self._callout.give_way(lines, within, covered.translated(at))
 
     def _add(self, plot: Plot, item: QGraphicsItem, z: float) -> None:
         item.setZValue(z)

@@ -147,12 +147,12 @@ class LinePlot(LegendPlot):
         # What a key has led to is told in full beside the point.
         has_value = self.paper_scale is None and reached is None
         self._marks.draw(self, self._points, shown, has_value=has_value)
-        self._marks.give_way(self.area, self.legend.boundingRect().height())
+        self._marks.give_way(self.area, self.legend.covered)
 
     def fit(self) -> None:
         """Choose the y range, and where a value can be written beside its point."""
         super().fit()
-        self._marks.give_way(self.area, self.legend.boundingRect().height())
+        self._marks.give_way(self.area, self.legend.covered)
 
     def _gap_at(self, position: QPointF) -> str:
         """Say that no line has a value there, "" beside the positions of the chart."""

@@ -22,6 +22,9 @@ LONGEST_TIP = 1000
 LEAST, LEAST_NOTE = 120, 220
 """Pixels of the sentence, and of a note, that are left however short the room is."""
 
+ALL_ROOM = 100
+"""Beside the 1 of the empty room behind it."""
+
 
 class ShownLine(QFrame):
     """The sentence, the model and its weights; what one has to know of them; run A; Run again.
@@ -40,8 +43,6 @@ class ShownLine(QFrame):
         self._shown = ElidedLabel()
         self._shown.setObjectName("shownSentence")
         self._shown.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        # All that the other ones leave: the field of the sentence tells the most of it too.
-        self._shown.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._notes = ElidedLabel()
         self._notes.setObjectName("runWarning")
         self._notes.setForegroundRole(WARNING)
@@ -56,7 +57,8 @@ class ShownLine(QFrame):
         layout.setSpacing(2 * GRID)
         layout.addWidget(self._stale)
         layout.addWidget(self._notes)
-        layout.addWidget(self._shown, 1)
+        layout.addWidget(self._shown, ALL_ROOM)
+        layout.addStretch(1)
         layout.addWidget(self._compare)
         layout.addWidget(self._again)
         self._again.clicked.connect(workspace.run_next)
@@ -119,6 +121,10 @@ class ShownLine(QFrame):
         self._notes.setToolTip(plain_tip(notes))
         self._notes.setMinimumWidth(self._least_of(notes))
         self._notes.setVisible(bool(notes))
+        # All that notes leave: the field tells it too. Beside run A's it has its share.
+        is_alone = workspace.runs.watched_a is None
+        across = QSizePolicy.Policy.Ignored if is_alone else QSizePolicy.Policy.Preferred
+        self._shown.setSizePolicy(across, QSizePolicy.Policy.Preferred)
         lacking = workspace.next_run.lacking
         self._again.setVisible(bool(stale))
         self._again.setEnabled(not lacking and not workspace.scheduler.activity)
