@@ -200,8 +200,10 @@ class HeadGrid(PaintedPlot):
         return [] if self.chart is None else list(map(self._name, range(len(self.chart.values))))
 
     def _bar_title(self, chart: HeadsChart) -> str:
-        """Return what the bar's values are, where heads have ranges of their own."""
-        return "" if chart.head_levels is None else self.tr("in parts of each head's largest")
+        """Return what the bar's values are; heads may have ranges of their own."""
+        if chart.head_levels is not None:
+            return self.tr("in parts of each head's largest")
+        return self.common_title if self.neighbour == "left" else chart.value_title
 
     def _scale(self, chart: HeadsChart, head: int | None = None) -> ColorScale:
         """Return the colours of a head, or of the bar."""
