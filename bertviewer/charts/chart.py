@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from bertviewer.charts.head_differences import HeadDifferences
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.levels import Levels, Masked, Values
 from bertviewer.charts.place import Place, closest
@@ -214,7 +215,7 @@ class HeadsChart:
         head_levels: a range for each head in place of one for all; ``levels`` are in parts of it.
     """
 
-    values: Values
+    values: Values | HeadDifferences
     captions: tuple[str, ...]
     queries: tuple[str, ...]
     keys: tuple[str, ...]
@@ -232,23 +233,27 @@ class HeadsChart:
 
     def measured(self, head: int) -> Values:
         """Return the values of a head, NaN where a mask hides a cell, or where there is none."""
-        hidden = ~np.isfinite(self.values[head])
-        if self.masked is not None:
-            hidden |= self.masked[head]
-        return np.where(hidden, np.nan, self.values[head]) if hidden.any() else self.values[head]
+        values, masked = self.values[head], self._masked(head)
+        hidden = ~np.isfinite(values)
+        if masked is not None:
+            hidden |= masked
+        return np.where(hidden, np.nan, values) if hidden.any() else values
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""
         is_masked = self.masked is not None and self.masked[head, query, key]
-        value = self.masked_word if is_masked else number_text(self.values[head, query, key])
+        value = self.masked_word if is_masked else number_text(self.values[head][query, key])
         return self.cell_text.format(head, self.queries[query], self.keys[key], value)
+
+    def _masked(self, head: int) -> Masked | None:
+        return None if self.masked is None else self.masked[head]
 
     def table(self) -> Table:
         """Return a row for each query token of each head, with a column for each key token."""
         rows = [
             (head, bare(query), *values)
-            for head, grid in enumerate(without(self.values, self.masked))
-            for query, values in zip(self.queries, grid, strict=True)
+            for head, grid in enumerate(self.values)
+            for query, values in zip(self.queries, without(grid, self._masked(head)), strict=True)
         ]
         corner = corner_header("Query", "Key", self.value_title, self.subject)
         return ("Head", corner, *map(bare, self.keys)), rows

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -140,7 +141,7 @@ class HeadGrid(PaintedPlot):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw; of large heads only some anew in a turn of the window's thread. Qt calls it."""
         if self.chart is not None:
-            self._most = max(1, MOST_CELLS // self.chart.values[0].size)
+            self._most = max(1, MOST_CELLS * len(self.chart.values) // self.chart.values.size)
         super().paintEvent(event)
         self._most = EVERY
         if self._cells is not None and not self._cells.is_complete:
@@ -241,5 +242,5 @@ def _levels(chart: HeadsChart) -> Levels:
     """Return the values of the colours' two ends; shares have 0 at one of them."""
     if chart.levels is not None:
         return chart.levels
-    low, high = levels_of(chart.values, chart.is_signed)
+    low, high = levels_of(np.asarray(chart.values), chart.is_signed)
     return min(0.0, low), high

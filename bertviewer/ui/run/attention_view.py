@@ -5,6 +5,7 @@ from functools import partial
 from PySide6.QtWidgets import QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import heads_chart
+from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
@@ -37,6 +38,7 @@ class AttentionView(View):
         self._request = AttentionRequest(workspace, self)
         self._pair: AttentionPair | None = None
         # What is drawn already: 512 tokens take a while.
+        self._charts: tuple[object, tuple[HeadsChart, HeadsChart | None]] | None = None
         self._drawn_heads: object = None
         self._drawn_head: object = None
         self._choice = AttentionChoice()
@@ -131,7 +133,7 @@ class AttentionView(View):
         self._heads.show_message(why, offer)
 
     def _forget_drawn(self) -> None:
-        self._pair = self._drawn_heads = self._drawn_head = None
+        self._pair = self._charts = self._drawn_heads = self._drawn_head = None
         self._root.setEnabled(False)
 
     def _show_heads(self) -> None:
@@ -141,8 +143,11 @@ class AttentionView(View):
         wanted = self._pair, self.workspace.runs.comparison, is_root
         if self._drawn_heads != wanted:
             self._drawn_heads = wanted
-            make = partial(heads_chart, is_root=is_root, translate=translate)
-            self._heads.show_charts(*self._pair.charts(make), self._pair.partners)
+            of = self._pair, is_root
+            if self._charts is None or self._charts[0] != of:
+                make = partial(heads_chart, is_root=is_root, translate=translate)
+                self._charts = of, self._pair.charts(make)
+            self._heads.show_charts(*self._charts[1], self._pair.partners)
         self._title_heads()
 
     @property

@@ -71,7 +71,7 @@ class LensPanel(QWidget):
         rows.setSpacing(4)
         rows.addLayout(line)
         rows.addWidget(self._pages, 1)
-        self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"), 11)
+        self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"), 9)
         for name, text in FIGURES:
             self._figure.addItem(self.tr(text), name)
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))

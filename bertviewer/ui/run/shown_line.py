@@ -121,10 +121,11 @@ class ShownLine(QFrame):
         self._notes.setToolTip(plain_tip(notes))
         self._notes.setMinimumWidth(self._least_of(notes))
         self._notes.setVisible(bool(notes))
-        # All that notes leave: the field tells it too. Beside run A's it has its share.
+        # What notes leave, its beginning in any case. Beside run A's it has its share.
         is_alone = workspace.runs.watched_a is None
         across = QSizePolicy.Policy.Ignored if is_alone else QSizePolicy.Policy.Preferred
         self._shown.setSizePolicy(across, QSizePolicy.Policy.Preferred)
+        self._shown.setMinimumWidth(LEAST if is_alone else 0)
         lacking = workspace.next_run.lacking
         self._again.setVisible(bool(stale))
         self._again.setEnabled(not lacking and not workspace.scheduler.activity)
