@@ -149,13 +149,17 @@ class GridPlot(Plot):
         if self.chart is None or self._frames is None:
             return
         rows, columns = self.chart.values.shape
-        chosen_rows, chosen_columns = self.chart.chosen(self.selection)
+        chosen_rows, chosen_columns = self.chosen(self.chart)
         bands = [QRectF(0, row, columns, 1) for row in chosen_rows]
         bands += [QRectF(column, 0, 1, rows) for column in chosen_columns]
         if isinstance(self.chart, MarkedGrid) and chosen_columns:
             bands = []  # a cell stands for itself, and most of its column for nothing
         cells = [(row, column) for row in chosen_rows for column in chosen_columns]
         self._show_frames(bands, cells)
+
+    def chosen(self, chart: GridChart) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the rows and the columns that are marked."""
+        return chart.chosen(self.selection)
 
     def go_to(self, cell: Cell) -> None:
         """Do what a click on a cell does."""
@@ -181,7 +185,7 @@ class GridPlot(Plot):
         """Return the cell that the selection means, if it is one."""
         if self.chart is None:
             return None
-        rows, columns = self.chart.chosen(self.selection)
+        rows, columns = self.chosen(self.chart)
         return (rows[0], columns[0]) if rows and columns else None
 
     def _show_frames(self, bands: Sequence[QRectF], cells: Sequence[Cell]) -> None:

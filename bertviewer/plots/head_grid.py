@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
+from bertviewer.charts.theme import NORMAL, SMALL, Theme
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.frames import draw_frame
@@ -26,6 +26,7 @@ from bertviewer.plots.head_bar import HeadBar
 from bertviewer.plots.head_cells import HeadCells
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
 from bertviewer.plots.painted import PaintedPlot
+from bertviewer.plots.token_labels import name_font
 
 CAPTION_OPACITY = 0.75
 EVERY = 1_000_000  # heads
@@ -224,8 +225,7 @@ class HeadGrid(PaintedPlot):
         if layout.captions == "below":
             name.setBottom(space.bottom() - small)
             under.setTop(name.bottom())
-        weight = STRONG if head == self._chosen else NORMAL_WEIGHT
-        painter.setFont(weighted(sized(self.font(), NORMAL), weight))
+        painter.setFont(name_font(self.font(), NORMAL, is_marked=head == self._chosen))
         painter.setPen(QColor(self.theme.text))
         painter.drawText(name, _LEFT, self._name(head) if layout.has_names else str(head))
         if layout.captions:

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, Signal
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.plots.grid_keys import next_cell
+from bertviewer.plots.grid_keys import next_cell, pair_of
 from bertviewer.plots.token_matrix import TokenMatrix
 
 
@@ -29,8 +29,7 @@ class PairMatrix(TokenMatrix):
 
     def chosen(self, chart: GridChart) -> tuple[Sequence[int], Sequence[int]]:
         """Return the marked row and the selected columns."""
-        row = () if self._row is None or self._row >= len(chart.rows) else (self._row,)
-        return row, chart.chosen(self.selection)[1]
+        return pair_of(chart, self._row, self.selection)
 
     def click_at(self, position: QPointF) -> None:
         """Tell the pair, and select the column."""
