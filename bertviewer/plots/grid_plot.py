@@ -104,9 +104,6 @@ class GridPlot(Plot):
         super().draw()
         theme, item, chart = self.theme, self.area, self.chart
         self._frames = self._cells = None
-        # Labels with no title beside them do not stand at the very edge.
-        margins = item.margins
-        item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
         marked = chart if isinstance(chart, MarkedGrid) else None
         has_values = marked is None or marked.has_values
         is_shown = chart is not None and has_values and self.neighbour != "right"

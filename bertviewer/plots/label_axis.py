@@ -17,6 +17,8 @@ BEYOND = 160
 LABEL_LENGTH = 10
 LEAST_CELL = 22.0
 """In cells of so many pixels a few letters can be read."""
+LINE = 1.4
+"""Heights of a letter from one number to the next above it, where not all have room."""
 MOST = 0.8
 """So many of the labels, if not all, are not cut in cells that are narrower."""
 SHORT_LABEL = 3
@@ -79,7 +81,10 @@ class LabelAxis(Axis):
             return
         tall = QFontMetricsF(self.font()).height()
         if self.orientation == "left":
-            self.setTicks([self._chosen(self._step(self.size().height(), tall))])
+            step = self._step(self.size().height(), tall)
+            if step > 1 and self._spacing:
+                step = self._step(self.size().height(), LINE * tall)
+            self.setTicks([self._chosen(step)])
             self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(self._widest))
             return
         width = self.size().width()

@@ -57,8 +57,9 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
         self._drawn_scale = 0.0
         self.area = PlotArea(axes)
         self.setCentralItem(self.area)
-        # The highest and the last label reach beyond their axes by half a letter.
-        self.area.layout.setContentsMargins(1, 8, 8, 1)
+        # The highest and the last label reach beyond their axes by half a letter; none of them
+        # stands at the very edge, where the frame is of what keys go to.
+        self.area.layout.setContentsMargins(4, 8, 8, 2)
         self.scene().sigMouseClicked.connect(self._on_click)
         self.scene().sigMouseMoved.connect(self._on_move)
 

@@ -52,12 +52,12 @@ class ShownLine(QFrame):
         self._again = flat_button("runAgainButton", self.tr("Run again"), "")
         self._again.setAccessibleName(self.tr("Run again"))
         self._again.setStyleSheet("color: palette(link); padding: 1px 6px;")
-        layout = QHBoxLayout(self)
+        self._line = layout = QHBoxLayout(self)
         layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
         layout.setSpacing(2 * GRID)
         layout.addWidget(self._stale)
         layout.addWidget(self._notes)
-        layout.addWidget(self._shown, ALL_ROOM)
+        layout.addWidget(self._shown)
         layout.addStretch(1)
         layout.addWidget(self._compare)
         layout.addWidget(self._again)
@@ -126,6 +126,7 @@ class ShownLine(QFrame):
         across = QSizePolicy.Policy.Ignored if is_alone else QSizePolicy.Policy.Preferred
         self._shown.setSizePolicy(across, QSizePolicy.Policy.Preferred)
         self._shown.setMinimumWidth(LEAST if is_alone else 0)
+        self._line.setStretchFactor(self._shown, ALL_ROOM if is_alone else 0)
         lacking = workspace.next_run.lacking
         self._again.setVisible(bool(stale))
         self._again.setEnabled(not lacking and not workspace.scheduler.activity)
