@@ -14,7 +14,8 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL
 from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.plots.color_scale import tinted
-from bertviewer.plots.legend import Entry, LegendPlot
+from bertviewer.plots.legend import Entry
+from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.number_axis import LOWEST, NumberAxis, PowerAxis, log_height, power_of
 from bertviewer.plots.plot import Point
 

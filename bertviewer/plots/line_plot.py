@@ -13,7 +13,8 @@ from bertviewer.charts.place import Place
 from bertviewer.core.text.numerals import number_text
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
-from bertviewer.plots.legend import Entry, LegendPlot, legend_entries
+from bertviewer.plots.legend import Entry, legend_entries
+from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.line_marks import LineMarks
 from bertviewer.plots.line_points import LinePoints
 from bertviewer.plots.line_shapes import Values, finite_at, surroundings
