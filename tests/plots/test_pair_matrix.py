@@ -77,6 +77,21 @@ def test_keys_go_from_cell_to_cell_and_tell_the_value(plot: PairMatrix) -> None:
     assert len(told) == 6
 
 
+def test_keys_go_on_along_a_row_over_the_token_itself(plot: PairMatrix) -> None:
+    told: Pairs = []
+    plot.paired.connect(lambda row, column: told.append((row, column)))
+
+    def mark(row: int, column: int) -> None:
+        # The view marks the token before where the two would be one.
+        plot.mark_row(column - 1 if row == column else row)
+
+    plot.paired.connect(mark)
+    click(plot, middle(plot, 4, 2).toPoint())
+    for _ in range(4):
+        QTest.keyClick(plot, Qt.Key.Key_Right)
+    assert told == [(4, 2), (4, 3), (4, 4), (4, 5), (4, 6)]
+
+
 def test_a_cell_that_a_key_leads_to_comes_into_sight(plot: PairMatrix) -> None:
     follow(plot)
     click(plot, middle(plot, 1, 2).toPoint())
