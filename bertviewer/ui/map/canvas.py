@@ -11,7 +11,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QWidget
 
-from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
 from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.painting import Marked
@@ -115,7 +114,7 @@ class FlowCanvas(FlowPicture):
         for name, title, call in (
             ("openPart", self.tr("Open (Enter)"), self._open_marked),
             ("upFromPart", self.tr("Up (Backspace)"), self.up),
-            ("fitPart", self.tr("Show all of it (0)"), self.fit),
+            ("fitPart", self.tr("Show it as at first (0)"), self.fit),
             ("copyMap", self.tr("Copy picture"), partial(self.picture_wanted.emit, False)),
             ("saveMap", self.tr("Save picture…"), partial(self.picture_wanted.emit, True)),
         ):
@@ -183,15 +182,6 @@ class FlowCanvas(FlowPicture):
             last = len(placed.tiles) - 1
             before = -1 if self.head is None and step > 0 else self.head or 0
             self._pick(Hit(at.part, placed, min(max(before + step, 0), last)))
-
-    def _bring_into_sight(self, placed: Placed) -> None:
-        assert self.sight is not None
-        seen, margin = self.sight.camera.seen(placed.rect), 24.0
-        x = max(margin - seen.x, 0.0) + min(self.width() - margin - seen.right, 0.0)
-        y = max(margin - seen.y, 0.0) + min(self.height() - margin - seen.bottom, 0.0)
-        if x or y:
-            self.sight.move(x, y)
-            self._tell()
 
     def _hit(self, place: QPointF) -> Hit | None:
         if self.sight is None:

@@ -159,7 +159,7 @@ class MapCard(QWidget):
         up = flat_button("mapUp", "", up_tip, "up")
         farther = flat_button("mapZoomOut", "", self.tr("Zoom out (−)"), "minus")
         closer = flat_button("mapZoomIn", "", self.tr("Zoom in (+)"), "plus")
-        fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show all of this part (0)"))
+        fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show this part as at first (0)"))
         up.clicked.connect(self.up_wanted)
         farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))
         closer.clicked.connect(lambda: self.canvas.zoom(1.25))

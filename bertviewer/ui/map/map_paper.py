@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.file_names import LONGEST
+from bertviewer.charts.flow.layout import CANVAS
 from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.place import Place
@@ -59,13 +60,13 @@ def take(
 ) -> None:
     """Ask for a file and write the opened part to it, or put it on the clipboard.
 
-    It is laid out as it is on the screen, in the colours and figures of ``dress``.
+    It has all words, however small the window is, and the colours and figures of ``dress``.
     """
     if picture.sight is None:
         return
     part, sheets = picture.part, Sheets(picture.sight.sheets.atlas)
     sheets.set_dress(dress)
-    sheets.set_size(picture.sight.width, picture.sight.height)
+    sheets.set_size(CANVAS, CANVAS)
     paper = MapPaper(sheets, part, tiles, picture)
     if is_saved:
         words = re.findall(r"[a-z0-9]+", dress.name(part).lower())
