@@ -66,7 +66,7 @@ class _Card(QFrame):
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._value.setFont(tabular(weighted(sized(self.font(), TITLE))))
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(3 * GRID - 1, GRID + 1, 2 * GRID, GRID + 1)
+        layout.setContentsMargins(3 * GRID - 1, GRID - 1, 2 * GRID, GRID - 1)
         layout.setSpacing(0)
         for label in (self._name, self._value, self._remark):
             layout.addWidget(label)

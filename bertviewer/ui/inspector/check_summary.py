@@ -41,7 +41,7 @@ class CheckSummary(QWidget):
         line.addStretch(1)
         line.addWidget(self._button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, GRID + 2, 4 * GRID, GRID + 2)
+        layout.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
         layout.setSpacing(0)
         layout.addLayout(line)
         layout.addWidget(self._text)

@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QTabWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QGridLayout, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.count_steps import CountTerm
@@ -31,7 +31,18 @@ def sums(window: MainWindow) -> list[str]:
 
 
 def texts(window: MainWindow) -> list[str]:
-    return [label.text() for label in find(inspector(window), FactsView).findChildren(QLabel)]
+    """Return the texts as they stand in the grid."""
+    grid = find(inspector(window), FactsView).layout()
+    assert isinstance(grid, QGridLayout)
+    places = sorted(range(grid.count()), key=lambda number: grid.getItemPosition(number)[:2])
+    found = []
+    for item in map(grid.itemAt, places):
+        widget = item.widget() if item is not None else None
+        if isinstance(widget, QLabel):
+            found.append(widget.text())
+        elif widget is not None:
+            found += [label.text() for label in widget.findChildren(QLabel)]
+    return found
 
 
 def tied(window: MainWindow) -> list[str]:
