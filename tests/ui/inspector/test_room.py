@@ -70,17 +70,17 @@ def test_sentence_figures_and_formula_are_in_sight(
     qtbot.waitUntil(lambda: end() <= area.viewport().height())
 
 
+@pytest.mark.parametrize("width", [1440, 1024])
 def test_the_largest_type_makes_no_page_wider_than_its_pane(
-    large: MainWindow, qtbot: QtBot
+    large: MainWindow, qtbot: QtBot, width: int
 ) -> None:
     area = area_of(large)
     page = area.widget()
     assert page is not None
-    for width in (1440, 1024):
-        large.resize(width, 720)
-        qtbot.waitUntil(lambda: large.width() <= width)
-        qtbot.waitUntil(lambda: page.width() == area.viewport().width())
-        assert page.minimumSizeHint().width() <= find(large, Inspector).minimumWidth()
+    large.resize(width, 720)
+    qtbot.waitUntil(lambda: large.width() <= width)
+    qtbot.waitUntil(lambda: page.width() == area.viewport().width())
+    assert page.minimumSizeHint().width() <= find(large, Inspector).minimumWidth()
 
 
 def test_names_of_facts_are_read_whole_after_a_change_of_type(
