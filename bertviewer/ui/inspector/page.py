@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, TITLE
@@ -20,6 +20,7 @@ from bertviewer.ui.inspector.cards import Cards
 from bertviewer.ui.inspector.module_facts import ModuleFacts
 from bertviewer.ui.inspector.module_figures import COUNT, module_figures, share_text
 from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.staleness import StaleLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -44,6 +45,7 @@ class InspectorPage(QWidget):
         self._cards = Cards(COUNT, share_text("99.99%"))
         self._view = FactsView()
         self._facts = ModuleFacts(workspace, self.refresh, self)
+        self.stale = StaleLabel("staleModule", workspace, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4 * GRID, 0, 4 * GRID, 4 * GRID)
         layout.setSpacing(GRID // 2)
@@ -67,6 +69,13 @@ class InspectorPage(QWidget):
         self._summary.setVisible(bool(self._summary.text()))
         self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
         self._view.show_groups([*self._groups(row, architecture, formula)])
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Mark figures of a run that is stale; Qt calls it."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        self.stale.mark(painter)
+        painter.end()
 
     def changeEvent(self, event: QEvent) -> None:
         """Arrange facts anew for letters of another size; Qt calls it."""

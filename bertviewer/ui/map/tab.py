@@ -21,6 +21,7 @@ from bertviewer.ui.map.heads import HeadPictures
 from bertviewer.ui.map.pointing import Hit
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.walking import Walking
+from bertviewer.ui.staleness import StaleLabel
 from bertviewer.ui.workspace import Workspace
 
 
@@ -42,6 +43,7 @@ class MapTab(MapFrame):
         treemap.setParent(self)
         self._heads = HeadPictures(workspace, self)
         self._card.add_bar(self._walking.bar)
+        self._card.add_stale(StaleLabel("mapStale", workspace, self._card))
         self._connect()
 
     @property
