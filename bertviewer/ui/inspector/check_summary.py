@@ -17,8 +17,8 @@ from bertviewer.ui.workspace import Workspace
 class CheckSummary(QWidget):
     """The verdict as a pill with its largest difference, beside the button that brings it.
 
-    It is there where the last run called the module; ``stale`` says what that run was of. The button stays as it is while it works and
-    afterwards, so that the keys go nowhere else.
+    It is there where the last run called the module; ``stale`` says what that run was of. The
+    button stays as it is while it works and afterwards, so that the keys go nowhere else.
     """
 
     def __init__(self, workspace: Workspace, stale: QWidget, parent: QWidget | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from PySide6.QtWidgets import QApplication, QCheckBox, QGridLayout, QLabel, QTabWidget
@@ -30,11 +31,16 @@ def sums(window: MainWindow) -> list[str]:
     return [view.text() for view in inspector(window).findChildren(CountView)]
 
 
+def place_of(grid: QGridLayout, number: int) -> tuple[int, int]:
+    row, column, *_ = cast("tuple[int, int, int, int]", grid.getItemPosition(number))
+    return row, column
+
+
 def texts(window: MainWindow) -> list[str]:
     """Return the texts as they stand in the grid."""
     grid = find(inspector(window), FactsView).layout()
     assert isinstance(grid, QGridLayout)
-    places = sorted(range(grid.count()), key=lambda number: grid.getItemPosition(number)[:2])
+    places = sorted(range(grid.count()), key=lambda number: place_of(grid, number))
     found = []
     for item in map(grid.itemAt, places):
         widget = item.widget() if item is not None else None
