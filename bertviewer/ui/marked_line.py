@@ -8,8 +8,13 @@ Span = tuple[int, int, QTextCharFormat]
 """Where letters begin, how many they are, and how they look."""
 
 
-def marked_line(text: str, font: QFont, spans: Iterable[Span], width: float = 1e6) -> QTextLayout:
-    """Return a stranger's text as plain text, in its own direction, on a line of that width."""
+def marked_line(
+    text: str, font: QFont, spans: Iterable[Span], width: float | None = None
+) -> QTextLayout:
+    """Return a stranger's text as plain text, in its own direction: on a line as wide as it is.
+
+    With a ``width``, a text that is written from the right on begins at the right of that.
+    """
     layout = QTextLayout(text, font)
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.NoWrap)
@@ -22,6 +27,8 @@ def marked_line(text: str, font: QFont, spans: Iterable[Span], width: float = 1e
             ranges.append(span)
     layout.setFormats(ranges)
     layout.beginLayout()
-    layout.createLine().setLineWidth(width)
+    line = layout.createLine()
+    if width is not None:
+        line.setLineWidth(width)
     layout.endLayout()
     return layout
