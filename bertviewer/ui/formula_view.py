@@ -10,7 +10,7 @@ from bertviewer.plots.fonts import type_scale
 from bertviewer.report.typesetting import formula_svg
 
 MATHS_SIZE, SMALL_SIZE = 15.0, 13.0  # points on Typst's page, which are pixels here
-SPACING, SMALL_SPACING = 1.1, 0.55
+SPACING, SMALL_SPACING = 1.1, 0.4
 MAX_WIDTH = 760
 
 
