@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, TITLE
@@ -20,6 +20,7 @@ from bertviewer.ui.inspector.cards import Cards
 from bertviewer.ui.inspector.module_facts import ModuleFacts
 from bertviewer.ui.inspector.module_figures import COUNT, module_figures, share_text
 from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.staleness import StaleLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -44,9 +45,10 @@ class InspectorPage(QWidget):
         self._cards = Cards(COUNT, share_text("99.99%"))
         self._view = FactsView()
         self._facts = ModuleFacts(workspace, self.refresh, self)
+        self.stale = StaleLabel("staleModule", workspace, self)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, GRID, 4 * GRID, 4 * GRID)
-        layout.setSpacing(GRID)
+        layout.setContentsMargins(4 * GRID, 0, 4 * GRID, 4 * GRID)
+        layout.setSpacing(GRID // 2)
         for widget in (self._title, self._path, self._summary, self._cards, self._view):
             layout.addWidget(widget)
         layout.addStretch(1)
@@ -68,15 +70,26 @@ class InspectorPage(QWidget):
         self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
         self._view.show_groups([*self._groups(row, architecture, formula)])
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Mark figures of a run that is stale; Qt calls it."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        self.stale.mark(painter)
+        painter.end()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Arrange facts anew for letters of another size; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._workspace.draw_queue.later(self.refresh)
+
     def _groups(
         self, row: TreeRow, architecture: Architecture, formula: Formula | None
     ) -> Iterator[FactGroup]:
-        count, *others = self._facts.count_groups(row, architecture)
-        yield count
         if formula is not None and self.can_set_formulas:
             from bertviewer.ui.formula_view import FormulaView  # and with it Typst
 
-            maths = FormulaView(replace(formula, terms=()))
+            maths = FormulaView(replace(formula, terms=()), is_small=True)
             yield FactGroup(self.tr("What it computes"), [("", maths)])
-        yield from others
+        yield from self._facts.count_groups(row, architecture)
         yield from self._facts.groups(row, architecture, formula)

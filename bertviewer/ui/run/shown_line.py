@@ -14,7 +14,7 @@ from bertviewer.ui.kept_comparison import short_name
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.compare_bar import CompareBar
 from bertviewer.ui.run.notes import run_notes
-from bertviewer.ui.run.staleness import why_stale
+from bertviewer.ui.staleness import why_stale
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 

@@ -2,9 +2,10 @@
 
 import threading
 from dataclasses import replace
+from typing import cast
 
 import pytest
-from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QTabWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QGridLayout, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.count_steps import CountTerm
@@ -30,8 +31,24 @@ def sums(window: MainWindow) -> list[str]:
     return [view.text() for view in inspector(window).findChildren(CountView)]
 
 
+def place_of(grid: QGridLayout, number: int) -> tuple[int, int]:
+    row, column, *_ = cast("tuple[int, int, int, int]", grid.getItemPosition(number))
+    return row, column
+
+
 def texts(window: MainWindow) -> list[str]:
-    return [label.text() for label in find(inspector(window), FactsView).findChildren(QLabel)]
+    """Return the texts as they stand in the grid."""
+    grid = find(inspector(window), FactsView).layout()
+    assert isinstance(grid, QGridLayout)
+    places = sorted(range(grid.count()), key=lambda number: place_of(grid, number))
+    found = []
+    for item in map(grid.itemAt, places):
+        widget = item.widget() if item is not None else None
+        if isinstance(widget, QLabel):
+            found.append(widget.text())
+        elif widget is not None:
+            found += [label.text() for label in widget.findChildren(QLabel)]
+    return found
 
 
 def tied(window: MainWindow) -> list[str]:
