@@ -26,6 +26,7 @@ from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
 from bertviewer.ui.end_signals import EndSignals
+from bertviewer.ui.look.appearance import apply_appearance, stored_appearance
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import is_there
 from bertviewer.ui.session.session import Session
@@ -122,6 +123,10 @@ def configure(application: QApplication) -> None:
 
 def make_window(worker: Worker) -> MainWindow:
     """Return the main window over a workspace of its own."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    # First: a font that comes when there are widgets already does not get to all of them.
+    apply_appearance(application, stored_appearance())
     icon = QIcon(str(resources_folder() / "icons" / "bertviewer.svg"))
     workspace = Workspace(worker)
     window = MainWindow(workspace, icon)

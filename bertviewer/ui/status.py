@@ -1,9 +1,10 @@
 """The status bar: what goes on, how large the model is, and what its weights are."""
 
-from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
+from PySide6.QtWidgets import QStatusBar, QWidget
 
 from bertviewer.core.system import libraries
 from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.workspace import Workspace
 
@@ -17,7 +18,7 @@ class Status(QStatusBar):
         super().__init__(parent)
         self._workspace = workspace
         self.setSizeGripEnabled(False)
-        self._totals = QLabel()
+        self._totals = ElidedLabel()
         self._totals.setContentsMargins(0, 0, 16, 0)
         self.addPermanentWidget(self._totals)
         weights = WeightsLabel(workspace)

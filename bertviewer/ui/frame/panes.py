@@ -8,13 +8,17 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
 
 from bertviewer.core.frozen import frozen
+from bertviewer.plots.fonts import type_scale
 from bertviewer.ui.frame.keys_lent import LentKeys
 from bertviewer.ui.frame.pane_title import PaneTitle
 
 PaneName = Literal["structure", "module", "run"]
 
-NARROW, WIDE = 1100, 1900
-"""Below the first the pane of the module is a drawer; from the second on a run stands beside."""
+LEAST_WIDTHS: dict[PaneName, int] = {"structure": 760, "module": 1100}
+"""In a window narrower than that, with type as it is usually, a pane at the side is a drawer."""
+
+WIDE = 1900
+"""From this width on a run stands beside the middle."""
 
 SIDE, RUN_BESIDE = 330, 0.40
 RUN_BELOW, LEAST_RUN = 0.42, 370
@@ -43,8 +47,8 @@ class Panes(QObject):
     """Arranges docks around a window's central widget.
 
     ``maximised`` says which pane has all the room, "" for none. A window that gets narrow or wide
-    is arranged anew in what a person has not arranged: the pane of the module comes and goes, the
-    run stands below or beside.
+    is arranged anew in what a person has not arranged: the panes at the sides come and go, the run
+    stands below or beside.
     """
 
     maximised = Signal(str)
@@ -56,7 +60,7 @@ class Panes(QObject):
         self._hidden: list[QWidget] = []  # for the pane that has all the room
         self._sizes: dict[PaneName, QSize] = {}  # before that
         self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
-        self._is_arranging = self._is_run_open = False
+        self._is_arranging = self._is_run_open = self._is_shown = False
         self._run_height = 0  # that it had when it was open last
         self._keys = LentKeys()
         window.setDockOptions(
@@ -66,7 +70,7 @@ class Panes(QObject):
         window.setCorner(Qt.Corner.BottomRightCorner, _BOTTOM)
         for pane in panes:
             self._add(pane)
-        self._width = 0
+        self._width = window.width() / type_scale()  # in pixels of usual type
         self._arrange()
         window.installEventFilter(self)
 
@@ -119,9 +123,9 @@ class Panes(QObject):
     def set_shown(self, shown: bool) -> None:
         """Show the panes that are open, or none: there is nothing in them without a model."""
         self._restore()
-        self._is_arranging = True
+        self._is_shown, self._is_arranging = shown, True
         for name, dock in self._docks.items():
-            dock.setVisible(shown and (name != "module" or not self._is_narrow))
+            dock.setVisible(shown and self._has_room(name))
         self._is_arranging = False
         if shown and not self._is_run_open:
             # The session before may have ended with one.
@@ -167,20 +171,25 @@ class Panes(QObject):
             self._window.resizeDocks([run], [height], Qt.Orientation.Vertical)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrange the panes anew for a narrow or a wide window; Qt calls it."""
-        if event.type() == QEvent.Type.Resize and watched is self._window:
-            before, self._width = self._width, self._window.width()
-            if any((before < limit) != (self._width < limit) for limit in (NARROW, WIDE)):
-                self._arrange()
+        """Arrange the panes anew for a narrow or a wide window, or larger type; Qt calls it."""
+        if watched is self._window and event.type() == QEvent.Type.Resize:
+            self._follow_room()
+        elif watched is self._window and event.type() == QEvent.Type.FontChange:
+            QTimer.singleShot(0, self, self._follow_room)  # Qt is still giving it to all
         return super().eventFilter(watched, event)
 
-    @property
-    def _is_narrow(self) -> bool:
-        return self._window.width() < NARROW
+    def _follow_room(self) -> None:
+        before, self._width = self._width, self._window.width() / type_scale()
+        limits = (*LEAST_WIDTHS.values(), WIDE)
+        if any((before < limit) != (self._width < limit) for limit in limits):
+            self._arrange()
+
+    def _has_room(self, name: PaneName) -> bool:
+        return self._width >= LEAST_WIDTHS.get(name, 0)
 
     @property
     def _is_wide(self) -> bool:
-        return self._window.width() >= WIDE
+        return self._width >= WIDE
 
     @property
     def _is_run_beside(self) -> bool:
@@ -217,7 +226,6 @@ class Panes(QObject):
         """Put what a person has not moved into its place for the window's width."""
         self._is_arranging = True
         module, run = self._docks["module"], self._docks["run"]
-        is_open = self._docks["structure"].isVisible()
         if "run" not in self._chosen:
             if self._is_run_beside:
                 self._window.addDockWidget(_RIGHT, run)
@@ -225,9 +233,9 @@ class Panes(QObject):
                     self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
             elif self._window.dockWidgetArea(run) != _BOTTOM:
                 self._window.addDockWidget(_BOTTOM, run)
-        if "module" not in self._chosen:
-            module.setVisible(is_open and not self._is_narrow)
-        for name in ("structure", "module"):
+        for name in LEAST_WIDTHS:
+            if name not in self._chosen:
+                self._docks[name].setVisible(self._is_shown and self._has_room(name))
             self._window.resizeDocks([self._docks[name]], [SIDE], Qt.Orientation.Horizontal)
         if self._is_run_beside:
             width = round(self._window.width() * RUN_BESIDE)

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QLineEdit, QMainWindow, QTreeView
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.pages import PageTabs
 from bertviewer.ui.recent import opened_name
-from bertviewer.ui.session.place import mended_place
 from bertviewer.ui.session.state import (
     MOST_ROWS,
     ModelState,

@@ -94,6 +94,21 @@ def test_the_modules_pane_is_a_drawer_in_a_narrow_window(demo_window: MainWindow
     assert module.isVisible()
 
 
+def test_the_structure_is_a_drawer_in_a_window_with_no_room_for_its_type(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    structure = dock(demo_window, "structure")
+    resize(demo_window, 1000, 700)
+    assert structure.isVisible()
+    for _ in range(3):
+        choose(demo_window, "largerText")
+    qtbot.waitUntil(lambda: not structure.isVisible())
+    choose(demo_window, "usualText")
+    qtbot.waitUntil(structure.isVisible)
+    resize(demo_window, 740, 700)
+    assert not structure.isVisible()
+
+
 def test_a_run_stands_beside_the_middle_in_a_wide_window(demo_window: MainWindow) -> None:
     right, bottom = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.BottomDockWidgetArea
     resize(demo_window, 2200, 1200)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, QSettings
-from PySide6.QtWidgets import QLineEdit, QTabWidget, QTreeView
+from PySide6.QtWidgets import QDockWidget, QLineEdit, QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
@@ -12,15 +12,16 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.application import make_window, tell_of_settings
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.session.place import mended_place
+from bertviewer.ui.run_area import LEAST_OPEN
 from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session
 from bertviewer.ui.session.state import SessionState
 from bertviewer.ui.settings import set_opens_last, unwritable_settings
 from bertviewer.ui.tree.columns import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
 from bertviewer.ui.tree.model import ModuleTreeModel
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, show_tab
+from tests.ui.finding import find, is_drawn, show_tab
 
 LAYER = "encoder.layer.3"
 SETTINGS = (
@@ -127,6 +128,23 @@ def test_the_layout_of_the_docks_is_there_again(
     opened(other, worker, "bert-base-uncased", qtbot)
     assert not find(other, QTreeView, "moduleTree").isVisible()
     assert other.saveState(LAYOUT_VERSION).size() == before.size()
+
+
+def test_one_that_ended_with_a_run_leaves_no_dead_space_in_the_next(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    Session(window, window.workspace)
+    opened(window, worker, "demo", qtbot)
+    window.set_sentence("the cat", None)
+    window.run()
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
+    assert find(window, QDockWidget, "runPane").height() > LEAST_OPEN
+    window.close()
+    other, _ = another(worker, qtbot)
+    opened(other, worker, "demo", qtbot)
+    run = find(other, QDockWidget, "runPane")
+    qtbot.waitUntil(lambda: run.height() == run.minimumSizeHint().height())
+    assert run.height() < LEAST_OPEN
 
 
 def test_a_layout_of_another_version_is_left_out(

@@ -6,8 +6,13 @@ from PySide6.QtCore import QRect, QSize
 
 GRIP = QSize(120, 40)
 """As much of a window has to be on a screen for a person to take hold of it."""
-FRAME = QSize(0, 32)
+FRAME = QSize(8, 40)
 """What the desktop draws around a window, as far as that can be known before it does."""
+
+
+def room_on(screen: QRect) -> QSize:
+    """Return how large a window can be in a screen's available area."""
+    return screen.size() - FRAME
 
 
 def mended_place(place: QRect, screens: Sequence[QRect]) -> QRect:
@@ -22,11 +27,10 @@ def mended_place(place: QRect, screens: Sequence[QRect]) -> QRect:
     screen = screens[best]
     title = QRect(place.x(), place.y(), place.width(), GRIP.height()).intersected(screen)
     is_there = title.width() >= min(GRIP.width(), place.width()) and title.height() > 0
-    room = screen.size() - FRAME
-    made = QRect(place.topLeft(), place.size().boundedTo(room))
+    made = QRect(place.topLeft(), place.size().boundedTo(room_on(screen)))
     if not is_there:
         screen = screens[0]
-        made.setSize(place.size().boundedTo(screen.size() - FRAME))
+        made.setSize(place.size().boundedTo(room_on(screen)))
         made.moveCenter(screen.center())
     made.moveRight(min(made.right(), screen.right()))
     made.moveBottom(min(made.bottom(), screen.bottom()))
