@@ -22,8 +22,9 @@ from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about
 from bertviewer.ui.exporting import Exporting
+from bertviewer.ui.frame.dock import Pane
 from bertviewer.ui.frame.least_size import LeastSize
-from bertviewer.ui.frame.panes import Pane, Panes
+from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.frame.place import room_on
 from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons

@@ -2,17 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
-from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import type_scale
+from bertviewer.ui.frame.dock import Dock, Pane, PaneName
 from bertviewer.ui.frame.keys_lent import LentKeys
-from bertviewer.ui.frame.pane_title import PaneTitle
-
-PaneName = Literal["structure", "module", "run"]
 
 LEAST_WIDTHS: dict[PaneName, int] = {"structure": 760, "module": 1100}
 """In a window narrower than that, with type as it is usually, a pane at the side is a drawer."""
@@ -29,20 +25,6 @@ _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 _AREAS: dict[PaneName, Qt.DockWidgetArea] = {"structure": _LEFT, "module": _RIGHT, "run": _BOTTOM}
 
 
-@frozen
-class Pane:
-    """What stands in a dock, its title, and what stands in the line above it.
-
-    Without ``has_title`` there is such a line only over a pane that is torn off.
-    """
-
-    name: PaneName
-    title: str
-    content: QWidget
-    extra: QWidget | None = None
-    has_title: bool = True
-
-
 class Panes(QObject):
     """Arranges docks around a window's central widget.
 
@@ -56,7 +38,7 @@ class Panes(QObject):
     def __init__(self, window: QMainWindow, panes: Iterable[Pane]) -> None:
         super().__init__(window)
         self._window = window
-        self._docks: dict[PaneName, QDockWidget] = {}
+        self._docks: dict[PaneName, Dock] = {}
         self._hidden: list[QWidget] = []  # for the pane that has all the room
         self._sizes: dict[PaneName, QSize] = {}  # before that
         self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
@@ -74,7 +56,7 @@ class Panes(QObject):
         self._arrange()
         window.installEventFilter(self)
 
-    def dock(self, name: PaneName) -> QDockWidget:
+    def dock(self, name: PaneName) -> Dock:
         """Return the dock of a pane."""
         return self._docks[name]
 
@@ -208,16 +190,10 @@ class Panes(QObject):
         return middle
 
     def _add(self, pane: Pane) -> None:
-        dock = QDockWidget(pane.title, self._window)
-        dock.setObjectName(f"{pane.name}Pane")
-        dock.setAccessibleName(pane.title)
-        dock.setWidget(pane.content)
-        title = PaneTitle(pane.title, pane.name, pane.extra, stays=pane.has_title)
-        title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
-        title.maximise.clicked.connect(partial(self.maximise, pane.name))
-        title.close_button.clicked.connect(partial(self.toggle, pane.name))
-        dock.topLevelChanged.connect(title.show_floating)
-        dock.setTitleBarWidget(title)
+        dock = Dock(pane, self._window)
+        dock.title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
+        dock.title.maximise.clicked.connect(partial(self.maximise, pane.name))
+        dock.title.close_button.clicked.connect(partial(self.toggle, pane.name))
         dock.dockLocationChanged.connect(partial(self._on_moved, pane.name))
         self._docks[pane.name] = dock
         self._window.addDockWidget(_AREAS[pane.name], dock)
@@ -268,7 +244,5 @@ class Panes(QObject):
 
     def _say(self, name: str | None) -> None:
         for pane, dock in self._docks.items():
-            title = dock.titleBarWidget()
-            if isinstance(title, PaneTitle):
-                title.show_maximised(pane == name)
+            dock.title.show_maximised(pane == name)
         self.maximised.emit("middle" if name is None else name)

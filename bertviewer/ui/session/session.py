@@ -128,7 +128,11 @@ class Session(QObject):
             return
         self._is_model_back = True
         if layout := self.last.window.layout:
+            had = self._window.focusWidget()
             self._window.restoreState(QByteArray(layout), LAYOUT_VERSION)
+            # Each pane was out of sight for a moment, and with it the keys.
+            if had is not None and had.isVisible():
+                had.setFocus(Qt.FocusReason.OtherFocusReason)
         self._bring("detailTabs")
         model, source = self.last.model, self._workspace.source
         if model is None or source is None or model.name != opened_name(source):

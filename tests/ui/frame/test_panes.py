@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QPalette
 from PySide6.QtWidgets import (
     QApplication,
     QDockWidget,
@@ -55,8 +55,12 @@ def test_a_pane_is_torn_off_and_put_back(demo_window: MainWindow) -> None:
     module = dock(demo_window, "module")
     choose(demo_window, "tearOffModule")
     assert module.isFloating()
+    # The desktop draws nothing around it.
+    line = module.palette().color(QPalette.ColorRole.Mid)
+    assert module.grab().toImage().pixelColor(0, module.height() // 2) == line
     choose(demo_window, "tearOffModule")
     assert not module.isFloating()
+    assert module.contentsMargins().isNull()
     assert module.isVisible()
 
 

@@ -94,6 +94,7 @@ def test_window_model_tab_row_tree_and_sentence_are_there_again(
     assert window.workspace.selection.row.key == LAYER
     assert not is_open(window, "embeddings")
     assert is_open(window, "encoder")
+    assert window.focusWidget() is find(window, QTreeView, "moduleTree")
 
 
 @pytest.mark.usefixtures("left")
