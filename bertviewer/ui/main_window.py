@@ -45,6 +45,7 @@ from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.run_files.banner import SavedBanner
+from bertviewer.ui.settings import store
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
 from bertviewer.ui.tree.heading import TreeHeading
@@ -145,13 +146,13 @@ class MainWindow(QMainWindow):
         """Make the window light or dark, or as the system is, and remember it."""
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        QSettings().setValue(SETTING, name)
+        store(SETTING, name)
         apply_appearance(application, name)
         self._menus.update()
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
-        QSettings().setValue(DEVICE_SETTING, name)
+        store(DEVICE_SETTING, name)
         self.workspace.set_device(name)
 
     def cancel(self) -> None:

@@ -1,32 +1,38 @@
 """A window that is closed and opened again is as it was left."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, QSettings
-from PySide6.QtWidgets import QDockWidget, QLineEdit, QTabWidget, QTreeView
+from PySide6.QtWidgets import QDockWidget, QLabel, QLineEdit, QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.application import make_window, tell_of_settings
+from bertviewer.core.source.tasks import find_task
+from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recent import recent_names, remember
 from bertviewer.ui.run_area import LEAST_OPEN
 from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session
 from bertviewer.ui.session.state import SessionState
-from bertviewer.ui.settings import set_opens_last, unwritable_settings
+from bertviewer.ui.settings import note_start, set_opens_last
 from bertviewer.ui.tree.columns import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
 from bertviewer.ui.tree.model import ModuleTreeModel
+from tests.subprocesses import output_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, show_tab
 
 LAYER = "encoder.layer.3"
 SETTINGS = (
     *(COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING, "recentModels", "recentTimes"),
-    *("appearance", "device", "textSize", "openLastModel", "rootColors", "headPicture"),
+    *("started", "appearance", "device", "textSize", "openLastModel", "rootColors", "headPicture"),
     "allowedPickles",
 )
 
@@ -45,6 +51,17 @@ def another(worker: Worker, qtbot: QtBot) -> tuple[MainWindow, Session]:
     session.restore()
     window.show()
     return window, session
+
+
+def write_elsewhere(values: dict[str, object]) -> None:
+    """Have another process write settings into the file of this one's."""
+    code = f"""
+from PySide6.QtCore import QSettings
+settings = QSettings({QSettings().fileName()!r}, QSettings.Format.IniFormat)
+for key, value in {values!r}.items():
+    settings.setValue(key, value)
+"""
+    output_of([sys.executable, "-c", code], Path.cwd())
 
 
 def is_open(window: MainWindow, key: str) -> bool:
@@ -229,18 +246,45 @@ def test_of_two_windows_that_close_the_last_is_remembered(
 def test_settings_that_cannot_be_written_are_said(
     worker: Worker, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    assert unwritable_settings() is None
     blocked = tmp_path / "a file"
     blocked.write_text("")
     user = QSettings.Scope.UserScope
     QSettings.setPath(QSettings.Format.NativeFormat, user, str(blocked))
     window, session = another(worker, qtbot)
-    assert unwritable_settings() == Path(QSettings().fileName())
-    tell_of_settings(window)
-    assert str(blocked) in window.statusBar().currentMessage()
+    said = find(window, QLabel, "settingsRefused")
+    assert not said.isVisible()
+    note_start()
+    assert said.isVisible()
+    assert str(blocked) in said.toolTip()
     session.save()
+    assert not session.is_saved
+    # There is room again.
+    blocked.unlink()
+    window.set_appearance("dark")
+    assert not said.isVisible()
+    session.save()
+    assert session.is_saved
     window.close()
     assert not window.isVisible()
+
+
+def test_what_another_process_wrote_meanwhile_is_kept(worker: Worker, qtbot: QtBot) -> None:
+    """Its sentences and its models stand before this one's."""
+    window, session = another(worker, qtbot)
+    history = window.workspace.next_run.history
+    history.add(Sentence("of both"))
+    history.add(Sentence("of this one"))
+    other = SessionState(history=(Sentence("of the other"), Sentence("of both")))
+    write_elsewhere({SETTING: other.to_text(), "recentModels": ["/the/others", "/both"]})
+    folder = ModelSource("folder", "", Path("/"), find_task("base"))
+    for name in ("/both", "/this"):
+        remember(replace(folder, name=name))
+    session.save()
+    assert recent_names() == ["/this", "/both", "/the/others"]
+    texts = [
+        sentence.text for sentence in SessionState.from_text(QSettings().value(SETTING)).history
+    ]
+    assert texts == ["of the other", "of both", "of this one"]
 
 
 def test_the_first_start_has_nothing(worker: Worker, qtbot: QtBot) -> None:
