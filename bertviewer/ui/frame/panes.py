@@ -1,14 +1,15 @@
 """The panes around the middle: Qt's docks, closed, moved, torn off, and put back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QMainWindow, QWidget
 
 from bertviewer.plots.fonts import type_scale
+from bertviewer.ui.frame.all_room import AllRoom
 from bertviewer.ui.frame.dock import Dock, Pane, PaneName
-from bertviewer.ui.frame.keys_lent import LentKeys
+from bertviewer.ui.frame.keys_lent import LentKeys, focused
 
 LEAST_WIDTHS: dict[PaneName, int] = {"structure": 760, "module": 1100}
 """In a window narrower than that, with type as it is usually, a pane at the side is a drawer."""
@@ -39,12 +40,12 @@ class Panes(QObject):
         super().__init__(window)
         self._window = window
         self._docks: dict[PaneName, Dock] = {}
-        self._hidden: list[QWidget] = []  # for the pane that has all the room
-        self._sizes: dict[PaneName, QSize] = {}  # before that
         self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
+        self._closed: set[PaneName] = set()  # by a person, before all went out of sight
         self._is_arranging = self._is_run_open = self._is_shown = False
         self._run_height = 0  # that it had when it was open last
         self._keys = LentKeys()
+        self._room = AllRoom(window, self._docks, self._keys, self.maximised.emit)
         window.setDockOptions(
             QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks
         )
@@ -62,16 +63,16 @@ class Panes(QObject):
 
     def toggle(self, name: PaneName) -> None:
         """Close a pane that is in sight, or open it again."""
-        self._restore()
-        dock, had = self._docks[name], self._focused
+        self._room.share()
+        dock, had = self._docks[name], focused(self._window)
         self._chosen.add(name)
         dock.setVisible(not dock.isVisible())
         self._keys.follow(had, self._middle)
 
     def tear_off(self, name: PaneName) -> None:
         """Make a pane a window of its own, or put it back; the keys stay where they are."""
-        self._restore()
-        dock, had = self._docks[name], self._focused
+        self._room.share()
+        dock, had = self._docks[name], focused(self._window)
         self._chosen.add(name)
         dock.setFloating(not dock.isFloating())
         dock.show()
@@ -83,31 +84,23 @@ class Panes(QObject):
 
     def maximise(self, name: PaneName | None) -> None:
         """Give a pane all the room, ``None`` the middle; a second time all are there again."""
-        if self._restore():
-            return
-        self._sizes = {pane: dock.size() for pane, dock in self._docks.items()}
-        keeps = self._middle if name is None else self._docks[name]
-        had = self._focused
-        others = [dock for dock in self._docks.values() if not dock.isFloating()]
-        for widget in (self._middle, *others):
-            if widget is not keeps and widget.isVisible():
-                self._hidden.append(widget)
-                widget.hide()
-        self._keys.follow(had, keeps)
-        self._say(name)
+        if not self._room.share():
+            self._room.give(name)
 
     def bring(self, name: PaneName | None) -> None:
         """Have a pane in sight, ``None`` for the middle, if others have all the room."""
-        widget = self._middle if name is None else self._docks[name]
-        if widget in self._hidden:
-            self._restore()
+        if self._room.hides(name):
+            self._room.share()
 
     def set_shown(self, shown: bool) -> None:
         """Show the panes that are open, or none: there is nothing in them without a model."""
-        self._restore()
+        self._room.share()
+        if self._is_shown and not shown:
+            self._closed = {name for name in self._chosen if self._docks[name].isHidden()}
         self._is_shown, self._is_arranging = shown, True
         for name, dock in self._docks.items():
-            dock.setVisible(shown and self._has_room(name))
+            is_open = name not in self._closed and (name in self._chosen or self._has_room(name))
+            dock.setVisible(shown and is_open)
         self._is_arranging = False
         if shown and not self._is_run_open:
             # The session before may have ended with one.
@@ -115,7 +108,7 @@ class Panes(QObject):
 
     def reset(self) -> None:
         """Put every pane where it stands at first."""
-        self._restore()
+        self._room.share()
         self._chosen.clear()
         for dock in self._docks.values():
             dock.setFloating(False)
@@ -179,11 +172,6 @@ class Panes(QObject):
         return self._is_wide and self._is_run_open
 
     @property
-    def _focused(self) -> QWidget | None:
-        """What has the keys, or will have them when the window is active again."""
-        return QApplication.focusWidget() or self._window.focusWidget()
-
-    @property
     def _middle(self) -> QWidget:
         middle = self._window.centralWidget()
         assert middle is not None  # the window has it before it has panes
@@ -221,28 +209,3 @@ class Panes(QObject):
     def _on_moved(self, name: PaneName, _area: Qt.DockWidgetArea) -> None:
         if not self._is_arranging and self._window.isVisible():
             self._chosen.add(name)
-
-    def _restore(self) -> bool:
-        """Bring back what had to go; return whether anything had."""
-        hidden, self._hidden = self._hidden, []
-        had = self._focused
-        for widget in hidden:
-            widget.show()
-        self._keys.follow(had, self._window)
-        if hidden:
-            self._resize(self._sizes)
-            self._say("")
-        return bool(hidden)
-
-    def _resize(self, sizes: Mapping[PaneName, QSize]) -> None:
-        docks = [self._docks[name] for name in sizes]
-        for lengths, across in (
-            ([size.width() for size in sizes.values()], Qt.Orientation.Horizontal),
-            ([size.height() for size in sizes.values()], Qt.Orientation.Vertical),
-        ):
-            self._window.resizeDocks(docks, lengths, across)
-
-    def _say(self, name: str | None) -> None:
-        for pane, dock in self._docks.items():
-            dock.title.show_maximised(pane == name)
-        self.maximised.emit("middle" if name is None else name)

@@ -173,6 +173,19 @@ def test_a_run_that_is_torn_off_has_a_line_to_move_it_by(demo_window: MainWindow
     assert not dock(demo_window, "run").isFloating()
 
 
+def test_a_pane_that_a_person_closed_stays_closed_after_the_page_of_models(
+    demo_window: MainWindow,
+) -> None:
+    choose(demo_window, "toggleStructure")
+    choose(demo_window, "showWelcome")
+    demo_window.welcome.left.emit()
+    assert [dock(demo_window, name).isVisible() for name in ("structure", "module", "run")] == [
+        *(False, True, True)
+    ]
+    choose(demo_window, "resetPanes")
+    assert dock(demo_window, "structure").isVisible()
+
+
 def test_panes_that_were_moved_are_put_back(demo_window: MainWindow) -> None:
     choose(demo_window, "tearOffStructure")
     choose(demo_window, "toggleModule")
