@@ -82,7 +82,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
         LeastSize(self)
-        self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry())))
+        self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry()).size()))
         self._run_area = RunArea(workspace)
         self._pages = QStackedWidget()
         self.opening = Opening(workspace, self)

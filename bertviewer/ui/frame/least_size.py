@@ -28,5 +28,5 @@ class LeastSize(QObject):
         """Follow what the content needs; Qt calls it."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self._window:
             room = room_on(self._window.screen().availableGeometry())
-            self._window.setMinimumSize(self._layout.totalMinimumSize().boundedTo(room))
+            self._window.setMinimumSize(self._layout.totalMinimumSize().boundedTo(room.size()))
         return super().eventFilter(watched, event)

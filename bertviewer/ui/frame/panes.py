@@ -106,6 +106,16 @@ class Panes(QObject):
             # The session before may have ended with one.
             self._leave_run_a_line()
 
+    def fit(self) -> None:
+        """Make the best of a layout of an earlier session, for this window and without a run."""
+        for name in LEAST_WIDTHS:
+            if not self._has_room(name):
+                self._docks[name].hide()
+            elif self._docks[name].isHidden():
+                self._chosen.add(name)
+        if self._is_wide:
+            self._place_run()
+
     def reset(self) -> None:
         """Put every pane where it stands at first."""
         self._room.share()
@@ -189,14 +199,9 @@ class Panes(QObject):
     def _arrange(self) -> None:
         """Put what a person has not moved into its place for the window's width."""
         self._is_arranging = True
-        module, run = self._docks["module"], self._docks["run"]
+        run = self._docks["run"]
         if "run" not in self._chosen:
-            if self._is_run_beside:
-                self._window.addDockWidget(_RIGHT, run)
-                if "module" not in self._chosen:
-                    self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
-            elif self._window.dockWidgetArea(run) != _BOTTOM:
-                self._window.addDockWidget(_BOTTOM, run)
+            self._place_run()
         for name in LEAST_WIDTHS:
             if name not in self._chosen:
                 self._docks[name].setVisible(self._is_shown and self._has_room(name))
@@ -205,6 +210,15 @@ class Panes(QObject):
             width = round(self._window.width() * RUN_BESIDE)
             self._window.resizeDocks([run], [width], Qt.Orientation.Horizontal)
         self._is_arranging = False
+
+    def _place_run(self) -> None:
+        module, run = self._docks["module"], self._docks["run"]
+        if self._is_run_beside:
+            self._window.addDockWidget(_RIGHT, run)
+            if "module" not in self._chosen:
+                self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
+        elif self._window.dockWidgetArea(run) != _BOTTOM:
+            self._window.addDockWidget(_BOTTOM, run)
 
     def _on_moved(self, name: PaneName, _area: Qt.DockWidgetArea) -> None:
         if not self._is_arranging and self._window.isVisible():

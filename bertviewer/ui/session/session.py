@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QMainWindow, QTreeView
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.pages import PageTabs
 from bertviewer.ui.recent import opened_name
@@ -136,7 +137,10 @@ class Session(QObject):
         self._is_model_back = True
         if layout := self.last.window.layout:
             had = self._window.focusWidget()
-            self._window.restoreState(QByteArray(layout), LAYOUT_VERSION)
+            is_back = self._window.restoreState(QByteArray(layout), LAYOUT_VERSION)
+            panes = self._window.findChild(Panes)
+            if is_back and panes is not None:
+                panes.fit()
             # Each pane was out of sight for a moment, and with it the keys.
             if had is not None and had.isVisible():
                 had.setFocus(Qt.FocusReason.OtherFocusReason)

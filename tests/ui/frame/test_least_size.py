@@ -29,7 +29,7 @@ def test_a_window_is_as_large_as_its_content_needs_and_its_screen_allows(
     window.show()
     content.needs = needs
     content.updateGeometry()
-    room = room_on(window.screen().availableGeometry())
+    room = room_on(window.screen().availableGeometry()).size()
     least = QSize(needs if has_room else needs.boundedTo(room))
     qtbot.waitUntil(lambda: window.size() == least)
     qtbot.waitUntil(lambda: content.size() == least)
@@ -38,7 +38,7 @@ def test_a_window_is_as_large_as_its_content_needs_and_its_screen_allows(
 def test_larger_type_does_not_take_the_window_beyond_its_screen(
     demo_window: MainWindow, qtbot: QtBot
 ) -> None:
-    room = room_on(demo_window.screen().availableGeometry())
+    room = room_on(demo_window.screen().availableGeometry()).size()
     demo_window.resize(room)
     for _ in range(6):
         demo_window.step_text_size(1)

@@ -165,6 +165,22 @@ def test_one_that_ended_with_a_run_leaves_no_dead_space_in_the_next(
     assert run.height() < LEAST_OPEN
 
 
+def test_a_layout_of_a_large_screen_is_fitted_to_a_small_one(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    Session(window, window.workspace)
+    window.resize(1440, 900)
+    opened(window, worker, "demo", qtbot)
+    module = find(window, QDockWidget, "modulePane")
+    qtbot.waitUntil(module.isVisible)
+    window.close()
+    # The screen of the tests is of 800 pixels.
+    other, _ = another(worker, qtbot)
+    opened(other, worker, "demo", qtbot)
+    assert not find(other, QDockWidget, "modulePane").isVisible()
+    assert find(other, QDockWidget, "structurePane").isVisible()
+
+
 def test_a_layout_of_another_version_is_left_out(
     window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
