@@ -91,7 +91,7 @@ def arcs_text(chart: GridChart, index: int, of_row: bool) -> str:
 
     How many a mask hides is told as well: nothing was measured of them.
     """
-    rows, columns = chart.row_names or chart.rows, chart.column_names or chart.columns
+    rows, columns = chart.named_rows, chart.named_columns
     arcs = (arcs_from if of_row else arcs_to)(chart, index)
     others = columns if of_row else rows
     told = [

@@ -1,4 +1,4 @@
-"""What a chart shows, as plain data: lines, grids and histograms, and what each point stands for.
+"""What a chart shows, as plain data: lines and grids, and what each of their points stands for.
 
 Every chart has ``table()``, its data as a header and rows: that is its CSV.
 """
@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from bertviewer.charts.head_differences import HeadDifferences
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.levels import Levels, Masked, Values
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table, column_header, corner_header, without
@@ -154,6 +156,16 @@ class GridChart:
         """The values, NaN where a mask hides a cell."""
         return self.values if self.masked is None else np.where(self.masked, np.nan, self.values)
 
+    @property
+    def named_rows(self) -> tuple[str, ...]:
+        """The rows in words."""
+        return self.row_names or self.rows
+
+    @property
+    def named_columns(self) -> tuple[str, ...]:
+        """The columns in words."""
+        return self.column_names or self.columns
+
     def place(self, row: int, column: int) -> Place:
         """Return what a cell stands for: its row's place, completed by its column's."""
         is_split = self.split is not None and column >= self.split
@@ -170,18 +182,18 @@ class GridChart:
 
     def text(self, row: int, column: int) -> str:
         """Return a cell's row, column and exact value in words."""
-        names = (self.row_names or self.rows)[row], (self.column_names or self.columns)[column]
+        names = self.named_rows[row], self.named_columns[column]
         is_masked = self.masked is not None and self.masked[row, column]
         value = self.masked_word if is_masked else number_text(self.values[row, column])
         return f"{self.joint.join(names)}: {value}"
 
     def table(self) -> Table:
         """Return the names of the rows, and a column for each column; masked cells are empty."""
-        names = map(bare, self.row_names or self.rows)
+        names = map(bare, self.named_rows)
         cells = without(self.values, self.masked)
         rows = [(name, *values) for name, values in zip(names, cells, strict=True)]
         corner = corner_header(self.y_title, self.x_title, self.value_title, self.subject)
-        return (corner, *map(bare, self.column_names or self.columns)), rows
+        return (corner, *map(bare, self.named_columns)), rows
 
 
 @frozen(eq=False)
@@ -203,7 +215,7 @@ class HeadsChart:
         head_levels: a range for each head in place of one for all; ``levels`` are in parts of it.
     """
 
-    values: Values
+    values: Values | HeadDifferences
     captions: tuple[str, ...]
     queries: tuple[str, ...]
     keys: tuple[str, ...]
@@ -221,80 +233,30 @@ class HeadsChart:
 
     def measured(self, head: int) -> Values:
         """Return the values of a head, NaN where a mask hides a cell, or where there is none."""
-        hidden = ~np.isfinite(self.values[head])
-        if self.masked is not None:
-            hidden |= self.masked[head]
-        return np.where(hidden, np.nan, self.values[head]) if hidden.any() else self.values[head]
+        values, masked = self.values[head], self._masked(head)
+        hidden = ~np.isfinite(values)
+        if masked is not None:
+            hidden |= masked
+        return np.where(hidden, np.nan, values) if hidden.any() else values
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""
         is_masked = self.masked is not None and self.masked[head, query, key]
-        value = self.masked_word if is_masked else number_text(self.values[head, query, key])
+        value = self.masked_word if is_masked else number_text(self.values[head][query, key])
         return self.cell_text.format(head, self.queries[query], self.keys[key], value)
+
+    def _masked(self, head: int) -> Masked | None:
+        return None if self.masked is None else self.masked[head]
 
     def table(self) -> Table:
         """Return a row for each query token of each head, with a column for each key token."""
         rows = [
             (head, bare(query), *values)
-            for head, grid in enumerate(without(self.values, self.masked))
-            for query, values in zip(self.queries, grid, strict=True)
+            for head, grid in enumerate(self.values)
+            for query, values in zip(self.queries, without(grid, self._masked(head)), strict=True)
         ]
         corner = corner_header("Query", "Key", self.value_title, self.subject)
         return ("Head", corner, *map(bare, self.keys)), rows
-
-
-@frozen
-class Bars:
-    """How many values lie in each bin; parts of one, or differences of them, where so made.
-
-    Attributes:
-        label: its name in the legend.
-        counts: one for each bin.
-        nan_count, inf_count: values that are NaN or infinite, in no bin.
-        mean, std: mean and standard deviation of the finite values, to be marked.
-    """
-
-    label: str
-    counts: tuple[float, ...]
-    nan_count: float = 0
-    inf_count: float = 0
-    mean: float | None = None
-    std: float | None = None
-
-    @property
-    def total(self) -> float:
-        """All values, those in no bin too."""
-        return sum(self.counts) + self.nan_count + self.inf_count
-
-
-@frozen
-class HistogramChart:
-    """One or two series of counts over the same bins: bin i is from edge i to edge i + 1.
-
-    ``is_log`` draws them on a logarithmic axis.
-    """
-
-    edges: tuple[float, ...]
-    series: tuple[Bars, ...]
-    x_title: str = ""
-    y_title: str = ""
-    is_log: bool = False
-
-    def table(self) -> Table:
-        """Return a row for each bin, and one for NaN and one for Inf where there are any."""
-        bins = zip(self.edges[:-1], self.edges[1:], strict=True)
-        rows: list[tuple[Cell, ...]] = [
-            (low, high, *(bars.counts[index] for bars in self.series))
-            for index, (low, high) in enumerate(bins)
-        ]
-        for name, counts in (
-            ("NaN", [bars.nan_count for bars in self.series]),
-            ("Inf", [bars.inf_count for bars in self.series]),
-        ):
-            if any(counts):
-                rows.append((name, None, *counts))
-        edges = (column_header(self.x_title, edge) for edge in ("from", "to"))
-        return (*edges, *(column_header(b.label, self.y_title) for b in self.series)), rows
 
 
 Chart = LineChart | GridChart | HeadsChart | HistogramChart

@@ -9,9 +9,10 @@ from math import inf
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bertviewer.charts.chart import Chart, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart, Line, LineChart
+from bertviewer.charts.head_differences import HeadDifferences
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import histogram_difference, histograms_overlaid
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
@@ -92,7 +93,7 @@ def levelled(b: Grid, a: Grid) -> tuple[Grid, Grid]:
     if a.levels and b.levels:
         levels = min(a.levels[0], b.levels[0]), max(a.levels[1], b.levels[1])
     else:
-        values = np.concatenate([a.values.ravel(), b.values.ravel()])
+        values = np.concatenate([np.ravel(np.asarray(one.values)) for one in (a, b)])
         levels = levels_of(values, a.is_signed or b.is_signed)
     titles = (f"{run} · {grid.value_title}" for run, grid in (("B", b), ("A", a)))
     of_b, of_a = (title.removesuffix(" · ") for title in titles)
@@ -128,7 +129,8 @@ def grid_difference(
         )
         # In double precision: the values may be single, and close to one another.
         mine = a.values[np.ix_(rows_a, columns_a)].astype(np.float64)
-        with _no_warnings():
+        # Of what is not finite, or too large for it, it is not finite itself.
+        with np.errstate(invalid="ignore", over="ignore"):
             values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
     return replace(
         b, values=values, value_title=_less_a(b.value_title, translate), is_signed=True, levels=None
@@ -148,26 +150,8 @@ def heads_difference(
     range of its own, which its caption tells: one that changed much would leave all others pale.
     """
     queries, keys = _pairs(queries, b.queries, a.queries), _pairs(keys, b.keys, a.keys)
-    _, rows, columns = b.values.shape
-    rows_of_a, columns_of_a = _partners(queries, rows), _partners(keys, columns)
-    # Single precision is what attention has.
-    values = np.empty(b.values.shape, dtype=np.float32)
-    are_same = a.values.shape[1:] == b.values.shape[1:] and all(
-        bool((found == np.arange(len(found))).all()) for found in (rows_of_a, columns_of_a)
-    )
-    values[len(a.values) :] = np.nan
-    # Head by head, because the memory that all of them take at once is slow to come by.
-    for mine, own, difference in zip(a.values, b.values, values, strict=False):
-        if not (queries and keys):
-            difference[...] = np.nan
-            continue
-        partners = mine if are_same else mine[rows_of_a][:, columns_of_a]
-        with _no_warnings():
-            np.subtract(own, partners, out=difference, casting="same_kind")
-        if not are_same:
-            difference[rows_of_a < 0] = np.nan
-            difference[:, columns_of_a < 0] = np.nan
-    levels = tuple(levels_of(head, is_signed=True) for head in values)
+    values = HeadDifferences(np.asarray(b.values), np.asarray(a.values), queries, keys)
+    levels = values.levels()
     return replace(
         b,
         values=values,
@@ -179,21 +163,8 @@ def heads_difference(
     )
 
 
-def _no_warnings() -> np.errstate:
-    """Let a difference of what is not finite, or too large for one, be not finite itself."""
-    return np.errstate(invalid="ignore", over="ignore")
-
-
 def _less_a(title: str, translate: Translate) -> str:
     return translate("charts", "{0}, B − A").format(title) if title else "B − A"
-
-
-def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
-    """Return the partner in A of each of B's ``count`` indices, -1 where there is none."""
-    found = np.full(count, -1, dtype=np.intp)
-    for mine, other in pairs:
-        found[other] = mine
-    return found
 
 
 def _difference(b: Sequence[float | None], a: Sequence[float | None], x: int) -> float | None:

@@ -3,7 +3,8 @@
 import re
 import unicodedata
 
-from bertviewer.charts.chart import Chart, HistogramChart, LineChart
+from bertviewer.charts.chart import Chart, LineChart
+from bertviewer.charts.histogram_chart import HistogramChart
 
 LONGEST = 60
 """Characters, its ending among them."""

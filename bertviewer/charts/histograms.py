@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.histogram_data import Histogram, Range

@@ -10,7 +10,7 @@ from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.frozen import frozen
 
-LONGEST_LABEL = 32
+LONGEST_LABEL = 40
 """Letters of a label: paths of tensors need more than words of a sentence."""
 
 

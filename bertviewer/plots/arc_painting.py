@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.arcs import Arc
 from bertviewer.charts.levels import Masked
-from bertviewer.charts.theme import NORMAL_WEIGHT, SMALL, STRONG, Theme
+from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.arc_layout import ArcLayout
 from bertviewer.plots.color_scale import tinted
-from bertviewer.plots.fonts import sized, weighted
+from bertviewer.plots.fonts import sized
 from bertviewer.plots.hatch import draw_hatch
 from bertviewer.plots.token_labels import (
     GAP,
@@ -23,6 +23,7 @@ from bertviewer.plots.token_labels import (
     draw_upright,
     label_size,
     line_height,
+    name_font,
     named,
 )
 
@@ -120,8 +121,7 @@ def draw_arc_names(painter: QPainter, layout: ArcLayout, row: NamedRow, theme: T
     painter.setPen(QColor(theme.text))
     edge = layout.top - GAP if row.is_above else layout.bottom + GAP
     for index in named(layout.tokens(count), pixels, size, row.marked):
-        weight = STRONG if index in row.marked else NORMAL_WEIGHT
-        painter.setFont(weighted(sized(QApplication.font(), size), weight))
+        painter.setFont(name_font(QApplication.font(), size, is_marked=index in row.marked))
         x, text = layout.x(index, count), row.names.texts[index]
         if not layout.upright[0 if row.is_above else 1]:
             high, wide = line_height(), row.names.widest

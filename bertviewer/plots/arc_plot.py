@@ -108,16 +108,13 @@ class ArcPlot(TokenPlot):
     def name_at(self, position: QPointF) -> str:
         """Return the whole of the name at a position."""
         layout, token, chart = self.layout_of_arcs(), self._token_at(position), self.chart
+        if layout is not None and chart is not None and position.y() >= self._words_top:
+            return self._words(chart)
         if layout is None or token is None or chart is None:
             return ""
         if layout.top < position.y() < layout.bottom:
             return ""
-        names = (
-            (chart.row_names or chart.rows)
-            if token.is_row
-            else (chart.column_names or chart.columns)
-        )
-        return names[token.index]
+        return (chart.named_rows if token.is_row else chart.named_columns)[token.index]
 
     def zoom_at(self, position: QPointF, notches: float) -> None:
         """Go nearer by notches, or farther; the token at a position stays there."""
@@ -167,7 +164,7 @@ class ArcPlot(TokenPlot):
             Pens(color, self.theme, most, chart.is_root) for color in (self.theme.muted, "")
         )
         rows, columns = chart.chosen(self.selection)
-        shown = self.pointed or (Token(True, rows[0]) if rows else None)
+        shown = self._shown(chart)
         own = () if shown is None else self._arcs_at(chart, shown)
         masked = None if shown is None else masked_at(chart, shown.index, shown.is_row)
         painter.save()
@@ -187,7 +184,12 @@ class ArcPlot(TokenPlot):
             draw_arc_names(painter, layout, NamedRow(is_above, names, marked), self.theme)
         if shown is not None:
             draw_figures(painter, layout, own, shown.is_row, self.theme)
-        self._draw_words(painter, chart, layout, has_masked=masked is not None)
+        self._draw_words(painter, chart, layout)
+
+    def _shown(self, chart: GridChart) -> Token | None:
+        """Return the token whose lines stand out: that pointed at, or the selected one."""
+        rows, _ = chart.chosen(self.selection)
+        return self.pointed or (Token(True, rows[0]) if rows else None)
 
     def _arcs_at(self, chart: GridChart, token: Token) -> tuple[Arc, ...]:
         return (arcs_from if token.is_row else arcs_to)(chart, token.index)
@@ -197,9 +199,7 @@ class ArcPlot(TokenPlot):
         found = None if layout is None else layout.token_at(position)
         return None if found is None else Token(*found)
 
-    def _draw_words(
-        self, painter: QPainter, chart: GridChart, layout: ArcLayout, *, has_masked: bool
-    ) -> None:
+    def _draw_words(self, painter: QPainter, chart: GridChart, layout: ArcLayout) -> None:
         """Say what the rows are, and which weights are drawn."""
         painter.setFont(sized(self.font(), SMALL))
         painter.setPen(QColor(self.theme.muted))
@@ -209,6 +209,18 @@ class ArcPlot(TokenPlot):
             (chart.x_title, layout.bottom + GAP + high),
         ):
             painter.drawText(QRectF(MARGIN, bottom - high, layout.left, high), _LEFT, title)
+        metrics, line = QFontMetricsF(painter.font()), QRectF(self.rect())
+        line.adjust(MARGIN, self._words_top, -MARGIN, 0)
+        said = self._words(chart)
+        said = metrics.elidedText(said, Qt.TextElideMode.ElideRight, line.width())
+        painter.drawText(line, _LEFT, said)
+
+    @property
+    def _words_top(self) -> float:
+        return self.height() - line_height()
+
+    def _words(self, chart: GridChart) -> str:
+        """Return which weights are drawn."""
         least, each = f"{self.arcs.least:.2g}", self.arcs.each
         said = self.tr("Weights from {0} on are drawn.").format(least)
         if each is not None:
@@ -218,12 +230,10 @@ class ArcPlot(TokenPlot):
             ).format(least, each)
         if chart.is_root:
             said = self.tr("{0} They follow the square roots.").format(said)
-        if has_masked:
+        shown = self._shown(chart)
+        if shown is not None and masked_at(chart, shown.index, shown.is_row) is not None:
             said = self.tr("{0} Hatched: {1}.").format(said, chart.masked_word)
-        line = QRectF(MARGIN, self.height() - high, self.width() - 2 * MARGIN, high)
-        metrics = QFontMetricsF(painter.font())
-        said = metrics.elidedText(said, Qt.TextElideMode.ElideRight, line.width())
-        painter.drawText(line, _LEFT, said)
+        return said
 
     def leaveEvent(self, event: QEvent) -> None:
         """Show all lines again; Qt calls it."""

@@ -1,5 +1,7 @@
 """A grid of coloured cells: one picture on the screen, rectangles without seams on paper."""
 
+from math import inf
+
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QRectF
@@ -56,12 +58,14 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
 
     A cell that is not finite stays empty. On a screen with fewer pixels than cells, a pixel shows
     the largest of its cells, or the one farthest from 0 if the values are signed. Where there is
-    room, a line of the colour ``between`` sets each off.
+    room, a line of the colour ``between`` sets each off, unless ``others`` beside them, which are
+    so many pixels wide, have no room for one.
     """
 
     def __init__(self, values: Values, scale: ColorScale, between: str = "") -> None:
         super().__init__()
         self._between = between
+        self.others = inf
         self._values = np.where(np.isfinite(values), values, np.nan)
         self._scale = scale
         self._images: dict[tuple[int, int], QImage] = {}
@@ -84,7 +88,7 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
             draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
         else:
             painter.drawImage(self.boundingRect(), self._image(rows, columns))
-        if self._between and min(wide / columns, tall / rows) >= LEAST_SPACED:
+        if self._between and min(wide / columns, tall / rows, self.others) >= LEAST_SPACED:
             self._draw_lines(painter)
 
     def _draw_lines(self, painter: QPainter) -> None:

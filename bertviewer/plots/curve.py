@@ -44,6 +44,11 @@ class Curve(QGraphicsItem):
         self.pen, self.symbol = pen, symbol
         self.heights = tuple(y if y is not None and isfinite(y) else None for y in heights)
 
+    def lines(self) -> list[QPolygonF]:
+        """Return the pieces between gaps in the plot's pixels."""
+        in_pixels = self.sceneTransform()
+        return [in_pixels.map(QPolygonF(piece)) for piece in self._pieces()]
+
     def boundingRect(self) -> QRectF:
         """Return the rectangle of all that is drawn; Qt calls it."""
         points = [point for piece in self._pieces() for point in piece]

@@ -1,6 +1,7 @@
 """A drawing painted by Qt."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from PySide6.QtCore import QPointF, Qt
@@ -125,7 +126,7 @@ class Sheet:
 
 
 def _untitled(drawing: Drawing) -> Drawing:
-    return Drawing(drawing.width, drawing.height, (), drawing.nodes, drawing.lines, drawing.labels)
+    return replace(drawing, title=())
 
 
 def _prepared(mark: Mark) -> _Painted:

@@ -1,10 +1,14 @@
-"""Which cell of a grid a key leads to."""
+"""Which cell of a grid a key leads to, and which one a pair of a row and a selection is."""
+
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 
 from bertviewer.charts.chart import GridChart
+from bertviewer.charts.place import Place
+from bertviewer.plots.plot import Point
 
-Cell = tuple[int, int]
+Cell = Point
 
 
 def next_cell(chart: GridChart, cell: Cell | None, key: int) -> Cell | None:
@@ -42,3 +46,11 @@ def next_cell(chart: GridChart, cell: Cell | None, key: int) -> Cell | None:
             return row, column
         row, column = row + down, column + across
     return None
+
+
+def pair_of(
+    chart: GridChart, row: int | None, selection: Place
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the row, if a grid has it, and the columns that are selected."""
+    rows = () if row is None or row >= len(chart.rows) else (row,)
+    return rows, chart.chosen(selection)[1]

@@ -1,11 +1,12 @@
 """A grid of coloured cells with a label for each row and column, and a colour bar."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
@@ -29,8 +30,7 @@ HALO_OPACITY, HALO = 1.0, 5
 class GridPlot(Plot):
     """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them.
 
-    ``cell_clicked`` carries row and column. Arrow keys, Home and End go from cell to cell as a
-    click would, and tell what is there.
+    ``cell_clicked`` carries row and column.
     """
 
     cell_clicked = Signal(int, int)
@@ -39,8 +39,9 @@ class GridPlot(Plot):
         super().__init__({side: LabelAxis(side) for side in ("bottom", "left")}, parent)
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
-        self._reached: Cell | None = None
         self._common_title = ""
+        self._cells: Cells | None = None
+        self._others = inf
         self.color_bar = ColorBar(self.area)
 
     def share(self, side: Side | None, title: str = "") -> None:
@@ -54,6 +55,13 @@ class GridPlot(Plot):
         """Have cells as high as another plot of that size, or such as there is room for."""
         axis = None if other is None else other.area.getAxis("bottom")
         self.area.getAxis("bottom").stand_beside(axis)
+
+    def look_like_cells_of(self, pixels: float) -> None:
+        """Have space between cells only if there is some between others that are so wide."""
+        self._others = pixels
+        if self._cells is not None:
+            self._cells.others = pixels
+            self._cells.update()
 
     def beside_cells(self) -> float:
         """Return how many pixels of the width are not the cells', as far as it is not the same."""
@@ -73,7 +81,7 @@ class GridPlot(Plot):
         before = self.chart
         self.chart = chart if chart is not None and chart.values.size else None
         if self.chart is None or before is None or self.chart.values.shape != before.values.shape:
-            self._reached = None
+            self.reached_point = None
         self.name_axes(chart)
         self.draw()
 
@@ -95,10 +103,7 @@ class GridPlot(Plot):
         """Draw the cells, the colour bar and the axes."""
         super().draw()
         theme, item, chart = self.theme, self.area, self.chart
-        self._frames = None
-        # Labels with no title beside them do not stand at the very edge.
-        margins = item.margins
-        item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
+        self._frames = self._cells = None
         marked = chart if isinstance(chart, MarkedGrid) else None
         has_values = marked is None or marked.has_values
         is_shown = chart is not None and has_values and self.neighbour != "right"
@@ -118,7 +123,9 @@ class GridPlot(Plot):
         shown = title if self.shows_titles else ""
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
-        item.addItem(Cells(chart.values, scale, theme.surface))
+        self._cells = Cells(chart.values, scale, theme.surface)
+        self._cells.others = self._others
+        item.addItem(self._cells)
         if marked is not None:
             signs = {cell: note.sign for cell, note in marked.notes.items() if note.sign}
             bounds = QRectF(0, 0, columns, rows)
@@ -139,13 +146,17 @@ class GridPlot(Plot):
         if self.chart is None or self._frames is None:
             return
         rows, columns = self.chart.values.shape
-        chosen_rows, chosen_columns = self.chart.chosen(self.selection)
+        chosen_rows, chosen_columns = self.chosen(self.chart)
         bands = [QRectF(0, row, columns, 1) for row in chosen_rows]
         bands += [QRectF(column, 0, 1, rows) for column in chosen_columns]
         if isinstance(self.chart, MarkedGrid) and chosen_columns:
             bands = []  # a cell stands for itself, and most of its column for nothing
         cells = [(row, column) for row in chosen_rows for column in chosen_columns]
         self._show_frames(bands, cells)
+
+    def chosen(self, chart: GridChart) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the rows and the columns that are marked."""
+        return chart.chosen(self.selection)
 
     def go_to(self, cell: Cell) -> None:
         """Do what a click on a cell does."""
@@ -155,47 +166,38 @@ class GridPlot(Plot):
             self.clicked.emit(place)
         self.cell_clicked.emit(*cell)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go to the cell beside; Qt calls it."""
-        chart, start = self.chart, self._reached or self._chosen_cell()
-        cell = None if chart is None else next_cell(chart, start, event.key())
-        if chart is None or cell is None:
-            super().keyPressEvent(event)
-            return
-        self._reached = cell
-        self.go_to(cell)
-        self.draw_marks()
-        scene = self.area.vb.mapViewToScene(QPointF(cell[1] + 0.5, cell[0] + 0.5))
-        self.reached.emit(chart.text(*cell), self.mapFromScene(scene))
+    def point_beside(self, key: int) -> Cell | None:
+        """Return the cell that a key leads to."""
+        if self.chart is None:
+            return None
+        return next_cell(self.chart, self.reached_point or self._chosen_cell(), key)
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Tell no more of the cell that keys have led to; Qt calls it."""
-        super().focusOutEvent(event)
-        if self._reached is not None:
-            self._reached = None
-            self.draw_marks()
-            self.hovered.emit("")
+    def told_at(self, point: Cell) -> tuple[str, QPointF]:
+        """Return the exact value of a cell in words, and its middle."""
+        assert self.chart is not None
+        row, column = point
+        return self.chart.text(row, column), QPointF(column + 0.5, row + 0.5)
 
     def _chosen_cell(self) -> Cell | None:
         """Return the cell that the selection means, if it is one."""
         if self.chart is None:
             return None
-        rows, columns = self.chart.chosen(self.selection)
+        rows, columns = self.chosen(self.chart)
         return (rows[0], columns[0]) if rows and columns else None
 
     def _show_frames(self, bands: Sequence[QRectF], cells: Sequence[Cell]) -> None:
         """Frame bands, and cells in thick lines; of cells only the one that somebody went to."""
         assert self._frames is not None
         rects = {cell: QRectF(cell[1], cell[0], 1, 1) for cell in cells}
-        if self._reached is not None:
-            bands = [*bands, *(rect for cell, rect in rects.items() if cell != self._reached)]
-            rects = {self._reached: QRectF(self._reached[1], self._reached[0], 1, 1)}
+        if (reached := self.reached_point) is not None:
+            bands = [*bands, *(rect for cell, rect in rects.items() if cell != reached)]
+            rects = {reached: QRectF(reached[1], reached[0], 1, 1)}
         self._frames.show_frames(bands, list(rects.values()))
 
     def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
         cell = self._cell(event.scenePos())
         if event.button() == Qt.MouseButton.LeftButton and cell is not None:
-            self._reached = cell
+            self.reached_point = cell
             self.go_to(cell)
             self.draw_marks()
 

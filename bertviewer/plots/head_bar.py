@@ -6,13 +6,12 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.theme import Theme
 from bertviewer.core.text.numerals import with_minus
-from bertviewer.plots.axis import TICK
 from bertviewer.plots.cells import draw_rectangles, is_paper
 from bertviewer.plots.color_bar import WIDTH, ColorAxis
 from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.hatch import draw_hatch
 
-BEFORE, SPACE = 14.0, 3.0  # pixels, left of the bar and of its labels
+BEFORE, SPACE = 14.0, 7.0  # pixels, left of the bar and of its labels
 BELOW = 8.0  # pixels between the bar and what stands below it
 FAR = 200.0  # pixels that no label is wide
 USUAL = with_minus("-0.000")
@@ -34,16 +33,19 @@ class HeadBar:
         self._axis.show_scale(scale)
         texts = (USUAL, masked, *(text for _, text in self._axis.labels(height)))
         wide = max(map(QFontMetricsF(self._font).horizontalAdvance, texts))
-        beside = BEFORE + WIDTH + TICK + SPACE + wide
+        beside = BEFORE + WIDTH + SPACE + wide
         return beside + QFontMetricsF(self._font).height() + SPACE if title else beside
 
-    def draw_title(self, painter: QPainter, beside: QRectF, end: QPointF, title: str) -> None:
+    def draw_title(
+        self, painter: QPainter, beside: QRectF, end: QPointF, title: str, theme: Theme
+    ) -> None:
         """Write along a bar what its values are; ``end`` is the corner of the room there is."""
         metrics = QFontMetricsF(self._font)
         long = min(metrics.horizontalAdvance(title) + 1, end.y())
         middle = min(max(beside.center().y(), long / 2), end.y() - long / 2)
         painter.save()
         painter.setFont(self._font)
+        painter.setPen(QColor(theme.muted))
         painter.translate(end.x() - metrics.height(), middle)
         painter.rotate(-90)
         text = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, long)
@@ -68,19 +70,13 @@ class HeadBar:
             draw_rectangles(painter, bar, shades, every)
         else:
             painter.drawImage(bar, every.picture(shades))
-        line, text_color = QPen(QColor(theme.muted), 1), QColor(theme.text)
-        painter.setPen(line)
-        painter.drawRect(bar)
+        painter.setPen(QColor(theme.muted))
         painter.setFont(self._font)
         high = QFontMetricsF(self._font).height()
         self._axis.show_scale(scale)
         for part, text in self._axis.labels(bar.height()):
-            end = QPointF(bar.right() + TICK, bar.bottom() - part * bar.height())
-            painter.setPen(line)
-            painter.drawLine(QPointF(bar.right(), end.y()), end)
-            painter.setPen(text_color)
-            room = QRectF(end.x() + SPACE, end.y() - high / 2, FAR, high)
-            painter.drawText(room, _RIGHT_OF, text)
+            y = bar.bottom() - part * bar.height() - high / 2
+            painter.drawText(QRectF(bar.right() + SPACE, y, FAR, high), _RIGHT_OF, text)
 
     def _draw_masked(self, painter: QPainter, bar: QRectF, word: str, theme: Theme) -> None:
         """Draw what masked cells look like at the foot of a bar, and the word beside it."""
@@ -90,6 +86,5 @@ class HeadBar:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(swatch)
         painter.setFont(self._font)
-        painter.setPen(QColor(theme.text))
-        beside = QRectF(swatch.right() + TICK + SPACE, swatch.top(), FAR, swatch.height())
+        beside = QRectF(swatch.right() + SPACE, swatch.top(), FAR, swatch.height())
         painter.drawText(beside, _RIGHT_OF, word)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -17,7 +18,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
+from bertviewer.charts.theme import NORMAL, SMALL, Theme
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.frames import draw_frame
@@ -25,6 +26,7 @@ from bertviewer.plots.head_bar import HeadBar
 from bertviewer.plots.head_cells import HeadCells
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
 from bertviewer.plots.painted import PaintedPlot
+from bertviewer.plots.token_labels import name_font
 
 CAPTION_OPACITY = 0.75
 EVERY = 1_000_000  # heads
@@ -132,14 +134,15 @@ class HeadGrid(PaintedPlot):
             scale, masked = self._scale(chart), _masked_word(chart)
             self._bar.draw(painter, layout.bounds, scale, self.theme, masked)
             end = QPointF(layout.bounds.right() + self.beside_cells(), self.height())
-            self._bar.draw_title(painter, layout.bounds, end, self._bar_title(chart))
+            title = self._bar_title(chart)
+            self._bar.draw_title(painter, layout.bounds, end, title, self.theme)
         if (chosen := self._chosen) is not None:
             draw_frame(painter, layout.rects[chosen], QRectF(self.rect()), self.theme)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw; of large heads only some anew in a turn of the window's thread. Qt calls it."""
         if self.chart is not None:
-            self._most = max(1, MOST_CELLS // self.chart.values[0].size)
+            self._most = max(1, MOST_CELLS * len(self.chart.values) // self.chart.values.size)
         super().paintEvent(event)
         self._most = EVERY
         if self._cells is not None and not self._cells.is_complete:
@@ -182,7 +185,7 @@ class HeadGrid(PaintedPlot):
         name, caption = QFontMetricsF(large), QFontMetricsF(sized(self.font(), SMALL))
         captions = {caption.horizontalAdvance(text) for text in self.chart.captions}
         words = Words(
-            name_width=name.horizontalAdvance(self._name(len(self.chart.values) - 1)),
+            name_width=max(map(name.horizontalAdvance, self._names)),
             name_height=name.height(),
             caption_width=max(captions, default=0.0),
             caption_height=caption.height(),
@@ -194,9 +197,15 @@ class HeadGrid(PaintedPlot):
     def _name(self, head: int) -> str:
         return self.tr("head {0}").format(head)
 
+    @property
+    def _names(self) -> list[str]:
+        return [] if self.chart is None else list(map(self._name, range(len(self.chart.values))))
+
     def _bar_title(self, chart: HeadsChart) -> str:
-        """Return what the bar's values are, where heads have ranges of their own."""
-        return "" if chart.head_levels is None else self.tr("in parts of each head's largest")
+        """Return what the bar's values are; heads may have ranges of their own."""
+        if chart.head_levels is not None:
+            return self.tr("in parts of each head's largest")
+        return self.common_title if self.neighbour == "left" else chart.value_title
 
     def _scale(self, chart: HeadsChart, head: int | None = None) -> ColorScale:
         """Return the colours of a head, or of the bar."""
@@ -216,8 +225,7 @@ class HeadGrid(PaintedPlot):
         if layout.captions == "below":
             name.setBottom(space.bottom() - small)
             under.setTop(name.bottom())
-        weight = STRONG if head == self._chosen else NORMAL_WEIGHT
-        painter.setFont(weighted(sized(self.font(), NORMAL), weight))
+        painter.setFont(name_font(self.font(), NORMAL, is_marked=head == self._chosen))
         painter.setPen(QColor(self.theme.text))
         painter.drawText(name, _LEFT, self._name(head) if layout.has_names else str(head))
         if layout.captions:
@@ -234,5 +242,5 @@ def _levels(chart: HeadsChart) -> Levels:
     """Return the values of the colours' two ends; shares have 0 at one of them."""
     if chart.levels is not None:
         return chart.levels
-    low, high = levels_of(chart.values, chart.is_signed)
+    low, high = levels_of(np.asarray(chart.values), chart.is_signed)
     return min(0.0, low), high

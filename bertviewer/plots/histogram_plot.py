@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainterPath
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
-from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import NORMAL
 from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.plots.color_scale import tinted
-from bertviewer.plots.legend import Entry, LegendPlot
+from bertviewer.plots.legend import Entry
+from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.number_axis import LOWEST, NumberAxis, PowerAxis, log_height, power_of
+from bertviewer.plots.plot import Point
 
 FILL_OPACITY = 0.7
 GAP = 0.08
@@ -32,10 +35,13 @@ class HistogramPlot(LegendPlot):
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: HistogramChart | None = None
         self._power = 0
+        self._mark: pg.InfiniteLine | None = None
         super().__init__({"bottom": NumberAxis("bottom"), "left": PowerAxis("left")}, parent)
 
     def show_chart(self, chart: HistogramChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
+        if chart is None or self.chart is None or chart.edges != self.chart.edges:
+            self.reached_point = None
         self.chart = chart
         self._power = 0 if chart is None else power_of(chart.edges)
         self.name_axes(chart)
@@ -61,26 +67,56 @@ class HistogramPlot(LegendPlot):
         box = self.area.vb
         if self.chart is None or not box.sceneBoundingRect().contains(position):
             return ""
-        x, edges = box.mapSceneToView(position).x(), self.chart.edges
-        places = self._stand(edges)
+        x, places = box.mapSceneToView(position).x(), self._stand(self.chart.edges)
         for index, (left, right) in enumerate(pairwise(places)):
             if left <= x < right or (x == right == places[-1]):
-                counts = [bars.counts[index] for bars in self.chart.series]
-                told = (
-                    [_exact(counts[0])]
-                    if len(counts) == 1
-                    else [
-                        f"{bars.label}: {_exact(count)}"
-                        for bars, count in zip(self.chart.series, counts, strict=True)
-                    ]
-                )
-                low, high = edges[index : index + 2]
-                return f"{number_text(low)} … {number_text(high)}: {', '.join(told)}"
+                return self._bin_text(self.chart, index)
         return ""
+
+    def point_beside(self, key: int) -> Point | None:
+        """Return the bin before or after, the first or the last."""
+        last = -1 if self.chart is None or not self.chart.series else len(self.chart.edges) - 2
+        at = -1 if self.reached_point is None else self.reached_point[1]
+        found = {
+            Qt.Key.Key_Left: at - 1 if self.reached_point else last,
+            Qt.Key.Key_Right: at + 1,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }.get(Qt.Key(key), -1)
+        return (0, found) if 0 <= found <= last else None
+
+    def told_at(self, point: Point) -> tuple[str, QPointF]:
+        """Return range and counts of a bin in words, and the top of its highest bar."""
+        assert self.chart is not None
+        index = point[1]
+        height = max(self._heights(bars)[index] for bars in self.chart.series)
+        return self._bin_text(self.chart, index), QPointF(self._middle(index), height)
+
+    def draw_marks(self) -> None:
+        """Mark the bin that a key has led to."""
+        if self._mark is not None:
+            self.area.removeItem(self._mark)
+            self._mark = None
+        if self.reached_point is not None:
+            dotted = self.pen(self.theme.text, 1, Qt.PenStyle.DotLine)
+            self._mark = self.add_line(self._middle(self.reached_point[1]), dotted, z=6)
+
+    def _bin_text(self, chart: HistogramChart, index: int) -> str:
+        counts = [(bars.label, _exact(bars.counts[index])) for bars in chart.series]
+        is_single = len(counts) == 1
+        told = [count if is_single else f"{label}: {count}" for label, count in counts]
+        low, high = chart.edges[index : index + 2]
+        return f"{number_text(low)} … {number_text(high)}: {', '.join(told)}"
+
+    def _middle(self, index: int) -> float:
+        assert self.chart is not None
+        low, high = self._stand(self.chart.edges[index : index + 2])
+        return (low + high) / 2
 
     def draw(self) -> None:
         """Draw the bars, the legend and the axes."""
         super().draw()
+        self._mark = None
         item = self.area
         chart = self.chart or HistogramChart((0.0, 1.0), ())
         base = LOWEST if chart.is_log else 0.0
@@ -114,6 +150,7 @@ class HistogramPlot(LegendPlot):
         item.getAxis("bottom").take_values(self._power)
         item.setXRange(*widened(edges[0], edges[-1]), padding=0.01)
         self.fit()
+        self.draw_marks()
 
     def y_range(self) -> tuple[float, float]:
         """Return a range from 0 to the highest bar, and to the lowest if bars go down."""

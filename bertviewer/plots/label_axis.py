@@ -17,6 +17,10 @@ BEYOND = 160
 LABEL_LENGTH = 10
 LEAST_CELL = 22.0
 """In cells of so many pixels a few letters can be read."""
+LINE = 1.4
+"""Heights of a letter from one number to the next above it, where not all have room."""
+MOST = 0.8
+"""So many of the labels, if not all, are not cut in cells that are narrower."""
 SHORT_LABEL = 3
 """Labels of so few letters, as numbers of layers are, are left out sooner than turned."""
 
@@ -34,7 +38,7 @@ class LabelAxis(Axis):
         super().__init__(orientation)
         self.is_flat = False
         self._labels: list[tuple[float, str]] = []
-        self._widest, self._is_short = 0.0, True
+        self._widest, self._usual, self._is_short = 0.0, 0.0, True
         self._upright = False
         self._needed = 0.0
         self._beside: LabelAxis | None = None
@@ -49,7 +53,8 @@ class LabelAxis(Axis):
         texts = [shortened(text, longest) for text in labels]
         metrics = QFontMetricsF(self.font())
         self._labels = [(first + place, text) for place, text in enumerate(texts)]
-        self._widest = max(map(metrics.horizontalAdvance, set(texts)), default=0.0)
+        widths = sorted(map(metrics.horizontalAdvance, texts)) or [0.0]
+        self._widest, self._usual = widths[-1], widths[int(MOST * (len(widths) - 1))]
         self._spacing = _spacing(texts)
         self._is_short = all(len(text) <= SHORT_LABEL for text in texts)
         self._arrange()
@@ -76,7 +81,10 @@ class LabelAxis(Axis):
             return
         tall = QFontMetricsF(self.font()).height()
         if self.orientation == "left":
-            self.setTicks([self._chosen(self._step(self.size().height(), tall))])
+            step = self._step(self.size().height(), tall)
+            if step > 1 and self._spacing:
+                step = self._step(self.size().height(), LINE * tall)
+            self.setTicks([self._chosen(step)])
             self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(self._widest))
             return
         width = self.size().width()
@@ -100,7 +108,7 @@ class LabelAxis(Axis):
         """Lay labels flat, each cut to its cell, or every second, third … to so many cells."""
         self._upright = False
         metrics = QFontMetricsF(self.font())
-        step = self._step(width, LEAST_CELL)
+        step = self._step(width, min(LEAST_CELL, self._usual + GAP))
         room = step * width / len(self._labels) - 2
         cut = Qt.TextElideMode.ElideRight
         shown = self._chosen(step)

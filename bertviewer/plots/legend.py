@@ -8,14 +8,12 @@ from html import escape
 import pyqtgraph as pg
 from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized
-from bertviewer.plots.plot import Plot
 
 MOST_HEIGHT = 0.4
 """The legend takes no more of the plot's height than this, or as few rows as it can."""
@@ -23,11 +21,6 @@ PARTS = " · "
 """What stands between the parts of a name: run, stack, class of tokens."""
 LEAST = 32.0
 """Pixels of a name that are left however short the room is: a few letters."""
-MOST_GROWTHS = 2
-"""So often are names arranged anew in more room: that gives the axis longer numbers, and so on."""
-
-GRID = 38
-"""How much of lines through the plot is seen, of 255."""
 
 
 @frozen
@@ -154,6 +147,13 @@ class Legend(pg.GraphicsObject):  # type: ignore[misc]
         """Return the rectangle of all names; Qt calls it."""
         return QRectF(0, 0, *self._size)
 
+    @property
+    def covered(self) -> QRectF:
+        """What of the scene the names cover."""
+        ends = (spot.x + self._spacing.sample + spot.width for spot in self._spots)
+        covered: QRectF = self.mapRectToScene(QRectF(0, 0, max(ends, default=0.0), self._size[1]))
+        return covered
+
     def paint(self, painter: QPainter, *_: object) -> None:
         """Draw; Qt calls it."""
         painter.setFont(self._font)
@@ -240,58 +240,3 @@ def _of_run(line: Line, entry: Entry, color: QColor) -> Entry:
     else:
         brush.setColor(color)
     return Entry(line.run, pen, entry.symbol and "o", brush, edge)
-
-
-class LegendPlot(Plot):
-    """A plot that keeps its legend above what it shows; ``draw()`` has to end in ``fit()``."""
-
-    def __init__(self, axes: dict[str, pg.AxisItem], parent: QWidget | None = None) -> None:
-        super().__init__(axes, parent)
-        axes["left"].setGrid(GRID)
-        self.legend = Legend(self.area.vb)
-        self._arranged = (0.0, 0.0)  # what the names were arranged in, in pixels
-        self._growths = 0
-        self.area.vb.sigResized.connect(self._refit)
-
-    def y_range(self) -> tuple[float, float]:
-        """Return the range of y that is to be seen."""
-        raise NotImplementedError
-
-    def draw(self) -> None:
-        """Clear the plot; what is drawn then may have other names, and other numbers beside it."""
-        super().draw()
-        self._growths = 0
-
-    def draw_zero(self) -> None:
-        """Draw a line at 0 if that is between the values: what is above and below then counts."""
-        low, high = self.y_range()
-        if low < 0 < high:
-            self.add_line(0.0, self.pen(self.theme.muted), z=-20, angle=0)
-
-    def fit(self) -> None:
-        """Choose the y range so that the legend hides nothing."""
-        low, high = self.y_range()
-        box = self.area.vb
-        height = box.height()
-        self._arranged = box.width(), height
-        names = self.legend.arrange(*self._arranged)
-        share = min(0.5, names / height) if height > 0 else 0.2
-        self.area.setYRange(low, high + (high - low) * share / (1 - share))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep room for the legend at the new size; Qt calls it."""
-        super().resizeEvent(event)
-        # pyqtgraph calls this while it is still building the plot, and when it has been closed.
-        if hasattr(self, "legend") and not self.closed:
-            self._growths = 0
-            self.fit()
-
-    def _refit(self) -> None:
-        """Arrange the names again if the axes have left them less room, or more."""
-        box = self.area.vb
-        if self.closed or (box.width(), box.height()) == self._arranged:
-            return
-        is_narrower = box.width() < self._arranged[0]
-        if is_narrower or self._growths < MOST_GROWTHS:
-            self._growths += not is_narrower
-            self.fit()

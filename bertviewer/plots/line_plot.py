@@ -1,30 +1,30 @@
 """Lines over labelled positions; a click on a point tells what it stands for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf, isfinite, log10
 
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QBrush, QColor, QPen
-from PySide6.QtWidgets import QGraphicsItem, QWidget
+from PySide6.QtGui import QBrush, QColor
+from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import Line, LineChart
+from bertviewer.charts.chart import LineChart
 from bertviewer.charts.levels import widened
-from bertviewer.charts.place import Place, closest
+from bertviewer.charts.place import Place
 from bertviewer.core.text.numerals import number_text
-from bertviewer.plots.callout import Callout
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
-from bertviewer.plots.legend import Entry, LegendPlot, legend_entries
+from bertviewer.plots.legend import Entry, legend_entries
+from bertviewer.plots.legend_plot import LegendPlot
+from bertviewer.plots.line_marks import LineMarks
+from bertviewer.plots.line_points import LinePoints
 from bertviewer.plots.line_shapes import Values, finite_at, surroundings
 from bertviewer.plots.number_axis import PowerAxis, log_height, power_of
+from bertviewer.plots.plot import Point
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
-SYMBOL_SIZE, RING_SIZE = 7, 13  # pixels
+SYMBOL_SIZE = 7  # pixels
 MOST_SYMBOLS = 100
 """Longer lines have no symbols: they would hide one another."""
-CALLED_DIGITS = 4
-CALLOUT_Z = 20
-"""Above lines and rings, below the legend."""
 
 SMALLEST = 1e-300
 """Less than this is 0 but for rounding, and stands nowhere on a logarithmic axis."""
@@ -36,14 +36,18 @@ class LinePlot(LegendPlot):
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: LineChart | None = None
         self._power = 0
-        self._marks: list[QGraphicsItem] = []
+        self._points = self._points_of(None)
+        self._marks = LineMarks()
         super().__init__({"bottom": LabelAxis("bottom"), "left": PowerAxis("left")}, parent)
 
     def show_chart(self, chart: LineChart | None) -> None:
-        """Draw a chart, in place of the one drawn before."""
+        """Draw a chart, in place of the one drawn before; what a key has led to stays."""
         self.chart = chart
         self._power = 0  # so that heights are the values themselves
         self._power = power_of(self._finite())
+        before, self._points = self._points, self._points_of(chart)
+        if self.reached_point is not None:
+            self.reached_point = self._points.same(self.reached_point, before)
         self.name_axes(chart)
         self.draw()
 
@@ -52,11 +56,9 @@ class LinePlot(LegendPlot):
 
         Where no line has a value, it is what the first one's gap stands for.
         """
-        nearest = self._nearest(position)
+        nearest, gap = self._nearest(position), self._x(position)
         if nearest is not None:
-            line, x = nearest
-            return line.places[x] if line.places else None
-        gap = self._x(position)
+            return self._points.place(nearest)
         if self.chart is None or gap is None:
             return None
         places = [line.places[gap] for line in self.chart.lines if gap < len(line.places)]
@@ -65,10 +67,27 @@ class LinePlot(LegendPlot):
     def text_at(self, position: QPointF) -> str:
         """Return the exact value nearest to a position in the scene, in words."""
         nearest = self._nearest(position)
-        if nearest is None or self.chart is None:
-            return self._gap_at(position)
-        line, x = nearest
-        text = f"{line.label}, {self.chart.x_title} {self.chart.names[x]}"
+        return self._gap_at(position) if nearest is None else self._text(nearest)
+
+    def point_beside(self, key: int) -> Point | None:
+        """Return the point before or after on a line, that of the line above or below, an end."""
+        start = self.reached_point or next(iter(self._chosen()), None)
+        return self._points.beside(start, key)
+
+    def go_to(self, point: Point) -> None:
+        """Do what a click on a point does."""
+        place = self._points.place(point)
+        if place is not None and place != Place():
+            self.clicked.emit(place)
+
+    def told_at(self, point: Point) -> tuple[str, QPointF]:
+        """Return the exact value of a point in words, and where it is on the axes."""
+        return self._text(point), QPointF(point[1], self._points.height(point) or 0.0)
+
+    def _text(self, point: Point) -> str:
+        chart, x = self._points.chart, point[1]
+        line = chart.lines[point[0]]
+        text = f"{line.label}, {chart.x_title} {chart.names[x]}"
         low, high = finite_at(line.min, x), finite_at(line.max, x)
         if low is not None and high is not None:
             text += self.tr(", min {0}, max {1}").format(number_text(low), number_text(high))
@@ -81,6 +100,7 @@ class LinePlot(LegendPlot):
     def draw(self) -> None:
         """Draw the lines, the legend and the axes."""
         super().draw()
+        self._marks.forget()
         item = self.area
         chart = self.chart or LineChart((), "", "", ())
         entries = []
@@ -121,42 +141,21 @@ class LinePlot(LegendPlot):
             entries = []  # the axis has told it
         self.legend.set_entries(entries, self.theme, self.font())
         self.fit()
-        self._marks = []
         self.draw_marks()
 
     def draw_marks(self) -> None:
-        """Draw a vertical line where the selection is, and a ring around each of its points."""
-        item = self.area
-        for mark in self._marks:
-            item.removeItem(mark)
-        self._marks = []
-        points = list(self._chosen())
-        color = self.theme.text
-        for x in sorted({x for _, x in points}):
-            self._marks.append(self.add_line(x, self.pen(color, 1, Qt.PenStyle.DotLine), z=-5))
-        ring = Symbol("o", RING_SIZE, QBrush(), self.pen(color, 1.5))
-        for line, x in points:
-            heights = self._heights(line.values)
-            only = [height if index == x else None for index, height in enumerate(heights)]
-            mark = Curve(only, QPen(Qt.PenStyle.NoPen), ring)
-            mark.setZValue(10)
-            item.addItem(mark, ignoreBounds=True)
-            self._marks.append(mark)
-        if self.paper_scale is None and len(points) == 1:
-            self._call_out(*points[0])
+        """Mark what a key has led to, or else what is selected."""
+        reached = self.reached_point
+        shown = self._chosen() if reached is None else [reached]
+        # What a key has led to is told in full beside the point.
+        has_value = self.paper_scale is None and reached is None
+        self._marks.draw(self, self._points, shown, has_value=has_value)
+        self._marks.give_way(self.area, self.legend.covered)
 
-    def _call_out(self, line: Line, x: int) -> None:
-        """Write the value of the selected point beside it, where nobody has to point at it."""
-        height, value = finite_at(self._heights(line.values), x), finite_at(line.values, x)
-        if self.chart is not None and height is not None and value is not None:
-            is_right = x > (len(self.chart.ticks) - 1) / 2
-            is_high = height > sum(self.y_range()) / 2
-            text = _called(self.chart, x, value)
-            callout = Callout(text, self.font(), self.theme, to_left=is_right, below=is_high)
-            callout.setPos(x, height)
-            callout.setZValue(CALLOUT_Z)
-            self.area.addItem(callout, ignoreBounds=True)
-            self._marks.append(callout)
+    def fit(self) -> None:
+        """Choose the y range, and where a value can be written beside its point."""
+        super().fit()
+        self._marks.give_way(self.area, self.legend.covered)
 
     def _gap_at(self, position: QPointF) -> str:
         """Say that no line has a value there, "" beside the positions of the chart."""
@@ -174,30 +173,21 @@ class LinePlot(LegendPlot):
         x = round(box.mapSceneToView(position).x())
         return x if 0 <= x < len(self.chart.ticks) else None
 
-    def _nearest(self, position: QPointF) -> tuple[Line, int] | None:
-        """Return line and x of the point nearest to a position, ``None`` outside the plot."""
+    def _nearest(self, position: QPointF) -> Point | None:
+        """Return the point nearest to a position in the scene, ``None`` outside the plot."""
         x = self._x(position)
-        if self.chart is None or x is None:
-            return None
-        y = self.area.vb.mapSceneToView(position).y()
-        points = [
-            (abs(value - y), line)
-            for line in self.chart.lines
-            if (value := finite_at(self._heights(line.values), x)) is not None
-        ]
-        if not points:
-            return None
-        return min(points, key=lambda found: found[0])[1], x
+        return (
+            None
+            if x is None
+            else self._points.nearest(x, self.area.vb.mapSceneToView(position).y())
+        )
 
-    def _chosen(self) -> Iterator[tuple[Line, int]]:
-        """Yield line and x of the points that the selection means."""
-        lines = self.chart.lines if self.chart else ()
-        # All lines together: of a layer and its part, the part that is selected counts.
-        points = [(line, x, place) for line in lines for x, place in enumerate(line.places)]
-        chosen = closest([place for *_, place in points], self.selection)
-        # A module that is at several x, as ALBERT's layer, tells none of them apart.
-        if len({points[index][1] for index in chosen}) == 1:
-            yield from (points[index][:2] for index in chosen)
+    def _chosen(self) -> list[Point]:
+        return list(self._points.chosen(self.selection))
+
+    def _points_of(self, chart: LineChart | None) -> LinePoints:
+        shown = chart or LineChart((), "", "", ())
+        return LinePoints(shown, tuple(self._heights(line.values) for line in shown.lines))
 
     def y_range(self) -> tuple[float, float]:
         """Return a range around all values that leaves out what none can be, with a margin."""
@@ -229,12 +219,6 @@ class LinePlot(LegendPlot):
         if not self._power:
             return values
         return tuple(None if value is None else value / 10.0**self._power for value in values)
-
-
-def _called(chart: LineChart, x: int, value: float) -> str:
-    """Return a point's position and its value in short."""
-    name = f"{chart.x_title} {chart.names[x]}".strip().lower()
-    return f"{name}: {number_text(value, CALLED_DIGITS)}"
 
 
 def _range(values: Sequence[float], bounds: tuple[float, float]) -> tuple[float, float]:

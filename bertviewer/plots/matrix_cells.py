@@ -1,14 +1,15 @@
 """The cells of a matrix as a picture, and what is drawn on them."""
 
+from collections.abc import Sequence
 from math import ceil, floor
 
 import numpy as np
-from PySide6.QtGui import QImage, QPainter, QPen
+from PySide6.QtCore import QLineF
+from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.place import Place
 from bertviewer.charts.theme import Theme
-from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
+from bertviewer.plots.cells import MOST_RECTANGLES, SPACE, draw_rectangles, is_paper
 from bertviewer.plots.color_scale import ColorScale, reduced, tinted
 from bertviewer.plots.frames import THICK, THIN, draw_frame
 from bertviewer.plots.hatch import draw_hatch
@@ -69,12 +70,28 @@ def draw_dividers(painter: QPainter, chart: GridChart, layout: MatrixLayout, the
         painter.drawLine(line.topLeft(), line.topRight())
 
 
+def draw_gaps(painter: QPainter, layout: MatrixLayout, theme: Theme) -> None:
+    """Set the cells that are seen off from one another."""
+    painter.setPen(QPen(QColor(theme.surface), SPACE))
+    cells, across, down = layout.cells, layout.across, layout.down
+    for column in range(ceil(across.start), ceil(across.end)):
+        x = layout.rect(0, column).x()
+        painter.drawLine(QLineF(x, cells.top(), x, cells.bottom()))
+    for row in range(ceil(down.start), ceil(down.end)):
+        y = layout.rect(row, 0).y()
+        painter.drawLine(QLineF(cells.left(), y, cells.right(), y))
+
+
 def draw_frames(
-    painter: QPainter, chart: GridChart, layout: MatrixLayout, selection: Place, theme: Theme
+    painter: QPainter,
+    chart: GridChart,
+    layout: MatrixLayout,
+    chosen: tuple[Sequence[int], Sequence[int]],
+    theme: Theme,
 ) -> None:
-    """Frame the row and the column that are selected, and the cell where both meet."""
+    """Frame rows and columns, and the cells where these meet."""
     rows, columns = chart.values.shape
-    chosen_rows, chosen_columns = chart.chosen(selection)
+    chosen_rows, chosen_columns = chosen
     thin = [layout.rect(row, 0, 1, columns) for row in chosen_rows]
     thin += [layout.rect(0, column, rows, 1) for column in chosen_columns]
     thick = [layout.rect(row, column) for row in chosen_rows for column in chosen_columns]

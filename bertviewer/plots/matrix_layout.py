@@ -1,5 +1,7 @@
 """Where the square cells of a matrix stand in a plot, with the names beside and below them."""
 
+from math import floor
+
 from PySide6.QtCore import QPointF, QRectF
 
 from bertviewer.core.frozen import frozen
@@ -60,6 +62,17 @@ class MatrixLayout:
             self.down.start + (position.y() - self.cells.y()) / self.cell,
             self.across.start + (position.x() - self.cells.x()) / self.cell,
         )
+
+    def named_at(self, position: QPointF) -> tuple[int | None, int | None]:
+        """Return the row or the column beside which, or below which, a position is."""
+        cells, (row, column) = self.cells, map(floor, self.cell_at(position))
+        is_beside = cells.left() - self.left <= position.x() < cells.left()
+        is_below = cells.bottom() <= position.y() <= cells.bottom() + self.below
+        if is_beside and cells.top() <= position.y() < cells.bottom():
+            return row, None
+        if is_below and cells.left() <= position.x() < cells.right():
+            return None, column
+        return None, None
 
 
 def lay_out_matrix(room: MatrixRoom, view: View) -> MatrixLayout:

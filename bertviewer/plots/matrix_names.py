@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
-from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
-from bertviewer.plots.fonts import sized, weighted
+from bertviewer.charts.theme import NORMAL, SMALL, Theme
+from bertviewer.plots.fonts import sized
 from bertviewer.plots.matrix_layout import MatrixLayout, MatrixRoom
 from bertviewer.plots.token_labels import (
     GAP,
@@ -14,6 +14,7 @@ from bertviewer.plots.token_labels import (
     draw_upright,
     label_size,
     line_height,
+    name_font,
     named,
 )
 
@@ -39,9 +40,8 @@ class MatrixNames:
         self._font = font
         normal = sized(font, NORMAL)
         self._rows, self._columns = Names.of(rows, normal), Names.of(columns, normal)
-        self._titles = tuple(
-            f"{title} {arrow}" for title, arrow in ((row_title, "↑"), (column_title, "→")) if title
-        )
+        titles = ((row_title, "↑"), (column_title, "→")) if row_title != column_title else ()
+        self._titles = tuple(f"{title} {arrow}" for title, arrow in titles if title)
         small = QFontMetricsF(sized(font, SMALL))
         self._titles_width = max(map(small.horizontalAdvance, self._titles), default=0.0)
 
@@ -74,14 +74,14 @@ class MatrixNames:
         rows, columns = ((), ()) if under is None else ((under[0],), (under[1],))
         painter.setPen(QColor(theme.text))
         for row in named(layout.down, layout.cell, size, _once(chosen[0], rows)):
-            self._set_font(painter, size, row in chosen[0])
+            painter.setFont(name_font(self._font, size, is_marked=row in chosen[0]))
             rect = layout.rect(row, 0)
             right = layout.cells.x() - GAP
             high = line_height()
             line = QRectF(right - layout.left, rect.center().y() - high, layout.left, 2 * high)
             painter.drawText(line, _BESIDE, self._rows.texts[row])
         for column in named(layout.across, layout.cell, size, _once(chosen[1], columns)):
-            self._set_font(painter, size, column in chosen[1])
+            painter.setFont(name_font(self._font, size, is_marked=column in chosen[1]))
             self._draw_below(painter, layout, column, size)
         self._draw_titles(painter, layout, theme)
 
@@ -106,10 +106,6 @@ class MatrixNames:
             high = line_height()
             line = QRectF(right - self._titles_width, top + number * high, self._titles_width, high)
             painter.drawText(line, _BESIDE, title)
-
-    def _set_font(self, painter: QPainter, size: float, is_chosen: bool) -> None:
-        weight = STRONG if is_chosen else NORMAL_WEIGHT
-        painter.setFont(weighted(sized(self._font, size), weight))
 
 
 def _once(*groups: Sequence[int]) -> list[int]:

@@ -15,7 +15,7 @@ from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.axis import Axis
 
 MOST_LABELS = 12
-LINE = 1.8
+LINE = 2.0
 """Heights of a letter from one label to the next above it, at least."""
 GAP = 14
 """Pixels between two labels side by side, at least."""

@@ -1,12 +1,12 @@
 """What every plot that paints itself shares: pointing, the selection, colours and the focus."""
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtGui import QFocusEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT, Theme
-from bertviewer.plots.plot import Side
+from bertviewer.plots.plot import Side, draw_focus
 
 
 class PaintedPlot(QWidget):
@@ -66,7 +66,7 @@ class PaintedPlot(QWidget):
         """Draw; Qt calls it."""
         painter = QPainter(self)
         self.draw_on(painter)
-        _draw_focus(painter, self)
+        draw_focus(painter, self)
         painter.end()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -82,15 +82,3 @@ class PaintedPlot(QWidget):
         """Tell that the mouse is on nothing any more; Qt calls it."""
         super().leaveEvent(event)
         self.hovered.emit("")
-
-
-def _draw_focus(painter: QPainter, widget: QWidget) -> None:
-    """Frame a widget that keys go to, where keys have brought a person there.
-
-    The style's own frame is filled with a tint: colours would not be those of their values.
-    """
-    by_keys = widget.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
-    if widget.hasFocus() and by_keys:
-        painter.setPen(QPen(widget.palette().color(QPalette.ColorRole.Accent), 2))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(widget.rect().adjusted(1, 1, -1, -1))

@@ -1,10 +1,13 @@
 """A grid of which both the row and the column of a cell are told, as of layers and heads."""
 
-from PySide6.QtCore import QRectF, Signal
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.attentions import AllHeadsChart
-from bertviewer.plots.grid_keys import Cell
+from bertviewer.charts.chart import GridChart
+from bertviewer.plots.grid_keys import Cell, pair_of
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_pictures import HeadPictures, Spot
 
@@ -43,27 +46,11 @@ class PairGrid(GridPlot):
         self._row = row
         self.draw_marks()
 
-    def draw_marks(self) -> None:
-        """Frame the selected column, the marked row, and the cell where both meet."""
-        if self.chart is None or self._frames is None:
-            return
-        rows, columns = self.chart.values.shape
-        _, marked = self.chart.chosen(self.selection)
-        row = self._row if self._row is not None and self._row < rows else None
-        bars = [QRectF(column, 0, 1, rows) for column in marked]
-        cells = [] if row is None else [(row, column) for column in marked]
-        if row is not None:
-            bars.append(QRectF(0, row, columns, 1))
-        self._show_frames(bars, cells)
+    def chosen(self, chart: GridChart) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the marked row and the selected columns."""
+        return pair_of(chart, self._row, self.selection)
 
     def go_to(self, cell: Cell) -> None:
         """Tell the pair, and do what a click on a cell does."""
         self.paired.emit(*cell)
         super().go_to(cell)
-
-    def _chosen_cell(self) -> Cell | None:
-        """Return the cell of the marked row and the selected column."""
-        if self.chart is None or self._row is None or self._row >= len(self.chart.values):
-            return None
-        _, columns = self.chart.chosen(self.selection)
-        return (self._row, columns[0]) if columns else None

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.plots.fonts import load_fonts, window_font
-from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.plot import Plot
 from bertviewer.plots.svg.writing import svg_of
@@ -36,24 +35,39 @@ def on_paper(plot: ChartWidget, scale: float = 1, theme: Theme = LIGHT) -> Itera
 
 @contextmanager
 def alone(plot: ChartWidget) -> Iterator[None]:
-    """Let a plot have a title and a bar of colours of its own meanwhile, if a neighbour has them.
+    """Let a plot have titles and a bar of colours of its own meanwhile, if it has them not.
 
-    It is as much wider as these are: its cells stay as large as they are on the screen.
+    It is as much larger as these are: what it shows stays as large as it is on the screen.
     """
-    if not isinstance(plot, GridPlot | PaintedPlot) or plot.neighbour is None:
+    side, size = plot.neighbour, plot.size()
+    if side is None and (isinstance(plot, PaintedPlot) or plot.is_titled):
         yield
         return
-    side, size, taken = plot.neighbour, plot.size(), plot.beside_cells()
+    room = _room(plot)
     try:
         plot.neighbour = None
+        if isinstance(plot, Plot):
+            plot.paper_scale = 1  # titles are for paper alone, where it has none
         plot.set_theme(plot.theme)
-        plot.resize(size.width() + ceil(plot.beside_cells() - taken), size.height())
+        missing = room - _room(plot)
+        plot.resize(ceil(size.width() + missing.width()), ceil(size.height() + missing.height()))
         yield
     finally:
         plot.neighbour = side
+        if isinstance(plot, Plot):
+            plot.paper_scale = None
         # Before it becomes narrow: what is gone would keep its room.
         plot.set_theme(plot.theme)
         plot.resize(size)
+
+
+def _room(plot: ChartWidget) -> QSizeF:
+    """Return how much of a plot shows values; of the height only what differs is of interest."""
+    if isinstance(plot, PaintedPlot):
+        return QSizeF(plot.width() - plot.beside_cells(), 0.0)
+    lay_out(plot, plot.width(), plot.height())
+    box = plot.area.vb
+    return QSizeF(box.width(), box.height())
 
 
 def _dress(plot: ChartWidget, theme: Theme, scale: float | None) -> None:

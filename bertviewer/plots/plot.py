@@ -4,15 +4,27 @@ from typing import Literal
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPen, QShowEvent
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPen,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.charts.chart import GridChart, HistogramChart, LineChart
+from bertviewer.charts.chart import GridChart, LineChart
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.plots.plot_area import PlotArea
 
 Side = Literal["left", "right"]
+Point = tuple[int, int]
+"""What keys lead to: row and column of a cell, line and x of a point, 0 and the number of a bin."""
 _SOLID = Qt.PenStyle.SolidLine
 
 
@@ -20,11 +32,12 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
     """A plot with a theme and two titled axes; a subclass adds what it shows to ``draw()``.
 
     ``clicked`` carries the place that was clicked, ``hovered`` the exact value under the mouse in
-    words, or nothing. ``reached`` carries what a key has led to, in words, and where that is in the
-    widget. ``paper_scale`` is how many pixels of a picture make one of the plot's, while
-    it is drawn on one; ``None`` on a screen. ``neighbour`` is the side on which there is a plot of
-    the same kind, whose title at the left or bar of colours at the right is for both. Where it is
-    not ``is_titled``, what stands above it on the screen tells what its axes are.
+    words, or nothing. Arrow keys, Home and End go from point to point as clicks would; ``reached``
+    carries what a key has led to, in words, and where that is in the widget. ``paper_scale`` is how
+    many pixels of a picture make one of the plot's, while it is drawn on one; ``None`` on a screen.
+    ``neighbour`` is the side on which there is a plot of the same kind, whose title at the left or
+    bar of colours at the right is for both. Where it is not ``is_titled``, what stands above it on
+    the screen tells what its axes are.
     """
 
     clicked = Signal(Place)
@@ -40,11 +53,13 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
         self.paper_scale: float | None = None
         self.neighbour: Side | None = None
         self.is_titled = True
+        self.reached_point: Point | None = None
         self._drawn_scale = 0.0
         self.area = PlotArea(axes)
         self.setCentralItem(self.area)
-        # The highest and the last label reach beyond their axes by half a letter.
-        self.area.layout.setContentsMargins(1, 8, 8, 1)
+        # The highest and the last label reach beyond their axes by half a letter; none of them
+        # stands at the very edge, where the frame is of what keys go to.
+        self.area.layout.setContentsMargins(4, 8, 8, 2)
         self.scene().sigMouseClicked.connect(self._on_click)
         self.scene().sigMouseMoved.connect(self._on_move)
 
@@ -109,6 +124,56 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
     def draw_marks(self) -> None:
         """Draw the marks of the selection anew; a plot that knows no places has none."""
 
+    def point_beside(self, key: int) -> Point | None:
+        """Return what a key leads to from the point that was reached, or from the selected one."""
+        return None
+
+    def go_to(self, point: Point) -> None:
+        """Do what a click on a point does."""
+
+    def told_at(self, point: Point) -> tuple[str, QPointF]:
+        """Return the exact value of a point in words, and where it is on the axes."""
+        raise NotImplementedError
+
+    def tell_reached(self) -> None:
+        """Tell what a key has led to, if one has: it may be elsewhere in another chart."""
+        if self.reached_point is not None:
+            text, at = self.told_at(self.reached_point)
+            self.reached.emit(text, self.mapFromScene(self.area.vb.mapViewToScene(at)))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go to the point that a key leads to; Qt calls it."""
+        point = self.point_beside(event.key())
+        if point is None:
+            event.ignore()  # another key of the window's
+            return
+        self.reached_point = point
+        self.go_to(point)
+        self.draw_marks()
+        self.tell_reached()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Draw the frame; Qt calls it."""
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Draw no frame, and tell no more of what keys have led to; Qt calls it."""
+        super().focusOutEvent(event)
+        if not self.closed:
+            self.viewport().update()
+        if self.reached_point is not None:
+            self.reached_point = None
+            self.draw_marks()
+            self.hovered.emit("")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw, and a frame where the keys go to; Qt calls it."""
+        super().paintEvent(event)
+        painter = QPainter(self.viewport())
+        draw_focus(painter, self)
+        painter.end()
+
     def draw_on(self, painter: QPainter) -> None:
         """Draw the plot as large as it is, from the painter's origin."""
         rect = self.rect()
@@ -147,3 +212,15 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
 
     def _on_move(self, position: QPointF) -> None:
         self.hovered.emit(self.text_at(position))
+
+
+def draw_focus(painter: QPainter, widget: QWidget) -> None:
+    """Frame a widget that keys go to, where keys have brought a person there.
+
+    The style's own frame is filled with a tint: colours would not be those of their values.
+    """
+    by_keys = widget.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
+    if widget.hasFocus() and by_keys:
+        painter.setPen(QPen(widget.palette().color(QPalette.ColorRole.Accent), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(widget.rect().adjusted(1, 1, -1, -1))

@@ -6,9 +6,9 @@ from math import ceil, floor
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
-from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG
 from bertviewer.core.frozen import frozen
-from bertviewer.plots.fonts import type_scale
+from bertviewer.plots.fonts import sized, type_scale, weighted
 from bertviewer.plots.zoom import Span
 
 SIZES = (NORMAL, SMALL, 9.0, 8.0)
@@ -54,6 +54,11 @@ def label_size(pixels: float) -> float:
     """Return the size of type for lines that are so many pixels apart, if each has a name."""
     fitting = (size for size in SIZES if size * PITCH * type_scale() <= pixels)
     return next(fitting, SMALL)
+
+
+def name_font(font: QFont, size: float, *, is_marked: bool) -> QFont:
+    """Return the font of a name, strong where it is marked."""
+    return weighted(sized(font, size), STRONG if is_marked else NORMAL_WEIGHT)
 
 
 def line_height() -> float:

@@ -1,5 +1,6 @@
 """What every token gives every other one: square cells, each row and column with its name."""
 
+from collections.abc import Sequence
 from math import floor
 
 import numpy as np
@@ -10,10 +11,11 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.plots.cells import LEAST_SPACED, is_paper
 from bertviewer.plots.color_scale import ColorScale, color_table
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.head_bar import HeadBar
-from bertviewer.plots.matrix_cells import CellPicture, draw_dividers, draw_frames
+from bertviewer.plots.matrix_cells import CellPicture, draw_dividers, draw_frames, draw_gaps
 from bertviewer.plots.matrix_layout import MatrixLayout, MatrixRoom, View, lay_out_matrix, zoomed
 from bertviewer.plots.matrix_names import MatrixNames
 from bertviewer.plots.token_plot import MOVED, TokenPlot
@@ -86,12 +88,12 @@ class TokenMatrix(TokenPlot):
 
     def place_at(self, position: QPointF) -> Place | None:
         """Return what a cell or a name at a position stands for."""
-        chart = self.chart
-        if chart is None:
+        chart, layout = self.chart, self.layout_of_cells()
+        if chart is None or layout is None:
             return None
         if (cell := self.cell_at(position)) is not None:
             return chart.place(*cell)
-        row, column = self._named_at(position)
+        row, column = layout.named_at(position)
         if row is not None and chart.row_places:
             return chart.row_places[row]
         places = chart.column_places or chart.row_places
@@ -109,13 +111,12 @@ class TokenMatrix(TokenPlot):
 
     def name_at(self, position: QPointF) -> str:
         """Return the whole of the name at a position."""
-        if self.chart is None:
-            return ""
-        row, column = self._named_at(position)
-        if row is not None:
-            return (self.chart.row_names or self.chart.rows)[row]
-        if column is not None:
-            return (self.chart.column_names or self.chart.columns)[column]
+        chart, layout = self.chart, self.layout_of_cells()
+        row, column = (None, None) if layout is None else layout.named_at(position)
+        if chart is not None and row is not None:
+            return chart.named_rows[row]
+        if chart is not None and column is not None:
+            return chart.named_columns[column]
         return ""
 
     def zoom_at(self, position: QPointF, notches: float) -> None:
@@ -153,15 +154,24 @@ class TokenMatrix(TokenPlot):
         found = self.row_beside(key, Qt.Key.Key_Up, Qt.Key.Key_Down)
         if found is None:
             return False
-        down = layout.down.showing(found)
-        self._view = View(self._view.cell, layout.across.start, down.start)
         values = np.abs(chart.measured[found])
         most = int(np.argmax(np.where(np.isfinite(values), values, -1.0)))
-        shown = lay_out_matrix(self._room(), self._view)
-        at, seen = shown.rect(found, most).center(), shown.cells
-        at.setX(min(max(at.x(), seen.left()), seen.right()))
-        self.go_to_row(found, chart.text(found, most), at)
+        self.go_to_row(found, chart.text(found, most), self.bring(found, most, is_aside=False))
         return True
+
+    def bring(self, row: int, column: int, *, is_aside: bool = True) -> QPointF:
+        """Bring a row into sight, and if so wished a column; return where both meet, if seen."""
+        layout = lay_out_matrix(self._room(), self._view)
+        across = layout.across.showing(column) if is_aside else layout.across
+        self._view = View(self._view.cell, across.start, layout.down.showing(row).start)
+        shown = lay_out_matrix(self._room(), self._view)
+        at, seen = shown.rect(row, column).center(), shown.cells
+        at.setX(min(max(at.x(), seen.left()), seen.right()))
+        return at
+
+    def chosen(self, chart: GridChart) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the rows and the columns that are marked."""
+        return chart.chosen(self.selection)
 
     def draw_on(self, painter: QPainter) -> None:
         """Draw the matrix as large as the widget is, from the painter's origin."""
@@ -173,15 +183,17 @@ class TokenMatrix(TokenPlot):
         painter.save()
         painter.setClipRect(layout.cells)
         self._picture.draw(painter, chart, layout, scale, self.theme)
+        if not is_paper(painter) and self._least_cell(layout) >= LEAST_SPACED:
+            draw_gaps(painter, layout, self.theme)
         draw_dividers(painter, chart, layout, self.theme)
-        draw_frames(painter, chart, layout, self.selection, self.theme)
+        chosen = self.chosen(chart)
+        draw_frames(painter, chart, layout, chosen, self.theme)
         painter.restore()
-        chosen = chart.chosen(self.selection)
         self._names.draw(painter, layout, self.theme, chosen, self._under)
         if self.neighbour != "right":
             self._bar.draw(painter, layout.cells, scale, self.theme, _masked_word(chart))
             end = QPointF(layout.cells.right() + self._room().bar, self.height())
-            self._bar.draw_title(painter, layout.cells, end, self._title(chart))
+            self._bar.draw_title(painter, layout.cells, end, self._title(chart), self.theme)
 
     def _room(self) -> MatrixRoom:
         chart = self.chart
@@ -192,26 +204,17 @@ class TokenMatrix(TokenPlot):
         beside = () if self._beside is None else (self._beside._names,)
         return self._names.room(self.width(), self.height(), bar, beside)
 
+    def _least_cell(self, layout: MatrixLayout) -> float:
+        """Return how many pixels a cell has, or one of the matrix beside it, if that is fewer."""
+        beside = None if self._beside is None else self._beside.layout_of_cells()
+        return layout.cell if beside is None else min(layout.cell, beside.cell)
+
     def _title(self, chart: GridChart) -> str:
         return self.common_title if self.neighbour == "left" else chart.value_title
 
     def _scale(self, chart: GridChart) -> ColorScale:
         table = color_table(self.theme, chart.is_signed)
         return ColorScale(self.levels, table, chart.is_signed, chart.is_root)
-
-    def _named_at(self, position: QPointF) -> tuple[int | None, int | None]:
-        """Return the row or the column beside which, or below which, a position is."""
-        layout = self.layout_of_cells()
-        if layout is None:
-            return None, None
-        cells, (row, column) = layout.cells, map(floor, layout.cell_at(position))
-        is_beside = cells.left() - layout.left <= position.x() < cells.left()
-        is_below = cells.bottom() <= position.y() <= cells.bottom() + layout.below
-        if is_beside and cells.top() <= position.y() < cells.bottom():
-            return row, None
-        if is_below and cells.left() <= position.x() < cells.right():
-            return None, column
-        return None, None
 
 
 def _masked_word(chart: GridChart) -> str:

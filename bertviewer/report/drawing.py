@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from PySide6.QtCore import QRectF
 
-from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
+from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.architecture.architecture import Architecture

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import field
 
-from bertviewer.charts.chart import GridChart, HeadsChart, HistogramChart, LineChart
+from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
 from bertviewer.core.frozen import frozen

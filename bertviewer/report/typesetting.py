@@ -25,7 +25,9 @@ _FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
 """What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
 
 
-def formula_svg(formula: Formula, width: float, size: float, color: str, muted: str) -> bytes:
+def formula_svg(
+    formula: Formula, width: float, size: float, color: str, muted: str, *, spacing: float = 1.1
+) -> bytes:
     """Set a formula's lines and its legend as SVG.
 
     Args:
@@ -34,12 +36,14 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
         size: the font size of the mathematics, in points.
         color: ``#rrggbb`` of the mathematics.
         muted: ``#rrggbb`` of the legend's words.
+        spacing: what is between two lines, as a part of the size.
     """
     data = {
         "maths": formula.maths,
         "terms": [asdict(term) for term in formula.terms],
         "width": width,
         "size": size,
+        "spacing": spacing,
         "color": color,
         "muted": muted,
     }

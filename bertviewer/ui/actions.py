@@ -18,7 +18,7 @@ from bertviewer.ui.action import (
     Entry,
     Option,
 )
-from bertviewer.ui.frame.panes import PaneName
+from bertviewer.ui.frame.dock import PaneName
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, SYSTEM, stored_appearance
 from bertviewer.ui.tabs import TABS
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate

@@ -21,16 +21,17 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
+from bertviewer.core.system.unfinished import take_unfinished_away
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
 from bertviewer.ui.end_signals import EndSignals
+from bertviewer.ui.look.appearance import apply_appearance, stored_appearance
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import is_there
 from bertviewer.ui.session.session import Session
-from bertviewer.ui.settings import mend_settings, unwritable_settings
-from bertviewer.ui.status import MESSAGE_TIME
+from bertviewer.ui.settings import mend_settings, note_start
 from bertviewer.ui.workspace import Workspace
 
 PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
@@ -73,6 +74,8 @@ def run_window(options: argparse.Namespace) -> int:
     in_time = worker.stop(PATIENCE) and window.stop(PATIENCE) and not libraries.are_loading()
     if crash_log is not None:
         crash_log.close()
+    if not session.is_saved and sys.stderr is not None:
+        sys.stderr.write(f"bertviewer: {QSettings().fileName()} could not be written\n")
     if not in_time:
         # The worker is inside a library, in an import or a large file. The user's files are
         # written by rename, so nothing is lost by leaving without it.
@@ -102,6 +105,7 @@ def leave(status: int) -> NoReturn:
     They would take each other apart in an order that nobody has tried: now and then that crashes.
     """
     QSettings().sync()
+    take_unfinished_away()
     if "bertviewer.core.tokenizer.process" in sys.modules:
         from bertviewer.core.tokenizer.process import tokenizer_process
 
@@ -122,6 +126,10 @@ def configure(application: QApplication) -> None:
 
 def make_window(worker: Worker) -> MainWindow:
     """Return the main window over a workspace of its own."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    # First: a font that comes when there are widgets already does not get to all of them.
+    apply_appearance(application, stored_appearance())
     icon = QIcon(str(resources_folder() / "icons" / "bertviewer.svg"))
     workspace = Workspace(worker)
     window = MainWindow(workspace, icon)
@@ -147,7 +155,7 @@ def _tell_of_last_time(
     window: MainWindow, crash_log: CrashLog | None, damaged: Path | None
 ) -> None:
     """Say that the program died last time, or that its settings were damaged."""
-    tell_of_settings(window)
+    note_start()
     if damaged is not None:
         message = window.tr("The settings were damaged, so the program starts with its defaults.")
         show_error(window, message, window.tr("The old file is {0}").format(damaged))
@@ -155,13 +163,6 @@ def _tell_of_last_time(
         message = window.tr("The program stopped unexpectedly last time.")
         details = window.tr("What it was doing is in {0}").format(write_log(crash_log.last_crash))
         show_error(window, message, details).setDetailedText(crash_log.last_crash)
-
-
-def tell_of_settings(window: MainWindow) -> None:
-    """Say that nothing will be remembered, where settings cannot be written."""
-    if (path := unwritable_settings()) is not None:
-        text = window.tr("{0} cannot be written: what you set will not be remembered.")
-        window.statusBar().showMessage(text.format(path), MESSAGE_TIME)
 
 
 class _Excepthook:

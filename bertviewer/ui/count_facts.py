@@ -90,7 +90,7 @@ class CountFacts(QObject):
         return replace(node, count_formula=substituted(node.count_formula, others))
 
     def _choice(self, used: Sequence[Relation]) -> QCheckBox:
-        written = ", ".join(
+        written = ",\n".join(
             readable(relation.text).replace(" = ", self.tr(" as ")) for relation in used
         )
         box = QCheckBox(self.tr("Write {0}").format(written))

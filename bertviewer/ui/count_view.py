@@ -1,5 +1,6 @@
 """Three lines that line up: a sum in symbols, with numbers put in, and its values."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
@@ -24,6 +25,10 @@ ROW_GAP = 10.0
 SMALLEST = 200
 MOST_WIDTHS = 8
 """So many arrangements are kept."""
+
+_BREAK = "\u200b"
+"""A space without width."""
+_MAY_END = re.compile(r"(?<=[·/_])(?=\S)")
 
 _LEFT = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 _CENTER = int(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
@@ -144,7 +149,8 @@ class CountView(QWidget):
         """Yield the columns that stand side by side in a width."""
         row: list[_Column] = []
         used = 0.0
-        for sign, lines in self._terms:
+        for sign, plain in self._terms:
+            lines = tuple(map(_breakable, plain))
             natural = max(metrics.horizontalAdvance(line) for line in lines) + 2
             column = _Column(sign, lines, min(natural, width - GAP))
             needed = column.indent + column.width
@@ -157,6 +163,11 @@ class CountView(QWidget):
 
     def _bold(self) -> QFont:
         return weighted(self.font())
+
+
+def _breakable(text: str) -> str:
+    """Return a text that may also be broken behind a sign or within a long name."""
+    return _MAY_END.sub(_BREAK, text)
 
 
 def _row_texts(row: Sequence[_Column], top: float, heights: Sequence[float]) -> Iterator[_Text]:

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer import __version__
+from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.ui.translation import translate
 
 MODEL_FILES = "*.json *.safetensors *.bin"
@@ -17,20 +18,11 @@ def show_error(parent: QWidget | None, message: str, details: str = "") -> QMess
     box.setIcon(QMessageBox.Icon.Warning)
     box.setWindowTitle(translate("dialogs", "bertviewer"))
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(_sentence(message))
+    box.setText(as_sentence(message))
     box.setInformativeText(details)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.open()
     return box
-
-
-def _sentence(message: str) -> str:
-    """Return what stands behind a colon in the terminal as a sentence of its own.
-
-    A name or path that it begins with stays as it is.
-    """
-    first, space, rest = message.partition(" ")
-    return f"{first.capitalize()}{space}{rest}" if first.isalpha() and first.islower() else message
 
 
 def show_about(window: QWidget) -> None:

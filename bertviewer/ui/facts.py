@@ -2,18 +2,25 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from bertviewer.charts.theme import GRID
 from bertviewer.core.frozen import frozen
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import heading_label, muted, plain_label
 from bertviewer.ui.tips import plain_tip
 
+W = TypeVar("W", bound=QWidget)
+
 Fact = tuple[str, str | QWidget]
 """A name, and a text or a widget."""
+
+_Labels = tuple[QLabel | None, QWidget | None]
+"""What shows a line: its name, and its value."""
 
 MOST_NAME, MOST_WORD = 136, 150
 """Pixels of a name and of a value's longest word that stand beside one another."""
@@ -76,7 +83,7 @@ class FactsView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._lines: list[_Line] = []
-        self._labels: list[tuple[QLabel | None, QWidget | None]] = []  # of each line
+        self._labels: list[_Labels] = []  # of each line
         self._grid = grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(16)
@@ -87,30 +94,33 @@ class FactsView(QWidget):
     def show_groups(self, groups: Sequence[FactGroup]) -> None:
         """Show these groups in place of those before.
 
-        From the top on, as long as the lines are of the same kinds as before, only their texts
-        are exchanged: a hundred new labels would be felt. Between two layers or two runs that is
-        all of them, and those above the figures of the first run.
+        Labels of a kind of line are used again for others of the kind: a hundred new ones would
+        be felt. Those at the top, as long as the lines are of the same kinds as before, stay where
+        they are.
         """
         metrics = self.fontMetrics()
         lines = [line for group in groups for line in _lines(group, metrics)]
         pairs = zip(lines, self._lines, strict=False)
         kept = sum(1 for _ in takewhile(lambda pair: pair[0].kind == pair[1].kind, pairs))
-        self._exchange(lines[:kept])
-        if kept < max(len(lines), len(self._lines)):
-            # On a page in sight each label would be shown, and all of them laid out, by itself.
-            self.hide()
-            self._cut(kept)
-            self._add(lines[kept:])
-            self.show()
-        self._lines = lines
-
-    def _cut(self, kept: int) -> None:
-        """Take the lines away from that number on."""
-        self._grid.setRowStretch(2 * len(self._labels), 0)
-        for name, value in self._labels[kept:]:
-            self._drop(name)
-            self._drop(value)
+        before, self._lines = self._lines, lines
+        for number, line in enumerate(lines[:kept]):
+            self._labels[number] = self._exchange(self._labels[number], line)
+        if kept == len(lines) == len(before):
+            return
+        # On a page in sight each label would be shown, and all of them laid out, by itself.
+        self.hide()
+        self._grid.setRowStretch(2 * len(before), 0)
+        spare: dict[tuple[bool, ...], list[_Labels]] = {}
+        for line, labels in zip(before[kept:], self._labels[kept:], strict=True):
+            spare.setdefault(line.kind, []).append(labels)
         del self._labels[kept:]
+        for line in lines[kept:]:
+            self._add(line, spare.get(line.kind, []))
+        for labels in (each for left in spare.values() for each in left):
+            for widget in labels:
+                self._drop(widget)
+        self._grid.setRowStretch(2 * len(lines), 1)
+        self.show()
 
     def _drop(self, widget: QWidget | None) -> None:
         if widget is not None:
@@ -120,46 +130,54 @@ class FactsView(QWidget):
             widget.setParent(None)
             widget.deleteLater()
 
-    def _add(self, lines: Sequence[_Line]) -> None:
-        """Put lines below those that are there."""
-        grid = self._grid
-        for number, line in enumerate(lines, len(self._labels)):
-            # Each has two rows, of which most need one.
-            row = 2 * number
-            if line.is_heading:
-                label = heading_label(line.name)
-                grid.addWidget(label, row, 0, 1, 3)
-                self._labels.append((label, None))
-                continue
-            name = _name_label(line) if line.name else None
-            value = _value_label(line.value) if isinstance(line.value, str) else line.value
-            if name is None:
-                grid.addWidget(value, row, 0, 1, 3)
-            elif line.is_high:
-                grid.addWidget(name, row, 0, 1, 3)
-                grid.addWidget(value, row + 1, 0, 1, 3)
-            else:
-                first = 1 if line.is_narrow else 2
-                grid.addWidget(name, row, 0, 1, first, Qt.AlignmentFlag.AlignTop)
-                grid.addWidget(value, row, first, 1, 3 - first)
-            self._labels.append((name, value))
-        grid.setRowStretch(2 * len(self._labels), 1)
+    def _add(self, line: _Line, spare: list[_Labels]) -> None:
+        """Put a line below those that are there, of labels that are spare or new."""
+        labels = self._exchange(spare.pop(0), line) if spare else _labels_of(line)
+        # Each has two rows, of which most need one.
+        grid, row = self._grid, 2 * len(self._labels)
+        self._labels.append(labels)
+        name, value = labels
+        if name is None or value is None:
+            if name is not None:
+                # What is above the first heading keeps away by itself.
+                name.setContentsMargins(0, 10 if row else GRID, 0, 2)
+            grid.addWidget(name or value or QWidget(), row, 0, 1, 3)
+        elif line.is_high:
+            grid.addWidget(name, row, 0, 1, 3)
+            grid.addWidget(value, row + 1, 0, 1, 3)
+        else:
+            first = 1 if line.is_narrow else 2
+            grid.addWidget(name, row, 0, 1, first, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(value, row, first, 1, 3 - first)
 
-    def _exchange(self, lines: Sequence[_Line]) -> None:
-        """Write other texts into the first lines."""
-        for number, line in enumerate(lines):
-            name, value = self._labels[number]
-            if name is not None and name.text() != line.name:
-                name.setText(line.name)
-            if isinstance(line.value, str):
-                if isinstance(value, QLabel) and value.text() != line.value:
-                    value.setText(line.value)
-                    value.setToolTip(_tip(line.value))
-            elif value is not None:
-                self._grid.replaceWidget(value, line.value)
-                self._drop(value)
-                line.value.show()
-                self._labels[number] = name, line.value
+    def _exchange(self, labels: _Labels, line: _Line) -> _Labels:
+        """Write another line of the same kind; return the labels, a widget among them exchanged."""
+        name, value = labels
+        if name is not None and name.text() != line.name:
+            name.setText(line.name)
+        if isinstance(line.value, str):
+            if isinstance(value, QLabel) and value.text() != line.value:
+                value.setText(line.value)
+                value.setToolTip(_tip(line.value))
+        elif value is not None:
+            self._grid.replaceWidget(value, _narrow(line.value))
+            self._drop(value)
+            line.value.show()
+            return name, line.value
+        return labels
+
+
+def _labels_of(line: _Line) -> _Labels:
+    if line.is_heading:
+        return _narrow(heading_label(line.name)), None
+    value = _value_label(line.value) if isinstance(line.value, str) else line.value
+    return _name_label(line) if line.name else None, _narrow(value)
+
+
+def _narrow(widget: W) -> W:
+    """Return a widget that is cut where the page is narrower, and does not make that wider."""
+    widget.setMinimumWidth(1)
+    return widget
 
 
 def _name_label(line: _Line) -> QLabel:
@@ -180,8 +198,6 @@ class _ShortName(ElidedLabel):
 
 def _value_label(text: str) -> QLabel:
     label = plain_label(text)
-    # A word that is longer than the pane is wide is cut, and no reason to make it wider.
-    label.setMinimumWidth(1)
     label.setToolTip(_tip(text))
     return label
 

@@ -6,18 +6,26 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.plots.fonts import type_scale
 from bertviewer.report.typesetting import formula_svg
 
-MATHS_SIZE = 15.0  # points on Typst's page, which are pixels here
+MATHS_SIZE, SMALL_SIZE = 15.0, 13.0  # points on Typst's page, which are pixels here
+SPACING, SMALL_SPACING = 1.1, 0.4
 MAX_WIDTH = 760
 
 
 class FormulaView(QWidget):
-    """As wide as it is given, up to a readable line; as high as the formula needs."""
+    """As wide as it is given, up to a readable line; as high as the formula needs.
 
-    def __init__(self, formula: Formula, parent: QWidget | None = None) -> None:
+    One that ``is_small`` stands among other things, in a narrow pane.
+    """
+
+    def __init__(
+        self, formula: Formula, parent: QWidget | None = None, *, is_small: bool = False
+    ) -> None:
         super().__init__(parent)
         self._formula = formula
+        self._is_small = is_small
         self._renderer = QSvgRenderer(self)
         self._set_for: tuple[object, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -39,9 +47,9 @@ class FormulaView(QWidget):
         self._set()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Set the formula in the new colours after a change of theme; Qt calls it."""
+        """Set the formula in new colours, or in type of another size; Qt calls it."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self._set()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -50,14 +58,18 @@ class FormulaView(QWidget):
         self._renderer.render(painter, QRectF(0, 0, *self._renderer.defaultSize().toTuple()))
 
     def _set(self) -> None:
-        width = min(self.width(), MAX_WIDTH)
+        scale = type_scale()
+        width = min(self.width(), round(MAX_WIDTH * scale))
         palette = self.palette()
         color = palette.color(QPalette.ColorRole.Text).name()
         muted = palette.color(QPalette.ColorRole.PlaceholderText).name()
-        wanted = (width, color, muted)
+        wanted = (width, scale, color, muted)
         if wanted == self._set_for:
             return
         self._set_for = wanted
-        self._renderer.load(formula_svg(self._formula, width, MATHS_SIZE, color, muted))
+        size = (SMALL_SIZE if self._is_small else MATHS_SIZE) * scale
+        spacing = SMALL_SPACING if self._is_small else SPACING
+        svg = formula_svg(self._formula, width, size, color, muted, spacing=spacing)
+        self._renderer.load(svg)
         self.setFixedHeight(self._renderer.defaultSize().height())
         self.update()

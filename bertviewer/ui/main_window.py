@@ -22,7 +22,10 @@ from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about
 from bertviewer.ui.exporting import Exporting
-from bertviewer.ui.frame.panes import Pane, Panes
+from bertviewer.ui.frame.dock import Pane
+from bertviewer.ui.frame.least_size import LeastSize
+from bertviewer.ui.frame.panes import Panes
+from bertviewer.ui.frame.place import room_on
 from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
@@ -42,6 +45,7 @@ from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.run_files.banner import SavedBanner
+from bertviewer.ui.settings import store
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
 from bertviewer.ui.tree.heading import TreeHeading
@@ -61,8 +65,6 @@ OF_A_ROW = (
 )
 """What a row of the tree offers."""
 LEAST_MIDDLE = 200
-_FRAME = QSize(0, 32)
-"""What the desktop draws around a window, as far as that can be known before it does."""
 
 
 class MainWindow(QMainWindow):
@@ -79,7 +81,8 @@ class MainWindow(QMainWindow):
         self._is_painted = False
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
-        self.resize(_WISHED_SIZE.boundedTo(self.screen().availableSize() - _FRAME))
+        LeastSize(self)
+        self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry()).size()))
         self._run_area = RunArea(workspace)
         self._pages = QStackedWidget()
         self.opening = Opening(workspace, self)
@@ -98,7 +101,6 @@ class MainWindow(QMainWindow):
         self._menus = Menus(self, self)
         self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
-        self.set_appearance(stored_appearance())
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
@@ -144,13 +146,13 @@ class MainWindow(QMainWindow):
         """Make the window light or dark, or as the system is, and remember it."""
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        QSettings().setValue(SETTING, name)
+        store(SETTING, name)
         apply_appearance(application, name)
         self._menus.update()
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
-        QSettings().setValue(DEVICE_SETTING, name)
+        store(DEVICE_SETTING, name)
         self.workspace.set_device(name)
 
     def cancel(self) -> None:

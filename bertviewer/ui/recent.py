@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QSettings
 
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.settings import store
 
 SETTING = "recentModels"
 TIMES_SETTING = "recentTimes"
@@ -33,7 +34,7 @@ def remember(source: ModelSource) -> None:
     times = {**_times(), name: datetime.now().timestamp()}
     _store([name, *(other for other in recent_names() if other != name)])
     kept = {other: times[other] for other in recent_names() if other in times}
-    QSettings().setValue(TIMES_SETTING, json.dumps(kept))
+    store(TIMES_SETTING, json.dumps(kept))
 
 
 def opened_name(source: ModelSource) -> str:
@@ -76,4 +77,4 @@ def _times() -> dict[str, float]:
 
 
 def _store(names: list[str]) -> None:
-    QSettings().setValue(SETTING, names[:REMEMBERED])
+    store(SETTING, names[:REMEMBERED])

@@ -1,12 +1,14 @@
 """The file of settings, mended where it was damaged, and what has no other place in it."""
 
 import re
+import time
 from pathlib import Path
 
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QObject, QSettings, Signal
 
 BACKUP = ".damaged"
 OPENS_LAST = "openLastModel"
+STARTED = "started"
 
 # All that Qt writes: sections, and a key and a value on each line. It skips whatever else it finds
 # without a word, and writes the rest back over it.
@@ -32,10 +34,31 @@ def mend_settings() -> Path | None:
     return backup
 
 
-def unwritable_settings() -> Path | None:
-    """Return the settings file if nothing can be written to it, ``None`` if all is well."""
+class Refusals(QObject):
+    """``told`` carries the path of a file of settings that takes nothing, "" once it does again."""
+
+    told = Signal(str)
+    is_told = False
+
+
+refusals = Refusals()
+
+
+def store(key: str, value: object) -> bool:
+    """Write a setting at once; return whether that could be. A change of that is told."""
     settings = QSettings()
-    return None if settings.isWritable() else Path(settings.fileName())
+    settings.setValue(key, value)
+    settings.sync()
+    is_stored = settings.isWritable() and settings.status() == QSettings.Status.NoError
+    if is_stored == refusals.is_told:
+        refusals.is_told = not is_stored
+        refusals.told.emit("" if is_stored else settings.fileName())
+    return is_stored
+
+
+def note_start() -> None:
+    """Write down that the program was started: what cannot be written is told from the start."""
+    store(STARTED, round(time.time()))
 
 
 def opens_last() -> bool:
@@ -45,7 +68,7 @@ def opens_last() -> bool:
 
 def set_opens_last(is_wanted: bool) -> None:
     """Have the model that was open last opened at the next start, or the page of what there is."""
-    QSettings().setValue(OPENS_LAST, is_wanted)
+    store(OPENS_LAST, is_wanted)
 
 
 def _is_sound(content: bytes) -> bool:

@@ -4,6 +4,10 @@ from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
 from bertviewer.core.system import libraries
 from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.settings import refusals
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.workspace import Workspace
 
@@ -17,8 +21,14 @@ class Status(QStatusBar):
         super().__init__(parent)
         self._workspace = workspace
         self.setSizeGripEnabled(False)
-        self._totals = QLabel()
+        self._totals = ElidedLabel()
         self._totals.setContentsMargins(0, 0, 16, 0)
+        self._refused = QLabel(self.tr("Settings cannot be saved"))
+        self._refused.setObjectName("settingsRefused")
+        self._refused.setForegroundRole(WARNING)
+        self._refused.setContentsMargins(0, 0, 16, 0)
+        self._refused.hide()
+        self.addPermanentWidget(self._refused)
         self.addPermanentWidget(self._totals)
         weights = WeightsLabel(workspace)
         weights.setContentsMargins(0, 0, 12, 0)
@@ -29,6 +39,7 @@ class Status(QStatusBar):
         workspace.exported.connect(self._on_exported)
         workspace.saved.connect(self._on_saved)
         workspace.scheduler.cancelled.connect(self._on_cancelled)
+        refusals.told.connect(self._on_refused)
 
     def _on_architecture(self) -> None:
         architecture = self._workspace.architecture
@@ -67,6 +78,11 @@ class Status(QStatusBar):
 
     def _on_saved(self, path: str) -> None:
         self.showMessage(self.tr("Written: {0}").format(path), MESSAGE_TIME)
+
+    def _on_refused(self, path: str) -> None:
+        text = self.tr("{0} cannot be written: what you set will not be remembered.")
+        self._refused.setToolTip(plain_tip(text.format(path)))
+        self._refused.setVisible(bool(path))
 
     def _on_cancelled(self, activity: str) -> None:
         if activity == "export":

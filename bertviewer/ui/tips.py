@@ -6,8 +6,16 @@ def plain_tip(text: str) -> str:
 
     Qt takes what looks like HTML for HTML, and a token may be called ``<s>``.
     """
-    if "<" not in text and "&" not in text:
-        return text
+    return _paragraph(text) if "<" in text or "&" in text else text
+
+
+def both_tips(text: str, tip: str) -> str:
+    """Return a text, shown literally, above what a tooltip shows by now."""
+    is_markup = tip.startswith("<p>")
+    return _paragraph(text) + (tip if is_markup else _paragraph(tip))
+
+
+def _paragraph(text: str) -> str:
     from html import escape  # few texts need it, and the start none
 
     return f"<p>{escape(text).replace(chr(10), '<br>')}</p>"

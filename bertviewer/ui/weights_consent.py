@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QSettings, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.settings import store
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class WeightsConsent(QObject):
         box.open()
 
     def _agree(self, source: ModelSource, key: str) -> None:
-        QSettings().setValue(SETTING, [*_allowed(), key][-REMEMBERED:])
+        store(SETTING, [*_allowed(), key][-REMEMBERED:])
         self._use(replace(source, pickle_allowed=True))
 
     def _text(self, source: ModelSource, examined: "PickleReview") -> str:

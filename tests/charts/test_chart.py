@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.core.text.text_direction import isolated
 

@@ -110,7 +110,7 @@ def test_difference_of_aligned_columns() -> None:
 def test_what_has_no_partner_is_nan() -> None:
     a, b = grid([[1.0, 2.0]]), grid([[1.0, 2.0], [3.0, 4.0]])
     found = grid_difference(b, a, [(1, 0)])
-    assert str(found.values.tolist()) == "[[-1.0, nan], [nan, nan]]"
+    assert str(np.asarray(found.values).tolist()) == "[[-1.0, nan], [nan, nan]]"
     assert np.isnan(grid_difference(b, a, []).values).all()
 
 
@@ -166,7 +166,7 @@ def test_difference_of_heads() -> None:
     b = heads([[[0.5, 0.25, 0.25]], [[0.125, 0.125, 0.75]]])
     # A's second query is B's only one, A's first key is B's last one.
     found = heads_difference(b, a, [(1, 0)], [(0, 2), (1, 0)])
-    assert str(found.values.tolist()) == "[[[0.5, nan, -0.75]], [[-0.875, nan, 0.75]]]"
+    assert str(np.asarray(found.values).tolist()) == "[[[0.5, nan, -0.75]], [[-0.875, nan, 0.75]]]"
     assert found.is_signed
     # Each head has a range of its own: one that changed much would leave all others pale.
     assert found.head_levels == ((-0.75, 0.75), (-0.875, 0.875))
@@ -178,7 +178,7 @@ def test_difference_of_heads() -> None:
 
 def test_difference_of_heads_without_partners() -> None:
     a, b = heads([[[1.0]]]), heads([[[0.5, 0.5]], [[1.0, 0.0]]])
-    assert np.isnan(heads_difference(b, a, [], [(0, 0)]).values).all()
+    assert np.isnan(np.asarray(heads_difference(b, a, [], [(0, 0)]).values)).all()
     # A has no second head.
-    found = heads_difference(b, a, [(0, 0)], [(0, 0)]).values
+    found = np.asarray(heads_difference(b, a, [(0, 0)], [(0, 0)]).values)
     assert str(found.tolist()) == "[[[-0.5, nan]], [[nan, nan]]]"

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from bertviewer.charts.chart import Bars, Chart, GridChart, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import Chart, GridChart, Line, LineChart
 from bertviewer.charts.file_names import LONGEST, file_name
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 
 
 def lines(*labels: str, title: str = "std", x_title: str = "Layer") -> LineChart:

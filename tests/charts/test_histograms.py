@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.histograms import (
     common_range,
     histogram_chart,

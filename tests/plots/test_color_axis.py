@@ -112,7 +112,7 @@ def test_another_scale_has_other_labels() -> None:
     axis = ColorAxis()
     for is_root in (False, True, False):
         axis.show_scale(scale((0.0, 1.0), is_root))
-        assert len(axis.labels(100)) == (3 if not is_root else 5)
+        assert len(axis.labels(100)) == (3 if not is_root else 4)
 
 
 def test_no_room() -> None:

@@ -6,18 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pypdf
 import pytest
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import (
-    Bars,
-    Chart,
-    GridChart,
-    HeadsChart,
-    HistogramChart,
-    Line,
-    LineChart,
-)
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart, Line, LineChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
@@ -25,7 +19,8 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.paper import ChartWidget, lay_out
+from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper
+from bertviewer.plots.plot import Side
 from tests.plots.looking import colors_of, numbers
 
 LINES = LineChart(
@@ -150,3 +145,26 @@ def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="no space"):
         export.pdf(plot)
     assert plot.theme == DARK
+
+
+@pytest.mark.parametrize("side", [None, "left", "right"])
+def test_cells_stay_as_large_as_on_the_screen_beside_titles_that_only_paper_has(
+    window: QWidget, side: Side | None
+) -> None:
+    plot = GridPlot(window)
+    plot.is_titled = False
+    plot.share(side, "Norm")
+    plot.resize(300, 200)
+    plot.show()
+    names = tuple("abcdefgh")
+    plot.show_chart(GridChart(np.eye(8), names, names, (), (), "Token", "Layer", "B · Norm"))
+    lay_out(plot, 300, 200)
+    shown = plot.area.vb.size()
+    with alone(plot), on_paper(plot):
+        lay_out(plot, plot.width(), plot.height())
+        assert plot.area.vb.width() == pytest.approx(shown.width(), abs=2)
+        assert plot.area.vb.height() == pytest.approx(shown.height(), abs=2)
+        assert plot.area.getAxis("left").title == "Layer"
+    lay_out(plot, 300, 200)
+    assert plot.area.vb.size() == shown
+    assert plot.size() == QSize(300, 200)

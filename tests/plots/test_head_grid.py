@@ -210,7 +210,7 @@ def test_nothing_to_show(grid: HeadGrid) -> None:
 def test_another_chart_is_drawn(grid: HeadGrid) -> None:
     assert color(grid, 0, 0.5, 0.5) == HIGHEST
     shown = one_key_each()
-    grid.show_chart(replace(shown, values=1 - shown.values))
+    grid.show_chart(replace(shown, values=1 - np.asarray(shown.values)))
     assert color(grid, 0, 0.5, 0.5) == LOWEST
 
 

@@ -6,8 +6,9 @@ import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import Bars, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.comparison import line_difference
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot

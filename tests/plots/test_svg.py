@@ -15,7 +15,8 @@ from PySide6.QtGui import QBrush, QColor, QFont, QImage, QPainter, QPen
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
-from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
+from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, FONTS, LIGHT, css_family
 from bertviewer.core.text.text_direction import isolated

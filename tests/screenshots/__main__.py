@@ -6,6 +6,7 @@ state, in both themes, on all sizes of screens, with models of several families,
 is a process of its own in a real X window. Needs Xvfb, and openbox as the window manager.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -19,17 +20,22 @@ from tests.screenshots.sheet import write_sheet
 from tests.xvfb import virtual_display, window_manager
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Take the README's pictures, or a gallery."""
-    folder, *names = arguments or [""]
-    if unknown := set(names) - {chapter.name for chapter in CHAPTERS}:
-        sys.exit(f"no chapter {', '.join(sorted(unknown))}")
-    if not folder:
+    names = [chapter.name for chapter in CHAPTERS]
+    parser = argparse.ArgumentParser(prog="python -m tests.screenshots", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, help="where the gallery goes")
+    parser.add_argument("chapters", nargs="*", metavar="CHAPTER", help=", ".join(names))
+    options = parser.parse_args(arguments)
+    folder: Path | None = options.folder
+    if unknown := sorted(set(options.chapters) - set(names)):
+        parser.error(f"no chapter {', '.join(unknown)}")
+    if folder is None:
         return _take(README, resources_folder() / "screenshots")
-    wanted = [chapter for chapter in CHAPTERS if not names or chapter.name in names]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    status = max(_take(chapter, Path(folder)) for chapter in wanted)
-    write_sheet(Path(folder), CHAPTERS)
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = [each for each in CHAPTERS if not options.chapters or each.name in options.chapters]
+    status = max(_take(chapter, folder) for chapter in wanted)
+    write_sheet(folder, CHAPTERS)
     return status
 
 
@@ -56,4 +62,4 @@ def _take(chapter: Chapter, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

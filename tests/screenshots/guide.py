@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject, QRect
+from PySide6.QtCore import QObject, QRect, QSettings
 from PySide6.QtWidgets import QApplication, QDialog, QFrame, QWidget
 
 from bertviewer.core.progress import Progress
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Job, Worker
+from bertviewer.ui.look.appearance import LIGHT_NAME, SETTING
 from tests.screenshots.chapter import Size
 
 TIMEOUT = 180.0
@@ -47,6 +48,7 @@ class Guide:
     def __init__(self, application: QApplication, folder: Path) -> None:
         self.application, self.folder = application, folder
         self.worker = HeldWorker()
+        QSettings().setValue(SETTING, LIGHT_NAME)
         self.window = make_window(self.worker)
         self.workspace = self.window.workspace
         self.is_held = False
@@ -54,7 +56,6 @@ class Guide:
         """What is to be done once the picture is taken."""
         self.last: list[Callable[[], object]] = []
         """What is to be done once the chapter is taken."""
-        self.window.set_appearance("light")
         self.window.show()
 
     def wait(self, condition: Callable[[], bool]) -> None:

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.place import Place
 from bertviewer.core.progress import Progress
 from bertviewer.ui.actions import action_of
-from bertviewer.ui.frame.panes import PaneName
+from bertviewer.ui.frame.dock import PaneName
 from tests.screenshots.chapter import Size, Step
 from tests.screenshots.guide import Guide
 

@@ -145,6 +145,38 @@ sys.exit(app.main())
     assert done.stderr.replace("This plugin does not support propagateSizeHints()\n", "") == ""
 
 
+def test_closing_while_a_file_is_written_leaves_no_part_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    code = (
+        START
+        + f"""
+import threading
+from pathlib import Path
+from bertviewer.core.saving.files import write_atomically
+folder = Path({str(folder)!r})
+def pieces(progress):
+    yield b"some of it"
+    progress(0, 0, "writing")
+    threading.Event().wait()  # as on a disk that does not answer
+def hook(window, worker):
+    def look(done, total, label):
+        if label == "writing":
+            print(len(list(folder.iterdir())))
+            window.close()
+    window.workspace.scheduler.progressed.connect(look)
+    work = lambda progress: write_atomically(folder / "a", pieces(progress))
+    window.painted.connect(lambda: window.workspace.scheduler.start("save", work, print))
+sys.argv[1:] = []
+sys.exit(app.main())
+"""
+    )
+    done = run_python(code, tmp_path)
+    assert done.stdout.splitlines() == ["1"], done.stderr
+    assert done.returncode == 0
+    assert not list(folder.iterdir())
+
+
 def test_closing_ends_it_though_a_widget_is_drawn_just_then(tmp_path: Path) -> None:
     code = (
         START

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QScrollArea
+from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.facts import FactGroup, FactsView
@@ -95,3 +95,20 @@ def test_the_page_stays_where_it_was_scrolled_to(qtbot: QtBot) -> None:
     view.show_groups([many, RUN, CONFIGURATION])
     QApplication.processEvents()
     assert area.verticalScrollBar().value() == 200
+
+
+def test_labels_are_used_again_below_lines_that_are_others(view: FactsView) -> None:
+    view.show_groups([PLACE, RUN, CONFIGURATION])
+    before = set(view.findChildren(QLabel))
+    made = FactGroup("", [("", "one line that has no name")])
+    view.show_groups([made, CONFIGURATION, RUN])
+    labels = {label for label in view.findChildren(QLabel) if label.isVisible()}
+    assert len(labels - before) == 1
+    assert shown(view) == ["one line that has no name", *words([CONFIGURATION, RUN])]
+
+
+def test_nothing_makes_the_page_wider_than_its_names(view: FactsView) -> None:
+    box = QCheckBox("Write " + ", ".join(f"letter_{n} as another" for n in range(9)))
+    long = FactGroup("A heading of " + "many " * 20, [("", box), ("name", "value" * 40)])
+    view.show_groups([PLACE, long])
+    assert view.minimumSizeHint().width() < 200

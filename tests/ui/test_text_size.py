@@ -3,9 +3,13 @@
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QAction, QFont
-from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QTreeView
+from PySide6.QtWidgets import QApplication, QLabel, QToolBar, QToolButton, QTreeView, QWidget
+from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.theme import NORMAL_WEIGHT, STRONG
+from bertviewer.charts.theme import FONTS, MONO_FONTS, NORMAL_WEIGHT, STRONG
+from bertviewer.ui.application import make_window
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.frame.top_bar import HEIGHT
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.look.text_size import SCALES, SETTING, stored_scale
 from bertviewer.ui.main_window import MainWindow
@@ -71,3 +75,18 @@ def test_it_goes_no_further_than_the_last(demo_window: MainWindow) -> None:
 def test_an_odd_setting_is_the_usual_size(odd: object) -> None:
     QSettings().setValue(SETTING, odd)
     assert stored_scale() == 1.0
+
+
+def test_words_are_in_the_programs_type_from_the_first_picture_on(
+    worker: Worker, qapp: QApplication, qtbot: QtBot
+) -> None:
+    # As it is before the first window of the program.
+    qapp.setStyleSheet("")
+    qapp.setFont(QFont("Sans Serif", 9))
+    window = make_window(worker)
+    qtbot.addWidget(window)
+    window.show()
+    fonts = {widget.font().families()[0] for widget in window.findChildren(QWidget)}
+    assert fonts <= {FONTS[0], MONO_FONTS[0]}
+    bar = find(window, QToolBar, "topBar")
+    assert bar.height() == HEIGHT

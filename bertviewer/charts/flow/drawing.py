@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bertviewer.charts.theme import NORMAL, Part
+from bertviewer.charts.theme import NORMAL, SMALL, Part
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.frozen import frozen
 
@@ -37,11 +37,41 @@ Weight = Literal["residual", "data", "side"]
 
 Point = tuple[float, float]
 
+_BRIEF = 17.0
+"""All letters of a drawing that has no more than names: a line of them fits into any shape."""
+
 MIDDLE = 0.36
 """Small letters' middle is so much of the size above the line on which they stand."""
 
 Measure = Callable[[str, Style, float], float]
 """How wide a text of that style and size in pixels is."""
+
+
+@frozen
+class Letters:
+    """How a drawing's texts are set.
+
+    Attributes:
+        measure: how wide they are.
+        normal: the size of names, in a drawing as large as it is laid out.
+        small: the size of what stands beside them.
+        is_brief: names alone are written, which leaves room for larger ones.
+    """
+
+    measure: Measure
+    normal: float = NORMAL
+    small: float = SMALL
+    is_brief: bool = False
+
+    @classmethod
+    def brief(cls, measure: Measure) -> "Letters":
+        """Return the letters of a drawing that is seen small."""
+        return cls(measure, _BRIEF, _BRIEF, is_brief=True)
+
+    @property
+    def growth(self) -> float:
+        """How many times as large as usual names are."""
+        return self.normal / NORMAL
 
 
 @frozen
@@ -159,6 +189,7 @@ class Drawing:
         nodes: in their places.
         lines: the edges; those that only change rows have several.
         labels: texts that belong to no node.
+        is_brief: no more than names are written.
     """
 
     width: float
@@ -167,3 +198,4 @@ class Drawing:
     nodes: tuple[Placed, ...]
     lines: tuple[Line, ...]
     labels: tuple[Label, ...] = ()
+    is_brief: bool = False

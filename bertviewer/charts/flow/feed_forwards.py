@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from bertviewer.charts.flow.drawing import Label, Measure, Placed, Rect
+from bertviewer.charts.flow.drawing import Label, Letters, Placed, Rect
 from bertviewer.charts.flow.lettering import cut_in_middle, named
 from bertviewer.charts.flow.words import ARROW, Words, widths_text
-from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.architecture.flow import Node
 
 NARROW, WIDE, GATED_WIDE = 56.0, 128.0, 148.0
@@ -36,76 +35,84 @@ def layers_of(node: Node) -> tuple[Node, ...]:
     return (*sorted(layers[:2], key=lambda layer: layer.id not in bent), layers[2])
 
 
-def feed_forward(node: Node, words: Words, measure: Measure) -> Placed:
+def feed_forward(node: Node, words: Words, letters: Letters) -> Placed:
     """Return the shape of a feed-forward, plain or gated."""
     layers = layers_of(node)
     name = str(node.details.get("activation") or _inner_activation(node))
     if node.operation == "gated feed-forward":
-        return _gated(node, words, layers, name, measure)
+        return _gated(node, words, layers, name, letters)
     height = WIDE
     first, last = layers[0], layers[-1]
-    left, right = (_width(each, measure) for each in (first, last))
+    left, right = (_width(each, letters) for each in (first, last))
     splits = (left, left + BETWEEN, left + BETWEEN + BAR, left + 2 * BETWEEN + BAR)
     width = splits[-1] + right
     labels = (
-        *_named(first, left / 2 + 4, height / 2, measure),
-        _bar(name, splits[1] + BAR / 2, height / 2, height - 12, measure),
-        *_named(last, splits[-1] + right / 2 - 4, height / 2, measure),
+        *_named(first, left / 2 + 4, height / 2, letters),
+        _bar(name, splits[1] + BAR / 2, height / 2, height - 12, letters),
+        *_named(last, splits[-1] + right / 2 - 4, height / 2, letters),
     )
     rect = Rect(0, 0, width, height)
     return Placed(node, "feed-forward", words.part, rect, labels, splits=splits)
 
 
-def _gated(node: Node, words: Words, layers: Sequence[Node], name: str, measure: Measure) -> Placed:
+def _gated(node: Node, words: Words, layers: Sequence[Node], name: str, letters: Letters) -> Placed:
     height = GATED_WIDE
     down = layers[-1]
-    left = max(_width(each, measure) for each in layers[:-1])
-    right = _width(down, measure)
+    left = max(_width(each, letters) for each in layers[:-1])
+    right = _width(down, letters)
     splits = (left, left + BETWEEN, left + BETWEEN + BAR, left + BETWEEN + BAR + GATE_ROOM)
     upper, lower = height * 0.27, height * 0.73
     if len(layers) == 3:
         written = (
-            *_named(layers[0], left / 2 + 5, upper + 8, measure),
-            *_named(layers[1], left / 2 + 5, lower - 8, measure),
+            *_named(layers[0], left / 2 + 5, upper + 8, letters),
+            *_named(layers[1], left / 2 + 5, lower - 8, letters),
         )
     else:
         # One layer makes both, side by side.
         written = (
-            *_named(layers[0], left / 2 + 5, upper + 8, measure, "1"),
-            *_named(layers[0], left / 2 + 5, lower - 8, measure, "2"),
+            *_named(layers[0], left / 2 + 5, upper + 8, letters, "1"),
+            *_named(layers[0], left / 2 + 5, lower - 8, letters, "2"),
         )
     labels = (
         *written,
-        _bar(name, splits[1] + BAR / 2, (height / 2 - HALF_GAP) / 2, height / 2 - 14, measure),
-        *_named(down, splits[-1] + right / 2 - 4, height / 2, measure),
+        _bar(name, splits[1] + BAR / 2, (height / 2 - HALF_GAP) / 2, height / 2 - 14, letters),
+        *_named(down, splits[-1] + right / 2 - 4, height / 2, letters),
     )
     rect = Rect(0, 0, splits[-1] + right, height)
     return Placed(node, "gated feed-forward", words.part, rect, labels, splits=splits)
 
 
-def _width(layer: Node, measure: Measure) -> float:
-    name = cut_in_middle(layer.name, _MOST_NAME, measure, "strong", NORMAL)
-    sizes = measure(widths_text(layer, ARROW), "mono", SMALL)
-    return max(LEAST_WIDTH, measure(name, "strong", NORMAL) + 22, sizes + 20)
+def _width(layer: Node, letters: Letters) -> float:
+    name = letters.measure(_name(layer, letters), "strong", letters.normal)
+    sizes = letters.measure(_sizes(layer, letters), "mono", letters.small)
+    return max(LEAST_WIDTH, name + 22, sizes + 20)
+
+
+def _name(layer: Node, letters: Letters) -> str:
+    room = _MOST_NAME * letters.growth
+    return cut_in_middle(layer.name, room, letters.measure, "strong", letters.normal)
+
+
+def _sizes(layer: Node, letters: Letters, parts: int = 1) -> str:
+    return "" if letters.is_brief else widths_text(layer, ARROW, parts)
 
 
 def _named(
-    layer: Node, x: float, y: float, measure: Measure, subscript: str = ""
+    layer: Node, x: float, y: float, letters: Letters, subscript: str = ""
 ) -> tuple[Label, ...]:
-    name = cut_in_middle(layer.name, _MOST_NAME, measure, "strong", NORMAL)
-    sizes = widths_text(layer, ARROW, 2 if subscript else 1)
+    name, sizes = _name(layer, letters), _sizes(layer, letters, 2 if subscript else 1)
     if not sizes:
-        return named(name, subscript, x, y, measure)
-    size = Label(sizes, x, y + 8, "mono", SMALL, ink="muted")
-    return *named(name, subscript, x, y - 8, measure), size
+        return named(name, subscript, x, y, letters)
+    size = Label(sizes, x, y + 8, "mono", letters.small, ink="muted")
+    return *named(name, subscript, x, y - 8, letters), size
 
 
-def _bar(name: str, x: float, y: float, room: float, measure: Measure) -> Label:
-    size = NORMAL - 1
-    if measure(name, "strong", size) > room:
+def _bar(name: str, x: float, y: float, room: float, letters: Letters) -> Label:
+    size = letters.normal - 1
+    if letters.measure(name, "strong", size) > room:
         # "GELU (tanh)" is one of GELU's forms; which one is told where one points at it.
         name = name.partition(" (")[0]
-    text = cut_in_middle(name, room, measure, "strong", size)
+    text = cut_in_middle(name, room, letters.measure, "strong", size)
     return Label(text, x, y, "strong", size, is_turned=True)
 
 

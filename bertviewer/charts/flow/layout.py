@@ -3,7 +3,16 @@
 from dataclasses import replace
 from math import ceil
 
-from bertviewer.charts.flow.drawing import Drawing, Label, Line, Measure, Picture, Placed, Point
+from bertviewer.charts.flow.drawing import (
+    Drawing,
+    Label,
+    Letters,
+    Line,
+    Measure,
+    Picture,
+    Placed,
+    Point,
+)
 from bertviewer.charts.flow.glyphs import glyph_of, side_pill
 from bertviewer.charts.flow.hangers import Hanger, Split, split
 from bertviewer.charts.flow.lettering import title_of
@@ -15,7 +24,6 @@ from bertviewer.charts.flow.strip import Parts, Strip, strip_of
 from bertviewer.charts.flow.towers import Tower, tower_of
 from bertviewer.charts.flow.ways import simplified
 from bertviewer.charts.flow.words import Words, words_of
-from bertviewer.charts.theme import SMALL
 from bertviewer.core.architecture.flow import Flow
 
 CANVAS = 1480.0
@@ -33,7 +41,12 @@ _TOO_MUCH, _CIRCLE = "Too much for a picture.", "It goes in a circle."
 
 
 def draw(
-    flow: Flow, measure: Measure, parameters: int | None = None, canvas: float = CANVAS
+    flow: Flow,
+    measure: Measure,
+    parameters: int | None = None,
+    canvas: float = CANVAS,
+    *,
+    is_brief: bool = False,
 ) -> Drawing:
     """Return a flow's drawing.
 
@@ -42,27 +55,29 @@ def draw(
         measure: how wide texts are.
         parameters: how many elements the module has, for the title.
         canvas: how wide it may be before it goes on in another row.
+        is_brief: names alone are written, and larger: it is to be seen small.
     """
+    letters = Letters.brief(measure) if is_brief else Letters(measure)
     flow = with_projections(flow)
     operations = sum(node.kind == "operation" for node in flow.nodes)
     room = canvas - 2 * MARGIN
     if operations > MOST_OPERATIONS or not flow.nodes:
         return _finished(flow, measure, parameters, listed(flow, measure, room, _TOO_MUCH))
     try:
-        stood = _stood(flow, measure, room)
+        stood = _stood(flow, letters, room)
     except CycleError:
         return _finished(flow, measure, parameters, listed(flow, measure, room, _CIRCLE))
     is_wide = max((each.rect.right for each in stood.nodes), default=0.0) > _TOO_WIDE * room
     if is_wide and operations > MOST_OPERATIONS / 2:
         stood = listed(flow, measure, room, _TOO_MUCH)
-    return _finished(flow, measure, parameters, stood)
+    return replace(_finished(flow, measure, parameters, stood), is_brief=is_brief)
 
 
-def _stood(flow: Flow, measure: Measure, room: float) -> Picture:
+def _stood(flow: Flow, letters: Letters, room: float) -> Picture:
     parts = split(flow)
     words = words_of(flow)
-    glyphs = {node.id: glyph_of(node, words[node.id], measure) for node in flow.nodes}
-    pills = {node.id: side_pill(node, words[node.id], measure) for node in flow.nodes}
+    glyphs = {node.id: glyph_of(node, words[node.id], letters) for node in flow.nodes}
+    pills = {node.id: side_pill(node, words[node.id], letters) for node in flow.nodes}
     tower = tower_of(parts.main, parts.edges)
     whole = Parts(parts.main, parts.edges, parts.below, parts.pairs, glyphs, pills)
     if tower is None:
@@ -79,10 +94,10 @@ def _stood(flow: Flow, measure: Measure, room: float) -> Picture:
     if not {edge.target for edge in tower.crossing} <= lower.first_row:
         end = next(node for node in tower.nodes if node.id == tower.end)
         name = Words(tower.name or words[end.id].title)
-        named = {**pills, end.id: side_pill(end, name, measure)}
+        named = {**pills, end.id: side_pill(end, name, letters)}
         lower = strip_of(replace(rest, below=_referring(parts, tower), pills=named), room)
         tower = replace(tower, crossing=())
-    return _joined(upper, lower, tower)
+    return _joined(upper, lower, tower, letters.small)
 
 
 def _referring(parts: Split, tower: Tower) -> dict[str, tuple[Hanger, ...]]:
@@ -95,7 +110,7 @@ def _referring(parts: Split, tower: Tower) -> dict[str, tuple[Hanger, ...]]:
     return below
 
 
-def _joined(upper: Strip, lower: Strip, tower: Tower) -> Picture:
+def _joined(upper: Strip, lower: Strip, tower: Tower, size: float) -> Picture:
     """Return one strip above another, with the lines that lead down."""
     names = (tower.name, tower.rest_name)
     top = CAPTION_ROOM if any(names) else 0.0
@@ -118,7 +133,7 @@ def _joined(upper: Strip, lower: Strip, tower: Tower) -> Picture:
             )
         )
     labels = [
-        Label(name, 0, y, "strong", SMALL, "start", "muted")
+        Label(name, 0, y, "strong", size, "start", "muted")
         for name, y in zip(names, (8.0, down - 16.0), strict=True)
         if name
     ]

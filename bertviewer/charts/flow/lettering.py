@@ -1,13 +1,13 @@
 """Texts that have to fit: cut where they are too long, with a subscript, above a picture."""
 
-from bertviewer.charts.flow.drawing import Label, Measure, Style
+from bertviewer.charts.flow.drawing import Label, Letters, Measure, Style
 from bertviewer.charts.flow.words import TIMES
-from bertviewer.charts.theme import LARGE, NORMAL
+from bertviewer.charts.theme import LARGE
 from bertviewer.core.architecture.flow import Flow
 
 ELLIPSIS = "…"
-_LOWER, _DROP = 0.72, 0.3
-"""A subscript's size and how far down it is, as parts of its text's size."""
+_DROP = 0.3
+"""How far down a subscript is, as a part of its text's size."""
 _MOST_TITLE, _LEAST_NAME, _BETWEEN = 900.0, 200.0, 12.0
 
 
@@ -30,14 +30,15 @@ def _cut(text: str, kept: int) -> str:
     return text[:first] + ELLIPSIS + text[len(text) - (kept - first) :]
 
 
-def named(text: str, subscript: str, x: float, y: float, measure: Measure) -> tuple[Label, ...]:
+def named(text: str, subscript: str, x: float, y: float, letters: Letters) -> tuple[Label, ...]:
     """Return a name in the middle of a place, with what stands behind it and lower."""
+    size, low = letters.normal, letters.small
     if not subscript:
-        return (Label(text, x, y, "strong"),)
-    behind = measure(subscript, "strong", NORMAL * _LOWER)
-    end = x + (measure(text, "strong", NORMAL) - behind) / 2
-    lower = Label(subscript, end, y + NORMAL * _DROP, "strong", NORMAL * _LOWER, "start")
-    return Label(text, x - behind / 2, y, "strong"), lower
+        return (Label(text, x, y, "strong", size),)
+    behind = letters.measure(subscript, "strong", low)
+    end = x + (letters.measure(text, "strong", size) - behind) / 2
+    lower = Label(subscript, end, y + size * _DROP, "strong", low, "start")
+    return Label(text, x - behind / 2, y, "strong", size), lower
 
 
 def title_of(

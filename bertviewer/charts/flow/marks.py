@@ -38,17 +38,17 @@ def marks_of(drawing: Drawing, theme: Theme, tints: Tints | None = None) -> Iter
         key = f"{line.edge.source} {line.edge.target}"
         yield Mark("edge", key, edge_tip(line.edge), tuple(line_shapes(line, theme)))
     for placed in drawing.nodes:
-        yield _node_mark(placed, theme, tints or {})
+        yield _node_mark(placed, theme, tints or {}, has_figures=not drawing.is_brief)
     rest = (*drawing.title, *drawing.labels)
     yield Mark("text", "", "", (), tuple(Text(each, _plain_ink(each, theme)) for each in rest))
 
 
-def _node_mark(placed: Placed, theme: Theme, tints: Tints) -> Mark:
+def _node_mark(placed: Placed, theme: Theme, tints: Tints, *, has_figures: bool) -> Mark:
     tint = tints.get(placed.node.id)
     if tint is None:
         shapes = tuple(node_shapes(placed, theme))
     else:
-        placed = with_figure(placed, tint.figure)
+        placed = with_figure(placed, tint.figure if has_figures else "")
         # What is part of nothing would have no fill.
         filled = replace(placed, part="attention") if placed.part == "plain" else placed
         shapes = tuple(node_shapes(filled, tinted_theme(theme, tint)))

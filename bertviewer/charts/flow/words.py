@@ -126,12 +126,15 @@ def _projections(flow: Flow) -> dict[str, Words]:
 def _linear_before(
     key: str, nodes: Mapping[str, Node], into: Mapping[str, Sequence[Edge]]
 ) -> Node | None:
-    """Return the layer that gives a node its numbers, seen through norms, rotations and scales."""
+    """Return the layer that gives a node its numbers, seen through norms, rotations and scales.
+
+    And through what takes a piece of them, as where one layer gives queries, keys and values.
+    """
     for _ in nodes:
         node = nodes.get(key)
         if node is None or node.operation == "linear":
             return node
-        if node.operation not in (*NORMS, "rotary", *_SCALES):
+        if node.operation not in (*NORMS, "rotary", "look-up", *_SCALES):
             return None
         data = [
             edge.source

@@ -102,7 +102,8 @@ class Atlas:
         if any(node.operation == "attention" for node in exact):
             exact = [node for node in exact if node.operation == "attention"]
         elif not any(node.kind == "module" for node in exact):
-            exact += [node for node in flow.nodes if _is_below(node, path) and node not in exact]
+            inside = [node for node in flow.nodes if _is_below(node, path) or _has(node, path)]
+            exact += [node for node in inside if node not in exact]
         if not exact:
             exact = [node for node in flow.nodes if _holds(node, path)]
         return tuple(node.id for node in exact if node.kind not in ("input", "output"))
@@ -160,6 +161,11 @@ def _is(node: Node, path: str, around: str) -> bool:
 
 def _is_below(node: Node, path: str) -> bool:
     return bool(node.path) and f"{node.path}".startswith(f"{path}.")
+
+
+def _has(group: Node, path: str) -> bool:
+    """Tell whether a group has a part of a module in it, and that of no module around it."""
+    return any(_is_below(each, path) for each in _inner(group))
 
 
 def _holds(group: Node, path: str) -> bool:

@@ -65,20 +65,25 @@ class Camera:
         return Camera(scale, width / 2 - x * scale, height / 2 - y * scale)
 
 
-def fitted(rect: Rect, width: float, height: float, most: float = MOST_FITTED) -> Camera:
-    """Return the sight that has a rectangle in the middle, as large as there is room."""
+def fitted(
+    rect: Rect, width: float, height: float, most: float = MOST_FITTED, least: float = 1e-6
+) -> Camera:
+    """Return the sight that has a rectangle in the middle, as large as there is room.
+
+    Where it has not enough room it is seen from its beginning on: it is never smaller than so.
+    """
     scale = min(width / max(rect.width, 1.0), height / max(rect.height, 1.0), most)
-    scale = max(scale, 1e-6)
-    x = width / 2 - (rect.x + rect.width / 2) * scale
-    y = height / 2 - (rect.y + rect.height / 2) * scale
-    return Camera(scale, x, y)
+    return _begun(rect, width, height, max(scale, least))
 
 
 def read(rect: Rect, width: float, height: float) -> Camera:
     """Return the sight that has a list as wide as the window, from its beginning on."""
-    scale = min(width / max(rect.width, 1.0), 1.0)
-    y = max((height - rect.height * scale) / 2, 0.0) - rect.y * scale
-    return Camera(scale, (width - rect.width * scale) / 2 - rect.x * scale, y)
+    return _begun(rect, width, height, min(width / max(rect.width, 1.0), 1.0))
+
+
+def _begun(rect: Rect, width: float, height: float, scale: float) -> Camera:
+    x, y = max(width - rect.width * scale, 0.0) / 2, max(height - rect.height * scale, 0.0) / 2
+    return Camera(scale, x - rect.x * scale, y - rect.y * scale)
 
 
 def placed_in(inner: Rect, box: Rect) -> Camera:

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 
-from bertviewer.core.counting.challenges import SMALL, Change
 from bertviewer.core.counting.conditions import Candidates
 from bertviewer.core.counting.contradictions import Contradictions
+from bertviewer.core.counting.moves import SMALL, Change
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
 from bertviewer.core.expressions.evaluation import evaluate, letters_of

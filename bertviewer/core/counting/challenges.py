@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from math import lcm
 
+from bertviewer.core.counting.moves import SMALL, Change, Moves
 from bertviewer.core.counting.observations import Observations, Variable
 from bertviewer.core.expressions.symbols import (
     Symbol,
@@ -23,19 +24,9 @@ from bertviewer.core.frozen import frozen
 HALVINGS = 2
 """So many times all numbers are shared out: one half of them is moved, and then the other."""
 
-_RATIOS = ((1, 2), (2, 3), (3, 4), (5, 4), (3, 2), (7, 3))
-_STEPS = (-1, 1, 3)
-_ODD = (0, 0, 0, 1)
-
-SMALL = 16
-"""A number of its own up to this one may steer, and be no size."""
-
 _STEERS = re.compile(r"layer|block|stage|depth|freq|period|interval|every|step|pattern")
 
 MOST_LAYERS = 100
-
-Change = dict[str, int]
-"""New values of some letters."""
 
 
 @frozen
@@ -84,54 +75,16 @@ class Challenger:
 
     def all(self) -> Iterator[Change]:
         """Yield all challenges, the broadest first."""
+        moves = Moves(self.observed, self.divisors, self.steps)
         for number in range(HALVINGS):
             draw = random.Random(number)
             some = [variable for variable in self.observed.variables if draw.random() < 0.5]
             others = [variable for variable in self.observed.variables if variable not in some]
-            yield from filter(None, (self._moved(half, draw) for half in (some, others)))
+            yield from filter(None, (moves.of(half, draw) for half in (some, others)))
         yield from self._made_equal()
         yield from self._uneven()
         yield from self._smaller()
         yield from self._together()
-
-    def _moved(self, chosen: list[Variable], draw: random.Random) -> Change:
-        values, change = self.observed.values, Change()
-        letters = {variable.letter for variable in chosen}
-        parts = frozenset[str]().union(*self.divisors.values())
-        # What divides comes first, and only where what it divides can follow.
-        for variable in sorted(chosen, key=lambda v: v.letter not in parts):
-            letter = variable.letter
-            if len(variable.symbols) > 1:
-                new = values[letter] * draw.choice((2, 3))
-            elif letter in parts:
-                new = self._divisor(letter, letters, draw)
-            elif variable.quantity == "layers" or self.observed.counts_modules(variable):
-                new = values[letter] + draw.choice(_STEPS)
-            elif letter in self.divisors or letter in self.steps:
-                together = (
-                    change.get(part, values[part]) for part in self.divisors.get(letter, ())
-                )
-                step = lcm(self.steps.get(letter, 1), *together)
-                above, below = draw.choice(_RATIOS)
-                new = max(values[letter] * above // below // step, 1) * step
-            elif values[letter] <= SMALL:
-                new = values[letter] + draw.choice(_STEPS)
-            else:
-                above, below = draw.choice(_RATIOS)
-                new = values[letter] * above // below // 2 * 2 + draw.choice(_ODD)
-            if new > 0:
-                change |= _only_new(variable, new, values)
-        return change
-
-    def _divisor(self, letter: str, letters: set[str], draw: random.Random) -> int:
-        """Return a value that divides what the letter divides, if that does not move as well."""
-        values = self.observed.values
-        value = values[letter]
-        wholes = [values[w] for w, parts in self.divisors.items() if letter in parts]
-        stay = [values[w] for w, ps in self.divisors.items() if letter in ps and w not in letters]
-        free = [value * 2, value * 3, *([value // 2] if value % 2 == 0 else [])]
-        fitting = [new for new in free if all(whole % new == 0 for whole in stay)]
-        return draw.choice(fitting) if fitting and wholes else value
 
     def _made_equal(self) -> Iterator[Change]:
         """Make all widths of a part equal to its hidden state's, and likewise its heads."""
@@ -258,8 +211,3 @@ class Challenger:
             if len(variable.symbols) == 1
             and any(model is not observed.base for _, model in observed.seen[variable.letter])
         ]
-
-
-def _only_new(variable: Variable, value: int, values: Mapping[str, int]) -> Change:
-    changed = variable.at(value, values) or {}
-    return {letter: new for letter, new in changed.items() if new != values[letter]}

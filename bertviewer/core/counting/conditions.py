@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import permutations
 from math import lcm
 
-from bertviewer.core.counting.challenges import Change
+from bertviewer.core.counting.moves import Change
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.expressions.domains import is_met, letters_in
 from bertviewer.core.expressions.evaluation import evaluate

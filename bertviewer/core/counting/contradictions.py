@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from bertviewer.core.counting.challenges import Change
+from bertviewer.core.counting.moves import Change
 from bertviewer.core.counting.proving import TENSOR, Gathered, Trial
 from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder
 from bertviewer.core.expressions.domains import is_met

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.counting.broken_conditions import BrokenConditions
-from bertviewer.core.counting.challenges import Challenger, Change
+from bertviewer.core.counting.challenges import Challenger
 from bertviewer.core.counting.conditions import ratio
 from bertviewer.core.counting.contradictions import Contradictions, halves
 from bertviewer.core.counting.coverage import untried
 from bertviewer.core.counting.fresh_models import Fresh
+from bertviewer.core.counting.moves import Change
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
 from bertviewer.core.counting.variants import blanked, owners

@@ -21,6 +21,7 @@ from bertviewer.core.saving.files import PREFIX
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.digest import sha256_of
 from bertviewer.core.system.log import write_log
+from bertviewer.core.system.unfinished import unfinished
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.stored import Checkpoint
 
@@ -122,7 +123,10 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
         cache.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(cache).free < nbytes:
             raise UserError(f"{cache}: no room for {nbytes / 1e9:.1f} GB of converted weights")
-        with tempfile.TemporaryDirectory(dir=cache, prefix=PREFIX) as made:
+        with (
+            tempfile.TemporaryDirectory(dir=cache, prefix=PREFIX) as made,
+            unfinished(Path(made)),
+        ):
             work = Path(made) / key
             work.mkdir()
             convert_pickle(path, work, progress)

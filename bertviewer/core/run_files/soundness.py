@@ -33,10 +33,14 @@ def check_modules(file: RunFile, architecture: Architecture) -> None:
     """Return if the runs are of the model that their configuration makes.
 
     Raises:
-        Odd: a figure is of a module that there is not.
+        Odd: a figure is of a module that there is not, or a token of another vocabulary.
     """
     paths = {node.path for node in architecture.modules}
+    words = architecture.config.get("vocab_size")
     for run in _runs(file):
+        last = max(token.id for token in run.tokens)
+        if isinstance(words, int) and last >= words:
+            raise Odd(f"its tokens are another model's: {last:,} is no id of {words:,}")
         _among([module.path for module in run.modules], paths)
         _among([path for state in run.state_paths for path in state if path], paths)
         check = run.check

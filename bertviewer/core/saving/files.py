@@ -9,6 +9,7 @@ from pathlib import Path
 from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.saving.model_files import check_no_model_file
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.unfinished import unfinished
 
 PREFIX = ".bertviewer-"
 
@@ -69,9 +70,10 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX, delete=False) as file:
             temporary = Path(file.name)
-            file.writelines([content] if isinstance(content, bytes) else content)
-            file.flush()
-            os.fsync(file.fileno())
+            with unfinished(temporary):
+                file.writelines([content] if isinstance(content, bytes) else content)
+                file.flush()
+                os.fsync(file.fileno())
         # Temporary files are private; a report gets the usual permissions.
         temporary.chmod(0o666 & ~UMASK)
         temporary.replace(path)

@@ -18,3 +18,12 @@ def printable_json(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in line)
+
+
+def as_sentence(message: str) -> str:
+    """Return what stands behind a colon in the terminal as a sentence of its own.
+
+    A name or path that it begins with stays as it is.
+    """
+    first, space, rest = message.partition(" ")
+    return f"{first.capitalize()}{space}{rest}" if first.isalpha() and first.islower() else message

@@ -15,6 +15,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.system import libraries
+from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.ui.background.worker import Job, Worker
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Request(QObject, Generic[Found]):
 
     def return_error(self, error: BaseException) -> None:
         """Take why it cannot be had; the queue calls it."""
-        self._finish(None, str(error))
+        self._finish(None, as_sentence(str(error)))
 
     def _finish(self, result: Found | None, error: str) -> None:
         self._patience.stop()

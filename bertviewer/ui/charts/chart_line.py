@@ -13,6 +13,9 @@ from bertviewer.ui.tips import plain_tip
 LEAST_TITLE = 120
 """Pixels of a title, unless it is shorter: of fewer nothing is left but dots."""
 
+ALL_ROOM = 100
+"""Beside the 1 of the empty room at the end."""
+
 
 class ChartLine(QWidget):
     """A title that gives way to the controls, which tell as much, and a menu at the end."""
@@ -48,7 +51,8 @@ class ChartLine(QWidget):
         for place, widget in enumerate(controls, start=1):
             policy = widget.sizePolicy().horizontalPolicy()
             # What takes all the room that there is leaves none behind it.
-            self._row.insertWidget(place, widget, int(policy == QSizePolicy.Policy.Ignored))
+            is_elastic = policy == QSizePolicy.Policy.Ignored
+            self._row.insertWidget(place, widget, ALL_ROOM * is_elastic)
         if focused is not None:
             focused.setFocus(Qt.FocusReason.OtherFocusReason)
 

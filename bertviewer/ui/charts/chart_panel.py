@@ -110,6 +110,7 @@ class ChartPanel(QWidget):
         if is_double != self._is_double:
             self._fill_menu(is_double)
         shown, other, *_ = [*charts, None, None]
+        was_told = self._value.isVisible()
         self._plots.show_charts(shown, other)
         self._line.show_menu(shown is not None)
         self._value.hide()
@@ -117,6 +118,8 @@ class ChartPanel(QWidget):
         self._pages.setCurrentIndex(0)
         self._name_plots()
         self._mark_all()
+        if was_told:
+            self._tell_reached()
 
     def show_message(self, text: str, offer: Offer | None = None) -> None:
         """Say why there is no chart, in place of it, and what can be done about that."""
@@ -196,6 +199,12 @@ class ChartPanel(QWidget):
         """Show the value that a key has led to, beside it, and tell readers of the screen."""
         self._value.show_text(text, plot.mapTo(self, position))
         plot.setAccessibleDescription(text)
+
+    def _tell_reached(self) -> None:
+        """Tell again what a key has led to: to go there may have drawn the chart anew."""
+        for column in self._columns:
+            if isinstance(column.plot, Plot) and column.plot.hasFocus():
+                column.plot.tell_reached()
 
     def _go(self, place: Place) -> None:
         self._workspace.selection.go(place)

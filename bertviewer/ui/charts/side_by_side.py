@@ -1,6 +1,8 @@
 """Plots of two runs side by side, which share what is the same for both."""
 
+from collections.abc import Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -19,6 +21,9 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.plots.token_plot import TokenPlot
+
+LEAST_SHARE = 0.4
+"""A plot of few cells has so much of the width of the one beside it."""
 
 ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
 
@@ -97,16 +102,29 @@ class SideBySide(QWidget):
             _align(b, a, title is not None)
 
     def _balance(self) -> None:
-        """Make each plot so wide that their cells are as wide."""
-        plots = [column.plot for column in self.columns]
+        """Make each plot so wide that their cells are as wide, and look alike."""
+        columns = [column for column in self.columns if not column.isHidden()]
+        plots = [column.plot for column in columns]
         taken = [p.beside_cells() for p in plots if isinstance(p, GridPlot | PaintedPlot)]
-        if not 1 < len(taken) == len(plots):
+        if len(taken) != len(plots):
             return
-        cells = (self.width() - self._row.spacing() * (len(plots) - 1) - sum(taken)) / len(plots)
-        for column, own in zip(self.columns, taken, strict=True):
-            self._row.setStretchFactor(column, max(1, round(cells + own)))
+        room = self.width() - self._row.spacing() * (len(plots) - 1) - sum(taken)
+        counts = _counts(plots)
+        shares = [max(count, max(counts) * LEAST_SHARE) for count in counts]
+        cells = [room * share / sum(shares) for share in shares]
+        for column, wide, own in zip(columns, cells, taken, strict=True):
+            self._row.setStretchFactor(column, max(1, round(wide + own)))
+        least = min(wide / count for wide, count in zip(cells, counts, strict=True))
+        for plot in plots:
+            if isinstance(plot, GridPlot):
+                plot.look_like_cells_of(least if len(plots) > 1 else inf)
         # Else they would be drawn twice.
         self._row.activate()
+
+
+def _counts(plots: Sequence[ChartPlot]) -> list[int]:
+    """Return how many cells there are in a row of each grid; of other plots all are as wide."""
+    return [p.chart.values.shape[1] if isinstance(p, GridPlot) and p.chart else 1 for p in plots]
 
 
 def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:

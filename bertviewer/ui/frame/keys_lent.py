@@ -1,7 +1,7 @@
 """Where the keys go while the widget that had them is out of sight."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 
@@ -35,6 +35,11 @@ class LentKeys:
         control.setFocus(Qt.FocusReason.OtherFocusReason)
         # Not always the control itself: it may have another one take the keys for it.
         return control.window().focusWidget()
+
+
+def focused(window: QWidget) -> QWidget | None:
+    """Return what has the keys, or will have them when the window is active again."""
+    return QApplication.focusWidget() or window.focusWidget()
 
 
 def first_control(place: QWidget) -> QWidget | None:

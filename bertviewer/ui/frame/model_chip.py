@@ -63,15 +63,14 @@ class ModelChip(QToolButton):
         beside = sum(mark.sizeHint().width() + 2 * GRID for mark in (self._weights, self._arrow))
         return QSize(self._name.minimumWidth() + beside + 5 * GRID, self.height())
 
-    def changeEvent(self, event: QEvent) -> None:
+    def event(self, event: QEvent) -> bool:
         """Draw the arrow in the new colours, and take the room of larger type; Qt calls it."""
-        super().changeEvent(event)
-        if not hasattr(self, "_arrow"):
-            return
-        if event.type() == QEvent.Type.PaletteChange:
+        handled = super().event(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_arrow"):
             self._arrow.setPixmap(line_icon("chevron-down").pixmap(QSize(SIZE, SIZE)))
-        elif event.type() == QEvent.Type.FontChange:
-            self._fit()
+        elif event.type() == QEvent.Type.LayoutRequest:
+            self._fit()  # the type of what stands in it is another one
+        return handled
 
     def _fit(self) -> None:
         """Take the height of the type, and as much width for the name as it needs."""
@@ -89,6 +88,7 @@ class ModelChip(QToolButton):
             self._facts.setText("")
             self._weights.show_word("", QPalette.ColorRole.WindowText)
             self.setAccessibleName(self.tr("No model is open. Open one"))
+            self._fit()
             return
         name, root = architecture.source.name, architecture.root
         self._name.setText(_last_part(name))

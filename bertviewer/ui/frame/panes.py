@@ -1,20 +1,21 @@
 """The panes around the middle: Qt's docks, closed, moved, torn off, and put back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QMainWindow, QWidget
 
-from bertviewer.core.frozen import frozen
-from bertviewer.ui.frame.keys_lent import LentKeys
-from bertviewer.ui.frame.pane_title import PaneTitle
+from bertviewer.plots.fonts import type_scale
+from bertviewer.ui.frame.all_room import AllRoom
+from bertviewer.ui.frame.dock import Dock, Pane, PaneName
+from bertviewer.ui.frame.keys_lent import LentKeys, focused
 
-PaneName = Literal["structure", "module", "run"]
+LEAST_WIDTHS: dict[PaneName, int] = {"structure": 760, "module": 1100}
+"""In a window narrower than that, with type as it is usually, a pane at the side is a drawer."""
 
-NARROW, WIDE = 1100, 1900
-"""Below the first the pane of the module is a drawer; from the second on a run stands beside."""
+WIDE = 1900
+"""From this width on a run stands beside the middle."""
 
 SIDE, RUN_BESIDE = 330, 0.40
 RUN_BELOW, LEAST_RUN = 0.42, 370
@@ -25,26 +26,12 @@ _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 _AREAS: dict[PaneName, Qt.DockWidgetArea] = {"structure": _LEFT, "module": _RIGHT, "run": _BOTTOM}
 
 
-@frozen
-class Pane:
-    """What stands in a dock, its title, and what stands in the line above it.
-
-    Without ``has_title`` there is such a line only over a pane that is torn off.
-    """
-
-    name: PaneName
-    title: str
-    content: QWidget
-    extra: QWidget | None = None
-    has_title: bool = True
-
-
 class Panes(QObject):
     """Arranges docks around a window's central widget.
 
     ``maximised`` says which pane has all the room, "" for none. A window that gets narrow or wide
-    is arranged anew in what a person has not arranged: the pane of the module comes and goes, the
-    run stands below or beside.
+    is arranged anew in what a person has not arranged: the panes at the sides come and go, the run
+    stands below or beside.
     """
 
     maximised = Signal(str)
@@ -52,13 +39,13 @@ class Panes(QObject):
     def __init__(self, window: QMainWindow, panes: Iterable[Pane]) -> None:
         super().__init__(window)
         self._window = window
-        self._docks: dict[PaneName, QDockWidget] = {}
-        self._hidden: list[QWidget] = []  # for the pane that has all the room
-        self._sizes: dict[PaneName, QSize] = {}  # before that
+        self._docks: dict[PaneName, Dock] = {}
         self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
-        self._is_arranging = self._is_run_open = False
+        self._closed: set[PaneName] = set()  # by a person, before all went out of sight
+        self._is_arranging = self._is_run_open = self._is_shown = False
         self._run_height = 0  # that it had when it was open last
         self._keys = LentKeys()
+        self._room = AllRoom(window, self._docks, self._keys, self.maximised.emit)
         window.setDockOptions(
             QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks
         )
@@ -66,26 +53,26 @@ class Panes(QObject):
         window.setCorner(Qt.Corner.BottomRightCorner, _BOTTOM)
         for pane in panes:
             self._add(pane)
-        self._width = 0
+        self._width = window.width() / type_scale()  # in pixels of usual type
         self._arrange()
         window.installEventFilter(self)
 
-    def dock(self, name: PaneName) -> QDockWidget:
+    def dock(self, name: PaneName) -> Dock:
         """Return the dock of a pane."""
         return self._docks[name]
 
     def toggle(self, name: PaneName) -> None:
         """Close a pane that is in sight, or open it again."""
-        self._restore()
-        dock, had = self._docks[name], self._focused
+        self._room.share()
+        dock, had = self._docks[name], focused(self._window)
         self._chosen.add(name)
         dock.setVisible(not dock.isVisible())
         self._keys.follow(had, self._middle)
 
     def tear_off(self, name: PaneName) -> None:
         """Make a pane a window of its own, or put it back; the keys stay where they are."""
-        self._restore()
-        dock, had = self._docks[name], self._focused
+        self._room.share()
+        dock, had = self._docks[name], focused(self._window)
         self._chosen.add(name)
         dock.setFloating(not dock.isFloating())
         dock.show()
@@ -97,39 +84,41 @@ class Panes(QObject):
 
     def maximise(self, name: PaneName | None) -> None:
         """Give a pane all the room, ``None`` the middle; a second time all are there again."""
-        if self._restore():
-            return
-        self._sizes = {pane: dock.size() for pane, dock in self._docks.items()}
-        keeps = self._middle if name is None else self._docks[name]
-        had = self._focused
-        others = [dock for dock in self._docks.values() if not dock.isFloating()]
-        for widget in (self._middle, *others):
-            if widget is not keeps and widget.isVisible():
-                self._hidden.append(widget)
-                widget.hide()
-        self._keys.follow(had, keeps)
-        self._say(name)
+        if not self._room.share():
+            self._room.give(name)
 
     def bring(self, name: PaneName | None) -> None:
         """Have a pane in sight, ``None`` for the middle, if others have all the room."""
-        widget = self._middle if name is None else self._docks[name]
-        if widget in self._hidden:
-            self._restore()
+        if self._room.hides(name):
+            self._room.share()
 
     def set_shown(self, shown: bool) -> None:
         """Show the panes that are open, or none: there is nothing in them without a model."""
-        self._restore()
-        self._is_arranging = True
+        self._room.share()
+        if self._is_shown and not shown:
+            self._closed = {name for name in self._chosen if self._docks[name].isHidden()}
+        self._is_shown, self._is_arranging = shown, True
         for name, dock in self._docks.items():
-            dock.setVisible(shown and (name != "module" or not self._is_narrow))
+            is_open = name not in self._closed and (name in self._chosen or self._has_room(name))
+            dock.setVisible(shown and is_open)
         self._is_arranging = False
         if shown and not self._is_run_open:
             # The session before may have ended with one.
             self._leave_run_a_line()
 
+    def fit(self) -> None:
+        """Make the best of a layout of an earlier session, for this window and without a run."""
+        for name in LEAST_WIDTHS:
+            if not self._has_room(name):
+                self._docks[name].hide()
+            elif self._docks[name].isHidden():
+                self._chosen.add(name)
+        if self._is_wide:
+            self._place_run()
+
     def reset(self) -> None:
         """Put every pane where it stands at first."""
-        self._restore()
+        self._room.share()
         self._chosen.clear()
         for dock in self._docks.values():
             dock.setFloating(False)
@@ -167,30 +156,30 @@ class Panes(QObject):
             self._window.resizeDocks([run], [height], Qt.Orientation.Vertical)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrange the panes anew for a narrow or a wide window; Qt calls it."""
-        if event.type() == QEvent.Type.Resize and watched is self._window:
-            before, self._width = self._width, self._window.width()
-            if any((before < limit) != (self._width < limit) for limit in (NARROW, WIDE)):
-                self._arrange()
+        """Arrange the panes anew for a narrow or a wide window, or larger type; Qt calls it."""
+        if watched is self._window and event.type() == QEvent.Type.Resize:
+            self._follow_room()
+        elif watched is self._window and event.type() == QEvent.Type.FontChange:
+            QTimer.singleShot(0, self, self._follow_room)  # Qt is still giving it to all
         return super().eventFilter(watched, event)
 
-    @property
-    def _is_narrow(self) -> bool:
-        return self._window.width() < NARROW
+    def _follow_room(self) -> None:
+        before, self._width = self._width, self._window.width() / type_scale()
+        limits = (*LEAST_WIDTHS.values(), WIDE)
+        if any((before < limit) != (self._width < limit) for limit in limits):
+            self._arrange()
+
+    def _has_room(self, name: PaneName) -> bool:
+        return self._width >= LEAST_WIDTHS.get(name, 0)
 
     @property
     def _is_wide(self) -> bool:
-        return self._window.width() >= WIDE
+        return self._width >= WIDE
 
     @property
     def _is_run_beside(self) -> bool:
         """Whether there is a run, and room for it beside the middle."""
         return self._is_wide and self._is_run_open
-
-    @property
-    def _focused(self) -> QWidget | None:
-        """What has the keys, or will have them when the window is active again."""
-        return QApplication.focusWidget() or self._window.focusWidget()
 
     @property
     def _middle(self) -> QWidget:
@@ -199,16 +188,10 @@ class Panes(QObject):
         return middle
 
     def _add(self, pane: Pane) -> None:
-        dock = QDockWidget(pane.title, self._window)
-        dock.setObjectName(f"{pane.name}Pane")
-        dock.setAccessibleName(pane.title)
-        dock.setWidget(pane.content)
-        title = PaneTitle(pane.title, pane.name, pane.extra, stays=pane.has_title)
-        title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
-        title.maximise.clicked.connect(partial(self.maximise, pane.name))
-        title.close_button.clicked.connect(partial(self.toggle, pane.name))
-        dock.topLevelChanged.connect(title.show_floating)
-        dock.setTitleBarWidget(title)
+        dock = Dock(pane, self._window)
+        dock.title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
+        dock.title.maximise.clicked.connect(partial(self.maximise, pane.name))
+        dock.title.close_button.clicked.connect(partial(self.toggle, pane.name))
         dock.dockLocationChanged.connect(partial(self._on_moved, pane.name))
         self._docks[pane.name] = dock
         self._window.addDockWidget(_AREAS[pane.name], dock)
@@ -216,51 +199,27 @@ class Panes(QObject):
     def _arrange(self) -> None:
         """Put what a person has not moved into its place for the window's width."""
         self._is_arranging = True
-        module, run = self._docks["module"], self._docks["run"]
-        is_open = self._docks["structure"].isVisible()
+        run = self._docks["run"]
         if "run" not in self._chosen:
-            if self._is_run_beside:
-                self._window.addDockWidget(_RIGHT, run)
-                if "module" not in self._chosen:
-                    self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
-            elif self._window.dockWidgetArea(run) != _BOTTOM:
-                self._window.addDockWidget(_BOTTOM, run)
-        if "module" not in self._chosen:
-            module.setVisible(is_open and not self._is_narrow)
-        for name in ("structure", "module"):
+            self._place_run()
+        for name in LEAST_WIDTHS:
+            if name not in self._chosen:
+                self._docks[name].setVisible(self._is_shown and self._has_room(name))
             self._window.resizeDocks([self._docks[name]], [SIDE], Qt.Orientation.Horizontal)
         if self._is_run_beside:
             width = round(self._window.width() * RUN_BESIDE)
             self._window.resizeDocks([run], [width], Qt.Orientation.Horizontal)
         self._is_arranging = False
 
+    def _place_run(self) -> None:
+        module, run = self._docks["module"], self._docks["run"]
+        if self._is_run_beside:
+            self._window.addDockWidget(_RIGHT, run)
+            if "module" not in self._chosen:
+                self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
+        elif self._window.dockWidgetArea(run) != _BOTTOM:
+            self._window.addDockWidget(_BOTTOM, run)
+
     def _on_moved(self, name: PaneName, _area: Qt.DockWidgetArea) -> None:
         if not self._is_arranging and self._window.isVisible():
             self._chosen.add(name)
-
-    def _restore(self) -> bool:
-        """Bring back what had to go; return whether anything had."""
-        hidden, self._hidden = self._hidden, []
-        had = self._focused
-        for widget in hidden:
-            widget.show()
-        self._keys.follow(had, self._window)
-        if hidden:
-            self._resize(self._sizes)
-            self._say("")
-        return bool(hidden)
-
-    def _resize(self, sizes: Mapping[PaneName, QSize]) -> None:
-        docks = [self._docks[name] for name in sizes]
-        for lengths, across in (
-            ([size.width() for size in sizes.values()], Qt.Orientation.Horizontal),
-            ([size.height() for size in sizes.values()], Qt.Orientation.Vertical),
-        ):
-            self._window.resizeDocks(docks, lengths, across)
-
-    def _say(self, name: str | None) -> None:
-        for pane, dock in self._docks.items():
-            title = dock.titleBarWidget()
-            if isinstance(title, PaneTitle):
-                title.show_maximised(pane == name)
-        self.maximised.emit("middle" if name is None else name)

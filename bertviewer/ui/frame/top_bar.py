@@ -56,6 +56,7 @@ class TopBar(QToolBar):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("topBar")
+        self.ensurePolished()  # Qt asks for its margin before that
         self.setWindowTitle(self.tr("Bar"))
         self.setMovable(False)
         self.setFloatable(False)
@@ -129,6 +130,7 @@ class BannerBar(QToolBar):
     def __init__(self, banner: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("bannerBar")
+        self.ensurePolished()
         self.setWindowTitle(self.tr("Banner"))
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)

@@ -8,11 +8,12 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
-"""What goes on while the button's wish is carried out."""
-
 
 class HubBar(QWidget):
-    """A line that is there as long as weights of the open model are still to be downloaded."""
+    """A line that is there as long as weights of the open model are still to be downloaded.
+
+    What stops it is where it always is, beside the sentence.
+    """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -25,17 +26,13 @@ class HubBar(QWidget):
         self._progress.setFixedSize(200, 6)
         self._download = QPushButton(self.tr("Download"))
         self._download.setObjectName("hubDownload")
-        self._cancel = QPushButton(self.tr("Cancel"))
-        self._cancel.setObjectName("hubCancel")
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 6, 8, 6)
         layout.setSpacing(12)
         layout.addWidget(self._text, 1)
         layout.addWidget(self._progress, 0, Qt.AlignmentFlag.AlignVCenter)
         layout.addWidget(self._download)
-        layout.addWidget(self._cancel)
         self._download.clicked.connect(self._on_download)
-        self._cancel.clicked.connect(workspace.scheduler.cancel)
         workspace.architecture_changed.connect(self._update)
         workspace.scheduler.activity_changed.connect(self._update)
         workspace.scheduler.progressed.connect(self._on_progress)
@@ -52,9 +49,8 @@ class HubBar(QWidget):
         missing = 0 if remote is None else remote.missing_bytes()
         self.setVisible(missing > 0 or bool(remote and remote.why_no_weights))
         is_coming = self._workspace.scheduler.activity == "download"
-        self._download.setVisible(missing > 0 and not is_coming)
+        self._download.setVisible(missing > 0)
         self._download.setEnabled(not self._workspace.scheduler.activity)
-        self._cancel.setVisible(is_coming)
         self._progress.setVisible(is_coming)
         self._progress.setRange(0, 0)
         if missing:

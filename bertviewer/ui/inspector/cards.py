@@ -31,7 +31,8 @@ class Cards(QWidget):
         self._widest, self._columns = widest, 0
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, GRID, 0, 0)
-        self._grid.setSpacing(2 * GRID)
+        self._grid.setHorizontalSpacing(2 * GRID)
+        self._grid.setVerticalSpacing(GRID)
         self._cards = tuple(_Card() for _ in range(count))
         self._lay_out(2)
 
@@ -39,7 +40,7 @@ class Cards(QWidget):
         """Use the room that there is; Qt calls it."""
         super().resizeEvent(event)
         each = self._cards[0].width_for(self._widest)
-        self._lay_out(2 if 2 * each + self._grid.spacing() <= self.width() else 1)
+        self._lay_out(2 if 2 * each + self._grid.horizontalSpacing() <= self.width() else 1)
 
     def _lay_out(self, columns: int) -> None:
         if columns != self._columns:
@@ -66,7 +67,7 @@ class _Card(QFrame):
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._value.setFont(tabular(weighted(sized(self.font(), TITLE))))
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(3 * GRID - 1, GRID + 1, 2 * GRID, GRID + 1)
+        layout.setContentsMargins(3 * GRID - 1, GRID // 2, 2 * GRID, GRID // 2)
         layout.setSpacing(0)
         for label in (self._name, self._value, self._remark):
             layout.addWidget(label)

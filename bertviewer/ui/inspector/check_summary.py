@@ -17,11 +17,11 @@ from bertviewer.ui.workspace import Workspace
 class CheckSummary(QWidget):
     """The verdict as a pill with its largest difference, beside the button that brings it.
 
-    It is there where the last run called the module. The button stays as it is while it works and
-    afterwards, so that the keys go nowhere else.
+    It is there where the last run called the module; ``stale`` says what that run was of. The
+    button stays as it is while it works and afterwards, so that the keys go nowhere else.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, stale: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._pill = Pill()
@@ -41,10 +41,11 @@ class CheckSummary(QWidget):
         line.addStretch(1)
         line.addWidget(self._button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, GRID + 2, 4 * GRID, GRID + 2)
+        layout.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
         layout.setSpacing(0)
         layout.addLayout(line)
         layout.addWidget(self._text)
+        layout.addWidget(stale)
         for signal in (
             workspace.selection.row_changed,
             workspace.runs.run_changed,

@@ -65,7 +65,7 @@ class Inspector(QWidget):
             self._page = InspectorPage(self._workspace)
             self._page.can_set_formulas = self._can_set_formulas
             self._scroll.setWidget(self._page)
-            self._layout.addWidget(CheckSummary(self._workspace))
+            self._layout.addWidget(CheckSummary(self._workspace, self._page.stale))
             self._on_change()
 
     def _on_change(self) -> None:

@@ -58,12 +58,12 @@ def _macs(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) -
     return Figure(name, short_count(count), remark, f"{count:,}")
 
 
-def _without_steps(path: str, architecture: Architecture) -> tuple[str, str]:
-    """Return what stands for multiply-adds that no formula gives, and why."""
+def _without_steps(path: str, architecture: Architecture) -> tuple[str, ...]:
+    """Return what stands for multiply-adds that no formula gives, why, and the whole reason."""
     if architecture.costs is None:
         return _NOTHING, translate("inspector", "no formula is known")
     if reason := why_no_formula(architecture, path):
-        return _NOTHING, reason
+        return _NOTHING, translate("inspector", "no formula was found"), reason
     if path not in architecture.costs.modules:
         return "0", translate("inspector", "no forward pass calls it")
     if architecture.costs.modules[path].macs == "0":
@@ -78,7 +78,7 @@ def _shape(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) 
     given = None if found is None else found.output_shape
     if found is None or given is None:
         why = "" if costs is None else costs.reason_for(row.node.path)
-        return Figure(name, _NOTHING, why or translate("inspector", "not known without a run"))
+        return Figure(name, _NOTHING, translate("inspector", "not known without a run"), why)
     letters = _without_batch(given, values)
     try:
         sizes = [str(evaluate(size, values)) for size in letters]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, TITLE
@@ -20,6 +20,7 @@ from bertviewer.ui.inspector.module_facts import ModuleFacts
 from bertviewer.ui.inspector.module_figures import COUNT, module_figures, share_text
 from bertviewer.ui.labels import heading_label, plain_label
 from bertviewer.ui.questions import Questions
+from bertviewer.ui.staleness import StaleLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -47,9 +48,10 @@ class InspectorPage(QWidget):
         self._questions.setObjectName("moduleQuestions")
         self._asked = heading_label(self.tr("What people ask here"))
         self._facts = ModuleFacts(workspace, self.refresh, self)
+        self.stale = StaleLabel("staleModule", workspace, self)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, GRID, 4 * GRID, 4 * GRID)
-        layout.setSpacing(GRID)
+        layout.setContentsMargins(4 * GRID, 0, 4 * GRID, 4 * GRID)
+        layout.setSpacing(GRID // 2)
         for widget in (self._title, self._path, self._summary, self._cards):
             layout.addWidget(widget)
         layout.addWidget(self._view)
@@ -74,16 +76,29 @@ class InspectorPage(QWidget):
         self._summary.setVisible(bool(self._summary.text()))
         self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
         count, *others = self._facts.count_groups(row, architecture)
-        self._view.show_groups([count, *self._maths(formula)])
+        self._view.show_groups([*self._maths(formula), count])
         # Several layers in one row have no one output.
         run = None if row.is_folded else self._workspace.runs.run
         self._questions.show_answers(answers_for_module(architecture, node, run))
         self._asked.setVisible(bool(self._questions.names))
         self._rest.show_groups([*others, *self._facts.groups(row, architecture, formula)])
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Mark figures of a run that is stale; Qt calls it."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        self.stale.mark(painter)
+        painter.end()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Arrange facts anew for letters of another size; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._workspace.draw_queue.later(self.refresh)
+
     def _maths(self, formula: Formula | None) -> Iterator[FactGroup]:
         if formula is not None and self.can_set_formulas:
             from bertviewer.ui.formula_view import FormulaView  # and with it Typst
 
-            maths = FormulaView(replace(formula, terms=()))
+            maths = FormulaView(replace(formula, terms=()), is_small=True)
             yield FactGroup(self.tr("What it computes"), [("", maths)])

@@ -7,6 +7,8 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QWidget
 
+from bertviewer.ui.settings import store
+
 SETTING = "textSize"
 SCALES = (0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 """Of the sizes in the table of looks."""
@@ -32,7 +34,7 @@ def next_scale(step: int) -> float:
 
 def store_scale(scale: float) -> None:
     """Remember a scale."""
-    QSettings().setValue(SETTING, scale)
+    store(SETTING, scale)
 
 
 _USUAL, _SHOWN = "usualTextSize", "textSizeShown"

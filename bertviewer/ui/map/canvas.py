@@ -9,9 +9,8 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
 from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.painting import Marked
@@ -28,8 +27,7 @@ class FlowCanvas(FlowPicture):
     ``picked`` brings the node that a person chose, as a ``Hit``. While ``is_walking`` the arrow
     keys go through the walk: ``stepped`` brings by how many steps. ``play_wanted`` and
     ``walk_wanted`` say that it shall play or rest, and begin or end; ``selection_wanted`` that the
-    selected module shall be opened, which several nodes are. ``picture_wanted`` that a picture of
-    the opened part shall be taken along: into a file, or else to the clipboard.
+    selected module shall be opened, which several nodes are.
     """
 
     picked = Signal(object)
@@ -38,8 +36,6 @@ class FlowCanvas(FlowPicture):
     walk_wanted = Signal()
     treemap_wanted = Signal()
     selection_wanted = Signal()
-    menu_wanted = Signal(object)
-    picture_wanted = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -109,20 +105,12 @@ class FlowCanvas(FlowPicture):
         found = None if is_key else self._hit(QPointF(event.pos()))
         if found is not None:
             self._pick(found)
-        menu = QMenu(self)
-        menu.setObjectName("mapMenu")
-        menu.aboutToHide.connect(menu.deleteLater)
-        for name, title, call in (
+        entries = (
             ("openPart", self.tr("Open (Enter)"), self._open_marked),
             ("upFromPart", self.tr("Up (Backspace)"), self.up),
-            ("fitPart", self.tr("Show all of it (0)"), self.fit),
-            ("copyMap", self.tr("Copy picture"), partial(self.picture_wanted.emit, False)),
-            ("saveMap", self.tr("Save picture…"), partial(self.picture_wanted.emit, True)),
-        ):
-            menu.addAction(title, call).setObjectName(name)
-        menu.addSeparator()
-        self.menu_wanted.emit(menu)
-        menu.popup(event.globalPos())
+            ("fitPart", self.tr("Show it as at first (0)"), self.fit),
+        )
+        self.show_menu(event.globalPos(), entries)
 
     def _on_click(self, place: QPointF) -> None:
         found = self._hit(place)
@@ -183,15 +171,6 @@ class FlowCanvas(FlowPicture):
             last = len(placed.tiles) - 1
             before = -1 if self.head is None and step > 0 else self.head or 0
             self._pick(Hit(at.part, placed, min(max(before + step, 0), last)))
-
-    def _bring_into_sight(self, placed: Placed) -> None:
-        assert self.sight is not None
-        seen, margin = self.sight.camera.seen(placed.rect), 24.0
-        x = max(margin - seen.x, 0.0) + min(self.width() - margin - seen.right, 0.0)
-        y = max(margin - seen.y, 0.0) + min(self.height() - margin - seen.bottom, 0.0)
-        if x or y:
-            self.sight.move(x, y)
-            self._tell()
 
     def _hit(self, place: QPointF) -> Hit | None:
         if self.sight is None:

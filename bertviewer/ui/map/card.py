@@ -23,6 +23,7 @@ from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.legend import LegendBar
+from bertviewer.ui.staleness import StaleLabel
 
 
 class MapCard(QWidget):
@@ -38,6 +39,7 @@ class MapCard(QWidget):
         self.canvas = canvas
         self._is_treemap = False
         self._choice: QWidget | None = None
+        self._stale: StaleLabel | None = None
         self.legend = LegendBar()
         self.name = QLabel()
         self.name.setObjectName("mapTitle")
@@ -122,6 +124,11 @@ class MapCard(QWidget):
         """Put a bar between the picture and its legend."""
         self._layout.insertWidget(self._layout.count() - 1, bar)
 
+    def add_stale(self, stale: StaleLabel) -> None:
+        """Put what the last run was of beside the facts."""
+        self._stale = stale
+        self._row.insertWidget(self._row.indexOf(self.check), stale)
+
     def add_treemap(self, view: QWidget, choice: QWidget) -> None:
         """Put the treemap beside the flow, with the choice of its areas; one of both is shown."""
         self._pages.addWidget(view)
@@ -142,6 +149,8 @@ class MapCard(QWidget):
         painter.setPen(QPen(QColor(theme.line), 1))
         painter.setBrush(QColor(theme.surface))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
+        if self._stale is not None:
+            self._stale.mark(painter, ROUND)
         painter.end()
 
     def _make_message(self) -> QWidget:
@@ -159,7 +168,7 @@ class MapCard(QWidget):
         up = flat_button("mapUp", "", up_tip, "up")
         farther = flat_button("mapZoomOut", "", self.tr("Zoom out (−)"), "minus")
         closer = flat_button("mapZoomIn", "", self.tr("Zoom in (+)"), "plus")
-        fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show all of this part (0)"))
+        fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show this part as at first (0)"))
         up.clicked.connect(self.up_wanted)
         farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))
         closer.clicked.connect(lambda: self.canvas.zoom(1.25))

@@ -1,16 +1,22 @@
-"""The opened part as a plot, to be taken along as plots are."""
+"""The opened part, or the treemap, as a plot: to be taken along as plots are."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.file_names import LONGEST
+from bertviewer.charts.flow.layout import CANVAS
+from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.camera import Camera
+from bertviewer.charts.map.coloring import Coloring
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import Theme
+from bertviewer.plots.fonts import window_font
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.ui.charts.chart_menu import choose_picture, copy_picture
 from bertviewer.ui.map.dress import Dress
@@ -18,12 +24,44 @@ from bertviewer.ui.map.painting import Tiles, paint_levels
 from bertviewer.ui.map.picture import FlowPicture
 from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Level
+from bertviewer.ui.map.treemap_page import TreemapPage
+from bertviewer.ui.map.treemap_painting import paint_cells
+from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.workspace import Workspace
 
 _MARGIN = 8.0
 
 
-class MapPaper(PaintedPlot):
+class _Paper(PaintedPlot):
+    """A picture that nobody points at."""
+
+    def place_at(self, position: QPointF) -> Place | None:
+        """Return nothing."""
+        del position
+        return None
+
+    def text_at(self, position: QPointF) -> str:
+        """Return nothing."""
+        del position
+        return ""
+
+
+class AreasPaper(_Paper):
+    """The rectangles of a treemap, as large as they are in the window."""
+
+    def __init__(self, view: TreemapView, tint: Callable[[str], Tint]) -> None:
+        super().__init__(view)
+        self._cell, self._tint = view.cell, tint
+        self.resize(view.size())
+
+    def draw_on(self, painter: QPainter) -> None:
+        """Draw all of it."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._cell is not None:
+            paint_cells(painter, self._cell, self._tint, self.theme, window_font())
+
+
+class MapPaper(_Paper):
     """All of a part, as large as it is drawn, without what only tells where one is."""
 
     def __init__(self, sheets: Sheets, part: Part, tiles: Tiles, parent: QWidget) -> None:
@@ -38,38 +76,34 @@ class MapPaper(PaintedPlot):
         self._sheets.set_theme(theme)
         super().set_theme(theme)
 
-    def place_at(self, position: QPointF) -> Place | None:
-        """Return nothing: nobody points at it."""
-        del position
-        return None
-
-    def text_at(self, position: QPointF) -> str:
-        """Return nothing: nobody points at it."""
-        del position
-        return ""
-
     def draw_on(self, painter: QPainter) -> None:
         """Draw all of it."""
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
         paint_levels(painter, [self._level], self._sheets, self._tiles)
 
 
-def take(
-    picture: FlowPicture, dress: Dress, tiles: Tiles, workspace: Workspace, *, is_saved: bool
-) -> None:
-    """Ask for a file and write the opened part to it, or put it on the clipboard.
+def areas_paper(page: TreemapPage, coloring: Coloring) -> AreasPaper:
+    """Return the treemap in the colours of a measure."""
+    return AreasPaper(page.view, partial(page.tint, coloring))
 
-    It is laid out as it is on the screen, in the colours and figures of ``dress``.
+
+def part_paper(picture: FlowPicture, dress: Dress, tiles: Tiles) -> MapPaper | None:
+    """Return the opened part in the colours and figures of ``dress``.
+
+    It has all words, however small the window is.
     """
     if picture.sight is None:
-        return
+        return None
     part, sheets = picture.part, Sheets(picture.sight.sheets.atlas)
     sheets.set_dress(dress)
-    sheets.set_size(picture.sight.width, picture.sight.height)
-    paper = MapPaper(sheets, part, tiles, picture)
+    sheets.set_size(CANVAS, CANVAS)
+    return MapPaper(sheets, part, tiles, picture)
+
+
+def take(paper: PaintedPlot, title: str, workspace: Workspace, *, is_saved: bool) -> None:
+    """Ask for a file and write a picture to it, or put it on the clipboard."""
     if is_saved:
-        words = re.findall(r"[a-z0-9]+", dress.name(part).lower())
-        name = "-".join(["map", *words])[: LONGEST - len(".png")]
+        name = "-".join(re.findall(r"[a-z0-9]+", title.lower()))[: LONGEST - len(".png")]
         choose_picture(paper, f"{name}.png", workspace)
     else:
         copy_picture(paper)

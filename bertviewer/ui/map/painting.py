@@ -15,7 +15,7 @@ from bertviewer.ui.map.pointed import as_qt
 from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Level
 
-_LEAST_LETTERS = 3.0
+_LEAST_LETTERS = 6.0
 """Letters of fewer pixels say nothing."""
 _AWAY, _RING = 2.0, 2.0
 _NAME, _LEAST_NAMED = 7.0, 90.0
@@ -143,22 +143,22 @@ def _paint_tiles(
 
 
 def _paint_head(painter: QPainter, placed: Placed, head: int, theme: Theme) -> None:
-    """Paint the ring around the selected head, and its name below the tiles."""
+    """Paint the ring around the selected head, and its name beside how many there are."""
     width = 2.0
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for color, away, line in ((theme.surface, 0.5, 1.0), (theme.text, 1.5, width)):
         painter.setPen(QPen(QColor(color), line))
         rect = as_qt(placed.tiles[head]).adjusted(-away, -away, away, away)
         painter.drawRoundedRect(rect, 2.0, 2.0)
+    if not placed.labels:
+        return
     font = weighted(window_font())
     font.setPixelSize(_NAME_UNITS)
     text = QCoreApplication.translate("map", "head {0}").format(head)
     size = SMALL / _NAME_UNITS
     right = placed.rect.right - _MARGIN
-    y = placed.labels[0].y if placed.labels else placed.rect.bottom - _MARGIN
-    painter.translate(
-        right - QFontMetricsF(font).horizontalAdvance(text) * size, y + SMALL * MIDDLE
-    )
+    left = right - QFontMetricsF(font).horizontalAdvance(text) * size
+    painter.translate(left, placed.labels[0].y + SMALL * MIDDLE)
     painter.scale(size, size)
     painter.setFont(font)
     painter.setPen(QColor(theme.accent))

@@ -22,6 +22,9 @@ from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Sight
 from bertviewer.ui.translation import translate
 
+_EDGE = 24.0
+"""So many pixels away from the window's edge is that which is to be seen."""
+
 
 class FlowPicture(Pointed):
     """Shows a part of a model, and in large boxes what is in them.
@@ -80,6 +83,7 @@ class FlowPicture(Pointed):
         def finish() -> None:
             sight.fit(part)
             self._tell()
+            self._show_marked()
 
         if end is None:
             self._motion.stop()
@@ -132,6 +136,8 @@ class FlowPicture(Pointed):
             self.cursor_at = None
         if self.cursor_at is None and len(keys) == 1:
             self.cursor_at = Marked(self.part, keys[0])
+        if is_new and not self._motion.is_going_on:
+            self._show_marked()
         self._describe()
         self.update()
 
@@ -153,19 +159,25 @@ class FlowPicture(Pointed):
         return QSize(760, 380)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follow the colours of the window; Qt calls it."""
+        """Follow the colours of the window and the size of its type; Qt calls it."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self.sight is not None:
             self.sight.sheets.set_theme(theme_of(self))
             self.update()
+        elif event.type() == QEvent.Type.FontChange:
+            self._fit_anew()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fit the opened part into the new size; Qt calls it."""
         super().resizeEvent(event)
+        self._fit_anew()
+
+    def _fit_anew(self) -> None:
         if self.sight is not None:
             self._motion.stop()
             self.sight.resize(self.width(), self.height())
             self._tell()
+            self._show_marked()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint what is in sight; Qt calls it."""
@@ -194,6 +206,22 @@ class FlowPicture(Pointed):
                 if placed is not None:
                     paint_ring(painter, placed, level, color, width)
 
+    def _show_marked(self) -> None:
+        placed = self._placed(self.marked[0]) if self.marked else None
+        if placed is not None:
+            self._bring_into_sight(placed)
+
+    def _bring_into_sight(self, placed: Placed) -> None:
+        """Move so that a node is seen; where all is, nothing has to move."""
+        assert self.sight is not None
+        all_of_it = self.sight.camera.seen(self.sight.sheets.bounds(self.part))
+        seen = self.sight.camera.seen(placed.rect)
+        x = _missing(seen.x, seen.right, self.width(), all_of_it.width)
+        y = _missing(seen.y, seen.bottom, self.height(), all_of_it.height)
+        if x or y:
+            self.sight.move(x, y)
+            self._tell()
+
     def _placed(self, at: Marked | None) -> Placed | None:
         if self.sight is None or at is None:
             return None
@@ -213,3 +241,11 @@ class FlowPicture(Pointed):
             self._told = self.part
             self.opened.emit(self.part)
         self.moved.emit()
+
+
+def _missing(begin: float, end: float, room: float, whole: float) -> float:
+    """Return how far to move for what reaches from here to there, none where all has room."""
+    if whole <= room + 1:
+        return 0.0
+    edge = min(_EDGE, (room - (end - begin)) / 2)
+    return max(edge - begin, 0.0) + min(room - edge - end, 0.0)

@@ -1,6 +1,9 @@
 """What all pictures of the map have: what is pointed at, its tip, and a ring for the focus."""
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleEvent,
@@ -9,16 +12,28 @@ from PySide6.QtGui import (
     QPainter,
     QPen,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.theme import RADIUS
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
+
+Entry = tuple[str, str, Callable[[], object]]
+"""A line of a menu: its object name, what it says, and what it does."""
 
 
 class Pointed(QWidget):
-    """A picture that keys go to; ``_hovered`` is what the pointer is on."""
+    """A picture that keys go to; ``_hovered`` is what the pointer is on.
+
+    ``menu_wanted`` brings a menu to which others add what can be done with what is selected;
+    ``picture_wanted`` says that the picture shall be taken along: into a file, or else to the
+    clipboard.
+    """
+
+    menu_wanted = Signal(object)
+    picture_wanted = Signal(bool)
 
     def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,6 +59,22 @@ class Pointed(QWidget):
         """Point at nothing; Qt calls it."""
         super().leaveEvent(event)
         self.hover(None)
+
+    def show_menu(self, place: QPoint, entries: Sequence[Entry]) -> None:
+        """Offer these, the picture, and what others add."""
+        menu = QMenu(self)
+        menu.setObjectName("mapMenu")
+        menu.aboutToHide.connect(menu.deleteLater)
+        copy, save = translate("map", "Copy picture"), translate("map", "Save picture…")
+        own: tuple[Entry, ...] = (
+            ("copyMap", copy, partial(self.picture_wanted.emit, False)),
+            ("saveMap", save, partial(self.picture_wanted.emit, True)),
+        )
+        for name, title, call in (*entries, *own):
+            menu.addAction(title, call).setObjectName(name)
+        menu.addSeparator()
+        self.menu_wanted.emit(menu)
+        menu.popup(place)
 
     def hover(self, found: object | None) -> None:
         """Point at something else, or at nothing."""

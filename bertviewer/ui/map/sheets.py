@@ -6,14 +6,15 @@ from bertviewer.charts.flow.layout import CANVAS, draw
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
 from bertviewer.charts.map.part import Part
-from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.charts.theme import LIGHT, NORMAL, Theme
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.frozen import frozen
 from bertviewer.plots.flow_painting import Sheet, text_width
+from bertviewer.plots.fonts import type_scale
 from bertviewer.ui.map.dress import Dress
 
-_LEAST_FIT = 0.8
-"""A drawing that would be shown smaller than so is tried in more rows."""
+LEAST_LETTERS = 9.0
+"""Letters of fewer pixels are not to be read; of larger type more."""
 _NARROWEST, _WIDEST = 520.0, 2600.0
 _SHARES, _BETTER = (0.65, 0.8), 1.15
 """So much of a drawing's width the window may have when it goes on in another row."""
@@ -37,6 +38,12 @@ class _Laid:
     nodes: dict[str, Placed]
 
     @property
+    def letters(self) -> float:
+        """The size of its smallest letters."""
+        sizes = (label.size for placed in self.drawing.nodes for label in placed.labels)
+        return min(sizes, default=NORMAL)
+
+    @property
     def is_list(self) -> bool:
         """Whether its operations are listed: they are too many for a picture."""
         return bool(self.drawing.nodes) and self.drawing.nodes[0].form == "list"
@@ -54,7 +61,8 @@ class Sheets:
         self._dress = Dress()
         self._theme = LIGHT
         self._size = (760.0, 380.0)
-        self._drawn: dict[tuple[Part, float], _Laid] = {}
+        self._least = LEAST_LETTERS
+        self._drawn: dict[tuple[Part, float, bool], _Laid] = {}
         self._laid: dict[Part, _Laid | None] = {}
         self._painted: dict[Part, Sheet] = {}
 
@@ -79,8 +87,10 @@ class Sheets:
         self._painted.clear()
 
     def set_size(self, width: float, height: float) -> None:
-        """Lay parts out for a window of another size from now on."""
-        if (width, height) != self._size:
+        """Lay parts out for a window of another size, or larger type, from now on."""
+        least = LEAST_LETTERS * type_scale()
+        if (width, height, least) != (*self._size, self._least):
+            self._least = least
             if width != self._size[0]:
                 self._drawn.clear()  # rows are as long as the window is wide
             self._size = (width, height)
@@ -135,11 +145,13 @@ class Sheets:
         return Inset(inner, box_of(placed), placed_in(self.bounds(inner), room_in(placed)))
 
     def fit(self, part: Part) -> Camera:
-        """Return the sight that has all of a part; of a long list its beginning, to be read."""
+        """Return the sight that has all of a part that can be read so, or else its beginning."""
         laid = self._lay(part)
-        if laid is not None and laid.is_list:
+        if laid is None:
+            return fitted(self.bounds(part), *self._size)
+        if laid.is_list:
             return read(laid.bounds, *self._size)
-        return fitted(self.bounds(part), *self._size)
+        return fitted(laid.bounds, *self._size, least=LEAST_LETTERS / laid.letters)
 
     def _lay(self, part: Part) -> _Laid | None:
         if part not in self._laid:
@@ -150,29 +162,50 @@ class Sheets:
         return self._laid[part]
 
     def _best(self, part: Part, flow: Flow) -> _Laid:
-        """Return a drawing with as many rows as have the largest letters in the window."""
+        """Return a drawing whose letters can be read in the window.
 
-        def drawn(canvas: float = CANVAS) -> _Laid:
-            if (part, canvas) not in self._drawn:
-                self._drawn[part, canvas] = _laid(draw(flow, text_width, canvas=canvas))
-            return self._drawn[part, canvas]
-
+        If need be it has more rows, and if that is not enough no more than names; of those with
+        letters that are too small, the one with the largest.
+        """
         width, height = self._size
-        laid = drawn()
+        laid = self._draw(part, flow)
         if laid.is_list:
-            laid = drawn(width)
+            laid = self._draw(part, flow, width)
             # What is too long for the window is read downwards, in one column.
-            return drawn(0.0) if laid.bounds.height > height else laid
-        scale = fitted(laid.bounds, width, height).scale
-        if scale >= _LEAST_FIT:
+            return self._draw(part, flow, 0.0) if laid.bounds.height > height else laid
+        best = laid
+        for is_brief in (False, True):
+            best = max(best, self._in_rows(part, flow, is_brief=is_brief), key=self._letters)
+            if self._letters(best) >= self._least:
+                break
+        return best
+
+    def _in_rows(self, part: Part, flow: Flow, *, is_brief: bool) -> _Laid:
+        """Return a drawing with as many rows as have the largest letters in the window."""
+        width, height = self._size
+        laid = self._draw(part, flow, is_brief=is_brief)
+        letters = self._letters(laid)
+        if letters >= self._least:
             return laid
-        is_wide = laid.bounds.width * scale > 0.95 * width
+        is_wide = laid.bounds.width / width > laid.bounds.height / height
         for canvas in [width / share for share in _SHARES] if is_wide else [_WIDEST]:
-            other = drawn(max(canvas, _NARROWEST))
-            found = fitted(other.bounds, width, height).scale
-            if found > _BETTER * scale:
-                laid, scale = other, found
+            other = self._draw(part, flow, max(canvas, _NARROWEST), is_brief=is_brief)
+            if self._letters(other) > _BETTER * letters:
+                laid, letters = other, self._letters(other)
         return laid
+
+    def _letters(self, laid: _Laid) -> float:
+        """Return how large the smallest letters are when all is fitted into the window."""
+        return laid.letters * fitted(laid.bounds, *self._size).scale
+
+    def _draw(
+        self, part: Part, flow: Flow, canvas: float = CANVAS, *, is_brief: bool = False
+    ) -> _Laid:
+        key = part, canvas, is_brief
+        if key not in self._drawn:
+            drawing = draw(flow, text_width, canvas=canvas, is_brief=is_brief)
+            self._drawn[key] = _laid(drawing)
+        return self._drawn[key]
 
 
 def _laid(drawing: Drawing) -> _Laid:

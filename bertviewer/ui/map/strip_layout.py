@@ -18,7 +18,7 @@ _MOST_NAME, _AFTER_NAME = 80.0, 10.0
 
 @frozen
 class Seat:
-    """A block in its place; a card of a deck has no room for words."""
+    """A block in its place; a card of a deck has room for a number at most."""
 
     block: Block
     rect: Rect

@@ -29,7 +29,7 @@ class Look:
 def paint_seat(
     painter: QPainter, seat: Seat, *, tint: Tint, look: Look, theme: Theme, font: QFont
 ) -> None:
-    """Paint a block in its place, with its name and its figure if there is room for them."""
+    """Paint a block in its place, with its name and its figure as far as there is room for them."""
     block, rect = seat.block, as_qt(seat.rect).adjusted(0.5, 0.5, -0.5, -0.5)
     # Layers have no hue of their own: they are of all parts.
     hue = theme.parts["norm"] if block.hue == "plain" else theme.parts[block.hue]
@@ -53,6 +53,16 @@ def paint_seat(
         painter.drawRoundedRect(rect.adjusted(3, 3, -3, -3), radius - 2, radius - 2)
     if not seat.is_card:
         _write(painter, rect, block, tint=tint, theme=theme, font=font)
+    elif number := card_number(block, weighted(sized(font, SMALL)), rect.width()):
+        painter.setPen(QColor(theme.muted))
+        painter.setFont(weighted(sized(font, SMALL)))
+        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, number)
+
+
+def card_number(block: Block, font: QFont, room: float) -> str:
+    """Return the number of a layer, as far as a card has room for it."""
+    number = printable(block.name).rpartition(" ")[2]
+    return number if QFontMetricsF(font).horizontalAdvance(number) < room - 2 else ""
 
 
 def paint_thread(painter: QPainter, seats: Sequence[Seat], theme: Theme) -> None:

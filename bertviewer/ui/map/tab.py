@@ -1,5 +1,7 @@
 """The map of the open model: the strip of its blocks, and the opened part as a picture."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QWidget
 
@@ -21,7 +23,11 @@ from bertviewer.ui.map.heads import HeadPictures
 from bertviewer.ui.map.pointing import Hit
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.walking import Walking
+from bertviewer.ui.staleness import StaleLabel
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.plots.painted import PaintedPlot
 
 
 class MapTab(MapFrame):
@@ -42,6 +48,7 @@ class MapTab(MapFrame):
         treemap.setParent(self)
         self._heads = HeadPictures(workspace, self)
         self._card.add_bar(self._walking.bar)
+        self._card.add_stale(StaleLabel("mapStale", workspace, self._card))
         self._connect()
 
     @property
@@ -83,8 +90,9 @@ class MapTab(MapFrame):
         self._strip.moved.connect(self.update)
         self._canvas.opened.connect(self._on_opened)
         self._canvas.picked.connect(self._on_picked)
-        self._canvas.menu_wanted.connect(self._workspace.menu_wanted)
-        self._canvas.picture_wanted.connect(self._take_picture)
+        for picture in (self._canvas, self._treemap.view):
+            picture.menu_wanted.connect(self._workspace.menu_wanted)
+            picture.picture_wanted.connect(self._take_picture)
         self._workspace.map_picture_wanted.connect(lambda: self._take_picture(is_saved=True))
         self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
@@ -172,14 +180,21 @@ class MapTab(MapFrame):
         self._canvas.show_heads(self._heads.images, self._workspace.selection.head)
 
     def _take_picture(self, is_saved: bool) -> None:
-        """Take a picture of the opened part along, in the colours for paper."""
+        """Take a picture of what is shown along, in the colours for paper."""
         if self._atlas is None or self._known is None:
             return
-        from bertviewer.ui.map.map_paper import take  # and with it pyqtgraph
+        from bertviewer.ui.map import map_paper  # and with it pyqtgraph
 
-        dress = dressing(self._atlas, self._known, self._head.measure.measure, LIGHT, ()).dress
-        heads = self._heads.images_in(LIGHT) if self._heads.images else {}
-        take(self._canvas, dress, heads, self._workspace, is_saved=is_saved)
+        made = dressing(self._atlas, self._known, self._head.measure.measure, LIGHT, ())
+        if self._head.treemap.isChecked():
+            title = f"treemap {made.facts.name(Part(self._treemap.path))}"
+            paper: PaintedPlot | None = map_paper.areas_paper(self._treemap, made.coloring)
+        else:
+            title = f"map {made.facts.name(self._canvas.part)}"
+            heads = self._heads.images_in(LIGHT) if self._heads.images else {}
+            paper = map_paper.part_paper(self._canvas, made.dress, heads)
+        if paper is not None:
+            map_paper.take(paper, title, self._workspace, is_saved=is_saved)
 
     def _on_treemap(self, is_wanted: bool) -> None:
         self._walking.walk(False)

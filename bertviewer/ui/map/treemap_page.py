@@ -1,5 +1,7 @@
 """The treemap with what it is of: which module, and what its areas are."""
 
+from functools import partial
+
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 
@@ -79,7 +81,7 @@ class TreemapPage(QObject):
         self._total = whole.value
         self._figures = {}
         self._note(whole)
-        self.view.tint = self._tint
+        self.view.tint = partial(self.tint, self._coloring)
         self.view.tip = self._tip
         self.view.show_area(areas_of(architecture, self._kind, run, self.path))
         self.changed.emit()
@@ -101,10 +103,10 @@ class TreemapPage(QObject):
         for part in area.parts:
             self._note(part)
 
-    def _tint(self, path: str) -> Tint:
-        assert self._coloring is not None
+    def tint(self, coloring: Coloring, path: str) -> Tint:
+        """Return a module's colour and figure."""
         figure = self._figure(self._figures.get(path, 0.0))
-        return self._coloring.module(path, self._hues.get(path, "plain"), figure)
+        return coloring.module(path, self._hues.get(path, "plain"), figure)
 
     def _figure(self, value: float) -> str:
         text = short_count(round(value))

@@ -1,10 +1,12 @@
 """The model as a treemap: every module as large as what it has."""
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -116,6 +118,18 @@ class TreemapView(Pointed):
         cell = self.cell_at(event.position())
         if cell is not None:
             self.opened.emit(cell.area.path)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer what can be done with what is pointed at or selected; Qt calls it."""
+        is_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        found = None if is_key else self.cell_at(QPointF(event.pos()))
+        if found is not None:
+            self._pick(found)
+        entries = (
+            ("openPart", self.tr("Open (Enter)"), partial(self.opened.emit, self.selected)),
+            ("upFromPart", self.tr("Up (Backspace)"), self.left.emit),
+        )
+        self.show_menu(event.globalPos(), entries)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go from module to module, open and leave; Qt calls it."""

@@ -168,9 +168,10 @@ class WalkBar(QWidget):
             return
         from bertviewer.ui.formula_view import FormulaView  # and with it Typst
 
-        self._maths = FormulaView(replace(formula, maths=formula.maths[-1:], terms=(), notes=()))
+        shown = replace(formula, maths=formula.maths[-1:], terms=(), notes=())
+        self._maths = FormulaView(shown, is_small=True)
         self._maths.setObjectName("mapWalkFormula")
-        self._maths.setMaximumHeight(_MOST_MATHS)
+        self._maths.setMaximumHeight(grown(_MOST_MATHS))
         self._line.addWidget(self._maths)
 
     def _arrange(self) -> None:

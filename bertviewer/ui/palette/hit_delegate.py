@@ -9,12 +9,12 @@ from PySide6.QtGui import (
     QPalette,
     QTextCharFormat,
     QTextLayout,
-    QTextOption,
 )
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from bertviewer.charts.theme import GRID, RADIUS, ROW, SMALL
 from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.marked_line import marked_line
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.sources import BETWEEN
 from bertviewer.ui.tables import Index
@@ -98,25 +98,15 @@ def _laid_out(row: HitRow, font: QFont, color: QColor, muted: QColor, width: int
     shown = f"…{text[cut:]}" if cut else text
     shown = metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
     shift = 1 - cut if cut else 0
-    layout = QTextLayout(shown, font)
-    option = QTextOption()
-    option.setWrapMode(QTextOption.WrapMode.NoWrap)
-    layout.setTextOption(option)
-    formats = [
-        _format(0, said + shift, color),
-        _format(said + shift, len(shown) - said - shift, muted),
-        *(
-            _format(place + shift, 1, None, font)
-            for place in places
-            if cut <= place and place + shift < len(shown)
-        ),
-    ]
-    layout.setFormats([each for each in formats if each.length > 0])
-    layout.beginLayout()
-    line = layout.createLine()
-    line.setLineWidth(width)
-    layout.endLayout()
-    return layout
+    strong = QTextCharFormat()
+    strong.setFont(weighted(font))
+    hits = [place + shift for place in places if cut <= place and place + shift < len(shown)]
+    spans = (
+        (0, said + shift, _in(color)),
+        (said + shift, len(shown) - said - shift, _in(muted)),
+        *((place, 1, strong) for place in hits),
+    )
+    return marked_line(shown, font, spans, width)
 
 
 def _said(row: HitRow) -> int:
@@ -125,15 +115,7 @@ def _said(row: HitRow) -> int:
     return len(row.hit.text.partition(BETWEEN)[0])
 
 
-def _format(
-    start: int, length: int, color: QColor | None, font: QFont | None = None
-) -> QTextLayout.FormatRange:
-    made = QTextLayout.FormatRange()
-    made.start, made.length = start, length
-    look = QTextCharFormat()
-    if color is not None:
-        look.setForeground(color)
-    if font is not None:
-        look.setFont(weighted(font))
-    made.format = look
+def _in(color: QColor) -> QTextCharFormat:
+    made = QTextCharFormat()
+    made.setForeground(color)
     return made

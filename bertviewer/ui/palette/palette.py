@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.action import Commands, Entry, keys_of
@@ -63,7 +64,8 @@ class Palette(QObject):
 
     def _on_left(self, gives_back: bool) -> None:
         focused, self._focused = self._focused, None
-        if gives_back and focused is not None and focused.isVisible():
+        # It may be gone by now, with the window that it stood in.
+        if gives_back and focused is not None and isValid(focused) and focused.isVisible():
             focused.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _choose(self, item: "Item") -> None:

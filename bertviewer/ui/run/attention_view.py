@@ -5,6 +5,7 @@ from functools import partial
 from PySide6.QtWidgets import QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import heads_chart
+from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
@@ -38,6 +39,7 @@ class AttentionView(View):
         self._request = AttentionRequest(workspace, self)
         self._pair: AttentionPair | None = None
         # What is drawn already: 512 tokens take a while.
+        self._charts: tuple[object, tuple[HeadsChart, HeadsChart | None]] | None = None
         self._drawn_heads: object = None
         self._drawn_head: object = None
         self._choice = AttentionChoice()
@@ -136,7 +138,7 @@ class AttentionView(View):
         self._heads.show_message(why, offer)
 
     def _forget_drawn(self) -> None:
-        self._pair = self._drawn_heads = self._drawn_head = None
+        self._pair = self._charts = self._drawn_heads = self._drawn_head = None
         self._root.setEnabled(False)
 
     def _show_heads(self) -> None:
@@ -146,8 +148,11 @@ class AttentionView(View):
         wanted = self._pair, self.workspace.runs.comparison, is_root
         if self._drawn_heads != wanted:
             self._drawn_heads = wanted
-            make = partial(heads_chart, is_root=is_root, translate=translate)
-            self._heads.show_charts(*self._pair.charts(make), self._pair.partners)
+            of = self._pair, is_root
+            if self._charts is None or self._charts[0] != of:
+                make = partial(heads_chart, is_root=is_root, translate=translate)
+                self._charts = of, self._pair.charts(make)
+            self._heads.show_charts(*self._charts[1], self._pair.partners)
         self._title_heads()
 
     @property
@@ -169,9 +174,9 @@ class AttentionView(View):
             )
             return self.tr("Heads, B − A, each in its own range"), tip
         tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
-        text = self.tr("H entropy in nats")
+        text = self.tr("entropy H")
         if pair.b.maps.distances is not None:
-            text += self.tr(", d distance in tokens")
+            text += self.tr(", distance d")
             tip += "\n" + self.tr("d is how many tokens away it looks, on average.")
         # Where there is no room for the figures, as of two runs, nothing is said of them.
         is_told = pair.a is None and self._has_captions

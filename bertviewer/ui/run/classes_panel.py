@@ -1,7 +1,7 @@
 """What a classifier says of the text, of each token, or where an answer stands."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.charts.class_charts import answer_chart, label_grid
 from bertviewer.charts.class_tables import answer_table, best_line, class_table, token_class_table
@@ -20,6 +20,10 @@ from bertviewer.ui.workspace import Workspace
 Said = tuple[ActivationRun, ClassScores]
 """A run, and what the head says of it."""
 
+WIDEST = 560
+"""Pixels of a table alone: wider, its numbers would be far from its labels."""
+ANY_WIDTH = 16_777_215  # Qt's own limit
+
 
 class ClassesPanel(QWidget):
     """A line with the best answer, a table of all, and a chart of what is said token by token."""
@@ -37,7 +41,7 @@ class ClassesPanel(QWidget):
         self._grid.plot.setObjectName("labelGrid")
         self._answer = ChartPanel(workspace, self.tr("Where the answer begins and ends"), LinePlot)
         self._answer.plot.setObjectName("answerPlot")
-        columns = QSplitter(Qt.Orientation.Horizontal)
+        self._columns = columns = QSplitter(Qt.Orientation.Horizontal)
         for widget in (self._table, self._grid, self._answer):
             columns.addWidget(widget)
         columns.setChildrenCollapsible(False)
@@ -46,7 +50,10 @@ class ClassesPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         layout.addWidget(self._best)
-        layout.addWidget(columns, 1)
+        line = QHBoxLayout()
+        line.addWidget(columns)
+        line.addStretch(0)
+        layout.addLayout(line, 1)
         self._table.chosen.connect(workspace.selection.go)
 
     def show_scores(self, b: Said, a: Said | None, partners: Partners) -> None:
@@ -58,6 +65,8 @@ class ClassesPanel(QWidget):
         self._best.setVisible(bool(best))
         self._grid.setVisible(scores.of == "tokens")
         self._answer.setVisible(scores.of == "answer")
+        has_chart = scores.of in ("tokens", "answer")
+        self._columns.setMaximumWidth(ANY_WIDTH if has_chart else WIDEST)
         self._b, self._a, self._partners = b, a, partners
         self._table.show_table(_table(run, scores, of_a, _tokens(partners)))
         self.mark_token()

@@ -76,18 +76,18 @@ class HeadPanel(QWidget):
         """Return the head's figures, and what they mean."""
         both = [one.maps for one in (pair.b, pair.a) if one is not None]
         keys = pair.b.maps.probabilities.shape[2]
-        text = self.tr("Head {0}: entropy {1} nats").format(
+        text = self.tr("Head {0}: H {1} nats").format(
             head, _beside(*(maps.entropies[head] for maps in both))
         )
         tip = self.tr(
-            "Entropy of what a token looks at, mean over the tokens that ask:\n"
+            "H: entropy of what a token looks at, mean over the tokens that ask:\n"
             "0 where each looks at one token, ln {0} = {1} where each looks at all alike."
         ).format(keys, f"{log(keys):.3f}")
         distances = [maps.distances[head] for maps in both if maps.distances is not None]
         if distances:
-            text += self.tr(", distance {0} tokens").format(_beside(*distances))
+            text += self.tr(", d {0} tokens").format(_beside(*distances))
             tip += "\n" + self.tr(
-                "Distance: how many tokens away that is, weighted by the attention, mean likewise."
+                "d: how many tokens away that is, weighted by the attention, mean likewise."
             )
         tip += "\n" + self.tr(
             "The wheel, + and − look nearer, a drag moves, a double click or 0 shows all again."

@@ -6,7 +6,7 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
-from bertviewer.charts.chart import HistogramChart
+from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import common_range, histogram_chart
 from bertviewer.charts.place import Place
 from bertviewer.charts.statistics_table import statistics_table

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.lens import LensFigure, lens_chart
 from bertviewer.charts.place import Place
 from bertviewer.charts.prediction_tables import followed_tokens, lens_table
+from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.plots.line_plot import LinePlot
@@ -20,6 +21,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace
@@ -69,9 +71,7 @@ class LensPanel(QWidget):
         rows.setSpacing(4)
         rows.addLayout(line)
         rows.addWidget(self._pages, 1)
-        self._figure = QComboBox()
-        self._figure.setObjectName("lensFigure")
-        self._figure.setAccessibleName(self.tr("Figure that is drawn"))
+        self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"), 9)
         for name, text in FIGURES:
             self._figure.addItem(self.tr(text), name)
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))
@@ -79,6 +79,8 @@ class LensPanel(QWidget):
         self._chart.plot.setAccessibleName(self.tr("Tokens layer by layer"))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        left.setContentsMargins(0, 0, 2 * GRID, 0)
+        self._chart.setContentsMargins(2 * GRID, 0, 0, 0)
         layout.addWidget(TurningSplitter(left, self._chart, (500, 360)))
         self._runs.buttonClicked.connect(self._show_table)
         self._figure.currentIndexChanged.connect(self._show_chart)

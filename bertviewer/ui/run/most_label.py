@@ -10,7 +10,6 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Shares, most_attended, most_attending
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.tips import plain_tip
 
 MOST = 5
 """So many tokens are named."""
@@ -38,7 +37,6 @@ class MostLabel(ElidedLabel):
                 token_name(run, token), _words(run, most_attending(maps, head, token, MOST))
             )
         self.setText(text)
-        self.setToolTip(plain_tip(text))
 
 
 def _words(run: ActivationRun, shares: Shares) -> str:

@@ -40,12 +40,13 @@ class PairPanel(QWidget):
         self._token: int | None = None  # the selected one that was shown last
         self._is_new = self._is_stale = True  # the run; what occurs in both
         self._modes: dict[Mode, QToolButton] = {
-            "tokens": _mode_button("twoTokens", self.tr("Two tokens")),
-            "word": _mode_button("sameWord", self.tr("Same word")),
+            "tokens": _mode_button("twoTokens", self.tr("Tokens")),
+            "word": _mode_button("sameWord", self.tr("Word")),
         }
         self._modes["tokens"].setChecked(True)
+        self._modes["tokens"].setToolTip(self.tr("Two tokens of this run"))
         self._modes["word"].setToolTip(
-            self.tr("One word in both sentences, or in run A and this run")
+            self.tr("The same word in both sentences, or in run A and this run")
         )
         group = QButtonGroup(self)
         self._other = ChoiceBox("otherToken", self.tr("Token to compare the selected one with"), 10)

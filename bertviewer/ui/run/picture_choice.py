@@ -5,6 +5,8 @@ from typing import Literal
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
+from bertviewer.ui.settings import store
+
 Picture = Literal["matrix", "arcs"]
 SETTING = "headPicture"
 
@@ -45,5 +47,5 @@ class PictureChoice(QWidget):
         self._buttons[picture] = button
 
     def _choose(self, picture: Picture) -> None:
-        QSettings().setValue(SETTING, picture)
+        store(SETTING, picture)
         self.chosen.emit(picture)

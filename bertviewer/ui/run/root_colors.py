@@ -3,6 +3,8 @@
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from bertviewer.ui.settings import store
+
 SETTING = "rootColors"
 
 
@@ -26,4 +28,4 @@ class RootColors(QCheckBox):
         self.toggled.connect(self._remember)
 
     def _remember(self, is_wanted: bool) -> None:
-        QSettings().setValue(SETTING, is_wanted)
+        store(SETTING, is_wanted)

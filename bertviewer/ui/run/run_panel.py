@@ -6,14 +6,12 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
 from bertviewer.ui.run.why_button import WhyButton
+from bertviewer.ui.staleness import paint_stripe
 from bertviewer.ui.workspace import Workspace
-
-STRIPE = 3  # pixels
 
 
 class RunPanel(QWidget):
@@ -67,7 +65,7 @@ class RunPanel(QWidget):
         super().paintEvent(event)
         if self._shown.is_stale:
             painter = QPainter(self)
-            painter.fillRect(0, 0, STRIPE, self.height(), self.palette().color(WARNING))
+            paint_stripe(painter, self)
             painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

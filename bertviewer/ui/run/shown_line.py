@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -14,13 +14,16 @@ from bertviewer.ui.kept_comparison import short_name
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.compare_bar import CompareBar
 from bertviewer.ui.run.notes import run_notes
-from bertviewer.ui.run.staleness import why_stale
+from bertviewer.ui.staleness import why_stale
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 LONGEST_TIP = 1000
 LEAST, LEAST_NOTE = 120, 220
 """Pixels of the sentence, and of a note, that are left however short the room is."""
+
+ALL_ROOM = 100
+"""Beside the 1 of the empty room behind it."""
 
 
 class ShownLine(QFrame):
@@ -50,7 +53,7 @@ class ShownLine(QFrame):
         self._again.setAccessibleName(self.tr("Run again"))
         self._again.setStyleSheet("color: palette(link); padding: 1px 6px;")
         self._last: QWidget | None = None
-        self._row = layout = QHBoxLayout(self)
+        self._line = layout = QHBoxLayout(self)
         layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
         layout.setSpacing(2 * GRID)
         layout.addWidget(self._stale)
@@ -71,7 +74,7 @@ class ShownLine(QFrame):
     def add_button(self, button: QWidget) -> None:
         """Put a button at its end."""
         self._last = button
-        self._row.addWidget(button)
+        self._line.addWidget(button)
 
     @property
     def least(self) -> int:
@@ -125,6 +128,12 @@ class ShownLine(QFrame):
         self._notes.setToolTip(plain_tip(notes))
         self._notes.setMinimumWidth(self._least_of(notes))
         self._notes.setVisible(bool(notes))
+        # What notes leave, its beginning in any case. Beside run A's it has its share.
+        is_alone = workspace.runs.watched_a is None
+        across = QSizePolicy.Policy.Ignored if is_alone else QSizePolicy.Policy.Preferred
+        self._shown.setSizePolicy(across, QSizePolicy.Policy.Preferred)
+        self._shown.setMinimumWidth(LEAST if is_alone else 0)
+        self._line.setStretchFactor(self._shown, ALL_ROOM if is_alone else 0)
         lacking = workspace.next_run.lacking
         self._again.setVisible(bool(stale))
         self._again.setEnabled(not lacking and not workspace.scheduler.activity)

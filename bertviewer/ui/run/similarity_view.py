@@ -8,7 +8,7 @@ from bertviewer.charts.comparison import Partners
 from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.offers import another_view
@@ -35,7 +35,7 @@ class SimilarityView(View):
         )
         self._whole.setChecked(True)
         # B's, and A's once there is a run A.
-        self._grids: list[PairGrid] = []
+        self._grids: list[PairMatrix] = []
         controls = (self._state, self._whole)
         self._tokens = ChartPanel(workspace, self.tr("Cosines at"), self._make_grid, controls)
         self._grids[0].setObjectName("similarityGrid")
@@ -44,8 +44,7 @@ class SimilarityView(View):
         plots.addWidget(self._tokens)
         plots.addWidget(self._pair)
         plots.setChildrenCollapsible(False)
-        # Two grids may have to stand on the left.
-        plots.setSizes([3000, 2000])
+        plots.setSizes([1, 1])
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.addWidget(plots)
@@ -120,8 +119,8 @@ class SimilarityView(View):
             self._pair.refresh(self._same_tokens())
             self._mark_other()
 
-    def _make_grid(self) -> PairGrid:
-        self._grids.append(PairGrid())
+    def _make_grid(self) -> PairMatrix:
+        self._grids.append(PairMatrix())
         return self._grids[-1]
 
     def _mark_other(self) -> None:

@@ -17,7 +17,6 @@ from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.run.offers import another_view, beside
 from bertviewer.ui.run.view import View
-from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
@@ -187,7 +186,6 @@ class TokenView(View):
             name = names_of_states(run, translate)[state]
             text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
         self._nearest.setText(text)
-        self._nearest.setToolTip(plain_tip(text))
 
     def _keep_pins(self, run: ActivationRun) -> None:
         """Pin the same tokens in another run."""

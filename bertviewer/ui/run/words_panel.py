@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QToolButton, QVBox
 from bertviewer.charts.naming import token_name
 from bertviewer.charts.place import Place
 from bertviewer.charts.prediction_tables import actual_summary, candidates_table
+from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import (
     Predictions,
@@ -62,10 +63,13 @@ class WordsPanel(QWidget):
         self._table = FigureView(self._workspace, "predictionTable", self.tr("Likeliest tokens"))
         self._lens = LensPanel(self._workspace)
         self._columns = QSplitter(Qt.Orientation.Horizontal)
-        self._columns.addWidget(_titled(self.tr("By the model"), self._table))
+        by_model = _titled(self.tr("By the model"), self._table)
+        self._columns.addWidget(by_model)
         self._columns.addWidget(self._lens)
+        by_model.setContentsMargins(0, 0, 2 * GRID, 0)
+        self._lens.setContentsMargins(2 * GRID, 0, 0, 0)
         self._columns.setChildrenCollapsible(False)
-        self._columns.setSizes([3200, 6800])
+        self._columns.setSizes([2900, 7100])
         self._is_compared = False
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -96,8 +100,6 @@ class WordsPanel(QWidget):
         self._show_masks(mask_places(watched.run, architecture))
         if token not in predicted_places(watched.run, architecture):
             self._request.cancel()
-            self._title.setText("")
-            self._hint.setText("")
             first = predicted_places(watched.run, architecture)[0]
             self._show_message(
                 self.tr(
@@ -143,13 +145,16 @@ class WordsPanel(QWidget):
         """Widen the table for run A, and narrow it again without."""
         if is_compared != self._is_compared:
             self._is_compared = is_compared
-            self._columns.setSizes([4200, 5800] if is_compared else [3200, 6800])
+            self._columns.setSizes([4200, 5800] if is_compared else [2900, 7100])
 
     def _show_wait(self) -> None:
         self._hint.setText(self.tr("Computing…"))
         self._busy.show()
 
     def _show_message(self, text: str, offer: Offer) -> None:
+        # They may be of another token, or say that this is being computed.
+        self._title.clear()
+        self._hint.clear()
         self._message.show_text(text, offer)
         self._busy.hide()
         self._columns.hide()

@@ -10,17 +10,19 @@ from PySide6.QtWidgets import QLineEdit, QMainWindow, QTreeView
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.frame.panes import Panes
+from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.pages import PageTabs
 from bertviewer.ui.recent import opened_name
-from bertviewer.ui.session.place import mended_place
 from bertviewer.ui.session.state import (
     MOST_ROWS,
+    MOST_SENTENCES,
     ModelState,
     SessionState,
     WindowState,
     kept,
 )
-from bertviewer.ui.settings import opens_last
+from bertviewer.ui.settings import opens_last, store
 from bertviewer.ui.workspace import Workspace
 
 SETTING = "session"
@@ -44,6 +46,8 @@ class Session(QObject):
         self._window = window
         self._workspace = workspace
         self.last = SessionState.from_text(QSettings().value(SETTING))
+        self.is_saved = True
+        """Whether what was to be written down has been."""
         self._is_model_back = self._are_views_back = False
         window.installEventFilter(self)
         self._workspace.architecture_changed.connect(self._on_architecture)
@@ -73,9 +77,7 @@ class Session(QObject):
 
     def save(self) -> None:
         """Write down how everything is now."""
-        settings = QSettings()
-        settings.setValue(SETTING, self._state().to_text())
-        settings.sync()
+        self.is_saved = store(SETTING, self._state().to_text())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Remember everything when the window is about to close; Qt calls it."""
@@ -99,8 +101,14 @@ class Session(QObject):
             self._model_state() if has_model else self.last.model,
             {**self.last.pages, **(pages if has_model else {})},
             Sentence(self._text("sentenceEdit"), self._text("pairEdit") or None),
-            tuple(filter(kept, self._workspace.next_run.history.entries)),
+            self._history(),
         )
+
+    def _history(self) -> tuple[Sentence, ...]:
+        """Return the sentences of this window, after those that others have written meanwhile."""
+        own = tuple(filter(kept, self._workspace.next_run.history.entries))
+        written = SessionState.from_text(QSettings().value(SETTING)).history
+        return (*(one for one in written if one not in own), *own)[-MOST_SENTENCES:]
 
     def _model_state(self) -> ModelState | None:
         source, row = self._workspace.source, self._workspace.selection.row
@@ -128,7 +136,14 @@ class Session(QObject):
             return
         self._is_model_back = True
         if layout := self.last.window.layout:
-            self._window.restoreState(QByteArray(layout), LAYOUT_VERSION)
+            had = self._window.focusWidget()
+            is_back = self._window.restoreState(QByteArray(layout), LAYOUT_VERSION)
+            panes = self._window.findChild(Panes)
+            if is_back and panes is not None:
+                panes.fit()
+            # Each pane was out of sight for a moment, and with it the keys.
+            if had is not None and had.isVisible():
+                had.setFocus(Qt.FocusReason.OtherFocusReason)
         self._bring("detailTabs")
         model, source = self.last.model, self._workspace.source
         if model is None or source is None or model.name != opened_name(source):

@@ -127,7 +127,7 @@ class Inspector(QWidget):
             self._on_part()
 
     def _on_late(self) -> None:
-        self._say(self.tr("computing…"))
+        self._say(self.tr("Computing…"))
 
     def _on_run(self) -> None:
         """Look again where there was nothing: a run draws weights for a model without any."""

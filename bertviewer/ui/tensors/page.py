@@ -135,7 +135,7 @@ class ComputedPage(TensorPage):
 
     def _on_late(self) -> None:
         is_for_torch = self.needs_torch and not libraries.are_settled()
-        words = self.tr("Loading torch…") if is_for_torch else self.tr("computing…")
+        words = self.tr("Loading torch…") if is_for_torch else self.tr("Computing…")
         self._notice.say(words, self.tr("Cancel"), is_computing=True)
         self._pages.setCurrentIndex(0)
 

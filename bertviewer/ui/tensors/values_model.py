@@ -121,11 +121,12 @@ class ValuesModel(QAbstractTableModel):
 def cell_text(value: float | bool) -> str:
     """Return a number with six digits behind the point, so that they stand below one another.
 
-    Very small and very large ones have an exponent; integers and booleans are as they are.
+    Very small ones, and those of more than two digits before the point, have an exponent;
+    integers and booleans are as they are.
     """
     if isinstance(value, bool | int):
         text = str(value)
-    elif value == 0 or 1e-4 <= abs(value) < 1e5:
+    elif value == 0 or 1e-4 <= round(abs(value), 6) < 100:
         text = f"{value:.6f}"
     else:
         text = f"{value:.3e}"

@@ -29,7 +29,7 @@ from bertviewer.ui.workspace import Workspace
 
 GO_TO = 170  # pixels
 NAME = 84  # pixels that a token has beside its number
-SAMPLE = "−0.000000"
+SAMPLE = "−00.000000"
 PADDING = 18  # pixels beside a number
 MOST_COPIED = 1_000_000
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHeaderView
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.text.numerals import short_count
+from bertviewer.ui.settings import store
 from bertviewer.ui.tree.cells import (
     CHANGE,
     CLASS,
@@ -82,7 +83,7 @@ class TreeColumns(QObject):
         """Show a column or not, now and in sessions to come."""
         self.chosen = self.chosen | {column} if is_shown else self.chosen - {column}
         names = [NAMES[each] for each in ORDER if each in self.chosen and each in NAMES]
-        QSettings().setValue(COLUMNS_SETTING, ",".join(names))
+        store(COLUMNS_SETTING, ",".join(names))
         self.fit()
 
     def offer_changes(self, are_there: bool) -> None:
@@ -95,7 +96,7 @@ class TreeColumns(QObject):
     def set_exact(self, is_exact: bool) -> None:
         """Show counts in all their digits, whatever room there is."""
         self.is_exact = is_exact
-        QSettings().setValue(EXACT_SETTING, is_exact)
+        store(EXACT_SETTING, is_exact)
         self.fit()
 
     def reset(self) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtGui import (
     QFontMetricsF,
     QPainter,
     QTextCharFormat,
-    QTextLayout,
 )
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
@@ -18,6 +17,7 @@ from bertviewer.core.text.numerals import count_text, short_count
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
 from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.marked_line import marked_line
 from bertviewer.ui.tree.cells import (
     CLASS,
     MACS,
@@ -158,17 +158,9 @@ class TreeDelegate(QStyledItemDelegate):
         theme = self._theme
         behind.setBackground(QColor(mixed(theme.accent, theme.surface, MARKED)))
         behind.setForeground(QColor(theme.text))
-        layout = QTextLayout(text, font)
-        ranges = []
-        for start, end in spans:
-            span = QTextLayout.FormatRange()
-            span.start, span.length, span.format = start, end - start, behind
-            ranges.append(span)
-        layout.setFormats(ranges)
-        layout.beginLayout()
-        line = layout.createLine()
-        layout.endLayout()
-        layout.draw(painter, QPointF(room.left(), room.center().y() - line.height() / 2))
+        layout = marked_line(text, font, [(start, end - start, behind) for start, end in spans])
+        top = room.center().y() - layout.lineAt(0).height() / 2
+        layout.draw(painter, QPointF(room.left(), top))
         return width
 
     def _draw_shape(self, painter: QPainter, box: QRectF, item: TreeItem, column: int) -> None:

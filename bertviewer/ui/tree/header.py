@@ -7,6 +7,7 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
+from bertviewer.ui.settings import store
 from bertviewer.ui.tree.cells import (
     CHANGE,
     NUMBERS,
@@ -88,7 +89,7 @@ class TreeHeader(QObject):
         return menu
 
     def _show_statistic(self, name: str) -> None:
-        QSettings().setValue(STATISTIC_SETTING, name)
+        store(STATISTIC_SETTING, name)
         self._model.set_statistic(name)
         self._columns.choose(STATISTIC, True)
 

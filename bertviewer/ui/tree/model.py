@@ -102,7 +102,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.order = None if column is None else (column, is_falling)
         self.layoutAboutToBeChanged.emit()
         kept = [(each, each.internalId(), each.row()) for each in self.persistentIndexList()]
-        self._arrange()
+        self._sort()
         places = [item.position for item in self.rows.items]
         moved = [
             (index, self.createIndex(places[number], index.column(), number))
@@ -229,15 +229,20 @@ class ModuleTreeModel(QAbstractItemModel):
         return None
 
     def _arrange(self) -> None:
+        self.rows.arrange(self.filter)
+        if self.order is not None:
+            self._sort()
+
+    def _sort(self) -> None:
         if self.order is None:
-            self.rows.arrange(self.filter)
+            self.rows.sort(None)
             return
         column, is_falling = self.order
 
         def key(item: TreeItem) -> SortKey:
             return sort_key(item, column, self.statistic, is_falling)
 
-        self.rows.arrange(self.filter, key, is_falling)
+        self.rows.sort(key, is_falling)
 
     def _children(self, parent: Index) -> list[int]:
         column = parent.column()  # -1 for the invisible root

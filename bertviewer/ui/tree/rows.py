@@ -115,13 +115,8 @@ class TreeRows:
                 )
         return item.part
 
-    def arrange(
-        self,
-        wanted: TreeFilter = _NO_FILTER,
-        order: Callable[[TreeItem], Any] | None = None,
-        is_falling: bool = False,
-    ) -> None:
-        """Put the rows that fit into their places, and those above them; by ``order``, if any."""
+    def arrange(self, wanted: TreeFilter = _NO_FILTER) -> None:
+        """Put the rows that fit into their places, and those above them, as in the model."""
         fitting: Sequence[int] = range(len(self.items))
         for term in wanted.terms:
             fits = term.fits
@@ -137,8 +132,6 @@ class TreeRows:
             siblings = self.items[item.parent].children if item.parent >= 0 else self._top
             item.position = len(siblings)
             siblings.append(number)
-        if order is not None:
-            self._sort(order, is_falling)
 
     def in_order(self, numbers: Sequence[int]) -> list[int]:
         """Return rows from the top on, as they are shown."""
@@ -161,9 +154,10 @@ class TreeRows:
                 shown[self.items[number].parent] = True
         return [number for number, is_shown in enumerate(shown) if is_shown]
 
-    def _sort(self, order: Callable[[TreeItem], Any], is_falling: bool) -> None:
+    def sort(self, order: Callable[[TreeItem], Any] | None, is_falling: bool = False) -> None:
+        """Put the rows below each row in another order, or in that of the model."""
         items = self.items
-        keys = list(map(order, items))
+        keys = range(len(items)) if order is None else list(map(order, items))
         for item in items:
             if item.children:
                 item.children.sort(key=keys.__getitem__, reverse=is_falling)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import GRID, LARGE, NORMAL, TITLE
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.look.appearance import WARNING
@@ -105,7 +106,7 @@ class Choices(QScrollArea):
 
     def say(self, text: str) -> None:
         """Say something above all else; nothing for an empty text."""
-        self._note.setText(text)
+        self._note.setText(as_sentence(text))
         self._note.setVisible(bool(text))
 
     def _columns(self) -> QHBoxLayout:
@@ -195,5 +196,5 @@ def _why_no_demo() -> str:
     try:
         demo_folder()
     except UserError as error:
-        return str(error)
+        return as_sentence(str(error))
     return ""

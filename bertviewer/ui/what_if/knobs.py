@@ -225,7 +225,8 @@ class KnobPanel(QWidget):
         # New widgets would come last in the whole window.
         for before, after in pairwise(stops):
             QWidget.setTabOrder(before, after)
-        self._hint.clear()
+        # What each number means is said here while its field has the keys.
+        self._hint.setText(self.tr("What follows from other numbers is shown as they are typed."))
 
     def show_values(self, values: Mapping[str, int], kept: Collection[str]) -> None:
         """Show values; letters that are kept as multiples of others cannot be edited."""

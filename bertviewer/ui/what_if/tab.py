@@ -25,7 +25,7 @@ from bertviewer.ui.what_if.results import ResultsView
 from bertviewer.ui.what_if.texts import problems_text
 from bertviewer.ui.workspace import Workspace
 
-_SHARES, _NARROW = (10_000, 32_000), 36
+_SHARES, _NARROW = (16_000, 25_000), 36
 """Of fields and figures; and lines of text, as of ``TurningSplitter``."""
 
 

@@ -27,6 +27,18 @@ def test_a_fused_layer_has_all_letters() -> None:
     assert words_of(flows.gpt2_block())["attn.c_attn"].title == "Q K V"
 
 
+def test_pieces_of_a_fused_layer_are_its_letters_too() -> None:
+    pieces = [Node(name, "operation", "look-up", operation="look-up") for name in ("k", "v")]
+    ways = (
+        *(Edge("qkv", piece.id) for piece in pieces),
+        Edge("qkv", "attention", role="query"),
+        Edge("k", "attention", role="key"),
+        Edge("v", "attention", role="value"),
+    )
+    nodes = (flows.linear("qkv"), *pieces, flows.attention())
+    assert words_of(flows.flow("", "Falcon", nodes, ways))["qkv"].title == "Q K V"
+
+
 def test_layers_are_named_by_their_numbers() -> None:
     layer = Node("l", "module", "layer 2", class_name="L", repeat=Repeat(2, 7, 6))
     named = Node("m", "module", "m", class_name="M", repeat=Repeat(0, 1, 2))

@@ -112,6 +112,8 @@ def test_a_layer_within_a_group_is_shown_by_the_group() -> None:
     found, layer = atlas(), Part(LAYER)
     group = node(found, layer, "feed-forward")
     assert found.shown(layer, f"{LAYER}.intermediate.dense") == (group.id,)
+    assert found.shown(layer, f"{LAYER}.intermediate") == (group.id,)
+    assert group.id in found.shown(layer, f"{LAYER}.output")
 
 
 def test_what_computes_an_attention_in_one_is_written_out() -> None:

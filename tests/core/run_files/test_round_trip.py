@@ -110,3 +110,13 @@ def test_runs_of_another_model_are_refused(tmp_path: Path) -> None:
     file = run_file(model, run_sentence(model, Sentence("a cat")))
     with pytest.raises(UserError, match="its model has no module 'embeddings'"):
         check_belongs(tmp_path, file, other.architecture)
+
+
+def test_tokens_of_another_vocabulary_are_refused(tmp_path: Path) -> None:
+    model = open_model(parse_source("demo"))
+    run = run_sentence(model, Sentence("a cat"))
+    check_belongs(tmp_path, run_file(model, run), model.architecture)
+    first, *others = run.tokens
+    foreign = replace(run, tokens=(replace(first, id=40_000), *others))
+    with pytest.raises(UserError, match="its tokens are another model's: 40,000 is no id of 30,5"):
+        check_belongs(tmp_path, run_file(model, foreign), model.architecture)

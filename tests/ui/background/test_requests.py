@@ -202,7 +202,7 @@ def test_an_error_is_said_and_the_next_request_goes_on(
     desk.want("heads", "key", fail)
     desk.want("bins", "key", constant(1))
     qtbot.waitUntil(lambda: desk.results == [1])
-    assert desk.errors == ["no"]
+    assert desk.errors == ["No"]
     assert ours == ([error] if is_ours else [])
     # Nor is it tried again for the same key.
     assert desk.want("heads", "key", fail)

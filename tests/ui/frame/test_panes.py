@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QPalette
 from PySide6.QtWidgets import (
     QApplication,
     QDockWidget,
@@ -55,8 +55,12 @@ def test_a_pane_is_torn_off_and_put_back(demo_window: MainWindow) -> None:
     module = dock(demo_window, "module")
     choose(demo_window, "tearOffModule")
     assert module.isFloating()
+    # The desktop draws nothing around it.
+    line = module.palette().color(QPalette.ColorRole.Mid)
+    assert module.grab().toImage().pixelColor(0, module.height() // 2) == line
     choose(demo_window, "tearOffModule")
     assert not module.isFloating()
+    assert module.contentsMargins().isNull()
     assert module.isVisible()
 
 
@@ -92,6 +96,21 @@ def test_the_modules_pane_is_a_drawer_in_a_narrow_window(demo_window: MainWindow
     resize(demo_window, 1366, 768)
     resize(demo_window, 1024, 700)
     assert module.isVisible()
+
+
+def test_the_structure_is_a_drawer_in_a_window_with_no_room_for_its_type(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    structure = dock(demo_window, "structure")
+    resize(demo_window, 1000, 700)
+    assert structure.isVisible()
+    for _ in range(3):
+        choose(demo_window, "largerText")
+    qtbot.waitUntil(lambda: not structure.isVisible())
+    choose(demo_window, "usualText")
+    qtbot.waitUntil(structure.isVisible)
+    resize(demo_window, 740, 700)
+    assert not structure.isVisible()
 
 
 def test_a_run_stands_beside_the_middle_in_a_wide_window(demo_window: MainWindow) -> None:
@@ -152,6 +171,19 @@ def test_a_run_that_is_torn_off_has_a_line_to_move_it_by(demo_window: MainWindow
     assert back.isVisible()
     back.click()
     assert not dock(demo_window, "run").isFloating()
+
+
+def test_a_pane_that_a_person_closed_stays_closed_after_the_page_of_models(
+    demo_window: MainWindow,
+) -> None:
+    choose(demo_window, "toggleStructure")
+    choose(demo_window, "showWelcome")
+    demo_window.welcome.left.emit()
+    assert [dock(demo_window, name).isVisible() for name in ("structure", "module", "run")] == [
+        *(False, True, True)
+    ]
+    choose(demo_window, "resetPanes")
+    assert dock(demo_window, "structure").isVisible()
 
 
 def test_panes_that_were_moved_are_put_back(demo_window: MainWindow) -> None:

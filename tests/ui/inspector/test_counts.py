@@ -2,9 +2,11 @@
 
 import threading
 from dataclasses import replace
+from functools import partial
+from typing import cast
 
 import pytest
-from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QTabWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QGridLayout, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.count_steps import CountTerm
@@ -30,9 +32,25 @@ def sums(window: MainWindow) -> list[str]:
     return [view.text() for view in inspector(window).findChildren(CountView)]
 
 
+def place_of(grid: QGridLayout, number: int) -> tuple[int, int]:
+    row, column, *_ = cast("tuple[int, int, int, int]", grid.getItemPosition(number))
+    return row, column
+
+
 def texts(window: MainWindow) -> list[str]:
-    views = inspector(window).findChildren(FactsView)
-    return [label.text() for view in views for label in view.findChildren(QLabel)]
+    """Return the texts as they stand in the grids."""
+    found = []
+    for view in inspector(window).findChildren(FactsView):
+        grid = view.layout()
+        assert isinstance(grid, QGridLayout)
+        places = sorted(range(grid.count()), key=partial(place_of, grid))
+        for item in map(grid.itemAt, places):
+            widget = item.widget() if item is not None else None
+            if isinstance(widget, QLabel):
+                found.append(widget.text())
+            elif widget is not None:
+                found += [label.text() for label in widget.findChildren(QLabel)]
+    return found
 
 
 def tied(window: MainWindow) -> list[str]:

@@ -1,12 +1,14 @@
 """The strip of a model's blocks."""
 
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.strip_layout import seats_of
+from bertviewer.ui.map.strip_painting import card_number
 from bertviewer.ui.workspace import Workspace
 from tests.core.walk.walked import flowing, small
 from tests.ui.map.conftest import ShowMap
@@ -109,3 +111,13 @@ def test_long_names_give_way_before_layers_become_cards() -> None:
         seats = seats_of((*ends, *layers), Rect(0, 0, width, 40), lambda text: 7.0 * len(text))
         assert any(seat.is_card for seat in seats) == has_cards
         assert seats[-1].rect.right <= width + 0.5
+
+
+def test_cards_have_their_numbers_as_far_as_there_is_room(
+    show_map: ShowMap, qapp: QApplication
+) -> None:
+    strip = strip_of(show_map(flowing("bert-large-uncased")))
+    cards = [seat.block for seat in strip.seats() if seat.is_card]
+    font = qapp.font()
+    assert [card_number(block, font, 40.0) for block in cards] == [str(n) for n in range(24)]
+    assert [card_number(block, font, 4.0) for block in cards] == [""] * 24

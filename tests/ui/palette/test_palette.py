@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListView, QTableView, QTabWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from bertviewer.ui.look.appearance import stored_appearance
 from bertviewer.ui.main_window import MainWindow
@@ -191,6 +192,19 @@ def test_the_keys_go_back_where_they_were(
     type_in("pooler")
     press(demo_window, qtbot, Qt.Key.Key_Return)
     assert QApplication.focusWidget() is sentence
+
+
+def test_it_closes_though_what_had_the_keys_is_gone(
+    demo_window: MainWindow, type_in: Type, qtbot: QtBot
+) -> None:
+    lone = QLineEdit(demo_window)
+    lone.show()
+    lone.setFocus()
+    assert QApplication.focusWidget() is lone
+    type_in("pooler")
+    delete(lone)
+    press(demo_window, qtbot, Qt.Key.Key_Escape)
+    assert not is_open(demo_window)
 
 
 def test_a_turn_to_something_else_closes_it(demo_window: MainWindow, type_in: Type) -> None:

@@ -45,7 +45,7 @@ def test_runs_side_by_side(shown: MainWindow, settle: Settle) -> None:
     assert b.values == pytest.approx(eager(A)[2][0], abs=1e-5)
     assert a.levels == b.levels
     entropies = [plain_entropies(eager(text)[2])[0] for text in (A, B)]
-    assert any("entropy {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
+    assert any("H {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
 
 
 def test_plots_have_names_for_those_who_do_not_see_them(shown: MainWindow, settle: Settle) -> None:
@@ -53,7 +53,7 @@ def test_plots_have_names_for_those_who_do_not_see_them(shown: MainWindow, settl
         plots = [plot for plot in view_of(shown).findChildren(kind) if plot.isVisible()]
         return sorted(plot.accessibleName() for plot in plots)
 
-    assert names(HeadGrid) == ["Heads: H entropy in nats, d distance in tokens"]
+    assert names(HeadGrid) == ["Heads: entropy H, distance d"]
     assert [name.partition(":")[0] for name in names(TokenMatrix)] == ["Head 0"]
     shown.workspace.runs.keep()
     run(shown, settle, A)
@@ -93,7 +93,7 @@ def test_of_two_runs_only_the_new_one_is_computed(
 
 
 def test_the_title_tells_what_stands_above_the_heads(shown: MainWindow, settle: Settle) -> None:
-    assert "Heads: H entropy in nats, d distance in tokens" in titles(shown)
+    assert "Heads: entropy H, distance d" in titles(shown)
     shown.workspace.runs.keep()
     run(shown, settle, A)
     assert "Heads" in titles(shown)

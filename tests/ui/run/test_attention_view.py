@@ -57,8 +57,7 @@ def test_all_is_what_transformers_gives_under_eager(shown: MainWindow, settle: S
             settle()
             assert head(shown).values == pytest.approx(expected[number], abs=1e-5)
             assert (
-                f"Head {number}: entropy {entropies[number]:.3f} nats, "
-                f"distance {distances[number]:.3f} tokens"
+                f"Head {number}: H {entropies[number]:.3f} nats, d {distances[number]:.3f} tokens"
             ) in titles(shown)
 
 

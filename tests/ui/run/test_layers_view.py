@@ -184,7 +184,7 @@ def test_why_there_is_nothing_to_show(
     layers, norms = panels(ran)
     assert layers.charts == ()
     assert "Computing…" not in titles(ran)
-    assert find(layers, QLabel, "chartMessage").text() == "not to be had"
+    assert find(layers, QLabel, "chartMessage").text() == "Not to be had"
     assert norms.charts
     choose(ran, "tokenClassChoice", "all tokens")
     assert shown_lines(ran)

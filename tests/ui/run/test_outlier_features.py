@@ -99,3 +99,8 @@ def test_only_as_many_chips_as_there_is_room_for(ran: MainWindow, qtbot: QtBot) 
         qtbot.waitUntil(partial(has, width))
         counts.append(len(seen()))
     assert counts[0] < counts[1] < counts[2] == len(chips(ran))
+
+
+def test_the_chips_have_all_the_room_beside_the_title(ran: MainWindow, qtbot: QtBot) -> None:
+    ran.resize(1440, 900)
+    qtbot.waitUntil(lambda: sum(chip.isVisible() for chip in chips(ran)) >= 3)

@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.run.device import Device
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.jobs import Ran
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.main_window import MainWindow
@@ -96,6 +97,11 @@ def test_random_weights_that_are_not_chosen_any_more(
     assert said(window)[1].endswith("random weights")
     warning = find(window, QLabel, "runWarning")
     assert "RANDOM" in warning.text()
+    # It comes first: the sentence can be read in its field.
+    window.resize(1440, 900)
+    qtbot.waitUntil(
+        lambda: isinstance(warning, ElidedLabel) and warning.shown_text == warning.text()
+    )
     window.resize(900, 700)
     workspace.runs.keep()
     settle()

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart
+from bertviewer.charts.theme import LIGHT
 from bertviewer.plots import export
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import GridPlot
@@ -21,6 +22,7 @@ from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.side_by_side import Column, SideBySide
 from bertviewer.ui.main_window import MainWindow
+from tests.plots.looking import colors_of
 from tests.plots.test_token_matrix import chart_of
 from tests.ui.finding import find
 from tests.ui.run.two_runs import settle
@@ -77,41 +79,67 @@ def left_title(plot: GridPlot) -> str:
     return title
 
 
-@pytest.mark.parametrize(
-    "sight",
-    [
-        # What stands above it on the screen tells the same; a file has nothing above it.
-        ("Layers", "tokenHeatmap", "", "Layer"),
-        ("Similarity", "similarityGrid", "Token", "Token"),
-    ],
-)
+def cell_width(plot: GridPlot) -> float:
+    assert plot.chart is not None
+    return cells(plot)[0] / len(plot.chart.columns)
+
+
 def test_two_grids_share_the_title_and_the_bar(
-    compared: MainWindow, worker: Worker, qtbot: QtBot, sight: tuple[str, str, str, str]
+    compared: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    view, name, shown, title = sight
-    show(compared, view, name, worker, qtbot)
-    b, a = (column.plot for column in columns(compared, name))
+    show(compared, "Layers", "tokenHeatmap", worker, qtbot)
+    b, a = (column.plot for column in columns(compared, "tokenHeatmap"))
     assert isinstance(a, GridPlot)
     assert isinstance(b, GridPlot)
     for wanted in (QSize(1000, 700), QSize(1500, 950)):
         compared.resize(wanted)
         rest((a, b))
-        assert (left_title(a), left_title(b)) == (shown, "")
         assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (False, True)
         assert not b.color_bar.getAxis("right").title.startswith("B")
-        assert cells(a) == pytest.approx(cells(b), abs=2)
+        assert cell_width(a) == pytest.approx(cell_width(b), abs=0.5)
+        assert cells(a)[1] == pytest.approx(cells(b)[1], abs=2)
     for run_name, plot in (("A", a), ("B", b)):
         page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
         turned = " ".join(page.extract_text(orientations=(90, 270)).split())
-        assert title in turned
+        # What stands above it on the screen tells the same; a file has nothing above it.
+        assert "Layer" in turned
         assert f"{run_name} ·" in turned
     rest((a, b))
     assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (False, True)
-    assert cells(a) == pytest.approx(cells(b), abs=2)
+    assert cell_width(a) == pytest.approx(cell_width(b), abs=0.5)
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
     assert b.color_bar.isVisible()
-    assert left_title(b) == shown
+
+
+@pytest.mark.parametrize(
+    ("counts", "have_gaps"), [((4, 4), True), ((4, 40), False), ((20, 12), True), ((60, 60), False)]
+)
+def test_cells_side_by_side_have_gaps_both_or_neither(
+    qtbot: QtBot, counts: tuple[int, int], have_gaps: bool
+) -> None:
+    row = SideBySide()
+    qtbot.addWidget(row)
+    plots = GridPlot(), GridPlot()
+    for plot, name in zip(plots, "BA", strict=True):
+        row.add(Column(plot, name))
+    row.resize(640, 300)
+    row.show()
+
+    def chart(count: int) -> GridChart:
+        names = tuple(map(str, range(count)))
+        return GridChart(np.ones((3, count)), names[:3], names, levels=(0.0, 1.0))
+
+    def has_gaps(plot: GridPlot) -> bool:
+        box = plot.area.vb.sceneBoundingRect().adjusted(2, 2, -2, -2).toRect()
+        return LIGHT.surface in colors_of(plot.grab(box).toImage())
+
+    row.show_charts(chart(counts[0]), chart(counts[1]))
+    rest(plots)
+    assert [has_gaps(plot) for plot in plots] == [have_gaps] * 2
+    row.show_charts(chart(4), None)
+    rest(plots[:1])
+    assert has_gaps(plots[0])
 
 
 def test_only_what_means_the_same_is_shared(qtbot: QtBot) -> None:

@@ -11,7 +11,7 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
@@ -36,7 +36,7 @@ def sight(worker: Worker, qtbot: QtBot) -> Sight:
 
 
 def grid(sight: Sight) -> GridChart:
-    chart = find(sight.view, PairGrid, "similarityGrid").chart
+    chart = find(sight.view, PairMatrix, "similarityGrid").chart
     assert chart is not None
     return chart
 
@@ -55,7 +55,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     window.workspace.selection.go(Place("encoder.layer.2.attention", token=5))
     qtbot.waitUntil(lambda: is_drawn(window))
     states = demo_run(text, pair).hidden_states
-    chart = find(window, PairGrid, "similarityGrid").chart
+    chart = find(window, PairMatrix, "similarityGrid").chart
     assert chart is not None
     plain = np.array([[plain_cosine(one, other) for other in states[3]] for one in states[3]])
     assert chart.values == pytest.approx(plain, abs=1e-5)
@@ -137,7 +137,7 @@ def test_colours_as_they_are_chosen(sight: Sight) -> None:
 def test_a_click_on_a_cell_shows_its_two_tokens(sight: Sight) -> None:
     run = made_up(TEXT)
     sight.run(run)
-    plot = find(sight.view, PairGrid, "similarityGrid")
+    plot = find(sight.view, PairMatrix, "similarityGrid")
 
     def click(row: int, column: int) -> None:
         plot.paired.emit(row, column)
@@ -177,7 +177,7 @@ def test_run_a_beside_it(sight: Sight) -> None:
     sight.run(b)
     sight.workspace.selection.go(Place(token=3))
     choose(sight, "otherToken", 8)
-    plot = find(sight.view, PairGrid, "similarityGrid")
+    plot = find(sight.view, PairMatrix, "similarityGrid")
     (panel,) = [p for p in sight.view.findChildren(ChartPanel) if p.plot is plot]
     of_b, of_a = panel.charts
     assert isinstance(of_b, GridChart)

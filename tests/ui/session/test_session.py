@@ -1,31 +1,38 @@
 """A window that is closed and opened again is as it was left."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, QSettings
-from PySide6.QtWidgets import QLineEdit, QTabWidget, QTreeView
+from PySide6.QtWidgets import QDockWidget, QLabel, QLineEdit, QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.application import make_window, tell_of_settings
+from bertviewer.core.source.tasks import find_task
+from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.session.place import mended_place
+from bertviewer.ui.recent import recent_names, remember
+from bertviewer.ui.run_area import LEAST_OPEN
 from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session
 from bertviewer.ui.session.state import SessionState
-from bertviewer.ui.settings import set_opens_last, unwritable_settings
+from bertviewer.ui.settings import note_start, set_opens_last
 from bertviewer.ui.tree.columns import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
 from bertviewer.ui.tree.model import ModuleTreeModel
+from tests.subprocesses import output_of
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, show_tab
+from tests.ui.finding import find, is_drawn, show_tab
 
 LAYER = "encoder.layer.3"
 SETTINGS = (
     *(COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING, "recentModels", "recentTimes"),
-    *("appearance", "device", "textSize", "openLastModel", "rootColors", "headPicture"),
+    *("started", "appearance", "device", "textSize", "openLastModel", "rootColors", "headPicture"),
     "allowedPickles",
 )
 
@@ -44,6 +51,17 @@ def another(worker: Worker, qtbot: QtBot) -> tuple[MainWindow, Session]:
     session.restore()
     window.show()
     return window, session
+
+
+def write_elsewhere(values: dict[str, object]) -> None:
+    """Have another process write settings into the file of this one's."""
+    code = f"""
+from PySide6.QtCore import QSettings
+settings = QSettings({QSettings().fileName()!r}, QSettings.Format.IniFormat)
+for key, value in {values!r}.items():
+    settings.setValue(key, value)
+"""
+    output_of([sys.executable, "-c", code], Path.cwd())
 
 
 def is_open(window: MainWindow, key: str) -> bool:
@@ -93,6 +111,7 @@ def test_window_model_tab_row_tree_and_sentence_are_there_again(
     assert window.workspace.selection.row.key == LAYER
     assert not is_open(window, "embeddings")
     assert is_open(window, "encoder")
+    assert window.focusWidget() is find(window, QTreeView, "moduleTree")
 
 
 @pytest.mark.usefixtures("left")
@@ -127,6 +146,39 @@ def test_the_layout_of_the_docks_is_there_again(
     opened(other, worker, "bert-base-uncased", qtbot)
     assert not find(other, QTreeView, "moduleTree").isVisible()
     assert other.saveState(LAYOUT_VERSION).size() == before.size()
+
+
+def test_one_that_ended_with_a_run_leaves_no_dead_space_in_the_next(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    Session(window, window.workspace)
+    opened(window, worker, "demo", qtbot)
+    window.set_sentence("the cat", None)
+    window.run()
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
+    assert find(window, QDockWidget, "runPane").height() > LEAST_OPEN
+    window.close()
+    other, _ = another(worker, qtbot)
+    opened(other, worker, "demo", qtbot)
+    run = find(other, QDockWidget, "runPane")
+    qtbot.waitUntil(lambda: run.height() == run.minimumSizeHint().height())
+    assert run.height() < LEAST_OPEN
+
+
+def test_a_layout_of_a_large_screen_is_fitted_to_a_small_one(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    Session(window, window.workspace)
+    window.resize(1440, 900)
+    opened(window, worker, "demo", qtbot)
+    module = find(window, QDockWidget, "modulePane")
+    qtbot.waitUntil(module.isVisible)
+    window.close()
+    # The screen of the tests is of 800 pixels.
+    other, _ = another(worker, qtbot)
+    opened(other, worker, "demo", qtbot)
+    assert not find(other, QDockWidget, "modulePane").isVisible()
+    assert find(other, QDockWidget, "structurePane").isVisible()
 
 
 def test_a_layout_of_another_version_is_left_out(
@@ -210,18 +262,46 @@ def test_of_two_windows_that_close_the_last_is_remembered(
 def test_settings_that_cannot_be_written_are_said(
     worker: Worker, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    assert unwritable_settings() is None
     blocked = tmp_path / "a file"
     blocked.write_text("")
     user = QSettings.Scope.UserScope
     QSettings.setPath(QSettings.Format.NativeFormat, user, str(blocked))
     window, session = another(worker, qtbot)
-    assert unwritable_settings() == Path(QSettings().fileName())
-    tell_of_settings(window)
-    assert str(blocked) in window.statusBar().currentMessage()
+    said = find(window, QLabel, "settingsRefused")
+    shown, saved = [said.isVisible()], []
+    note_start()
+    shown.append(said.isVisible())
+    assert str(blocked) in said.toolTip()
     session.save()
+    saved.append(session.is_saved)
+    # There is room again.
+    blocked.unlink()
+    window.set_appearance("dark")
+    shown.append(said.isVisible())
+    session.save()
+    saved.append(session.is_saved)
+    assert (shown, saved) == ([False, True, False], [False, True])
     window.close()
     assert not window.isVisible()
+
+
+def test_what_another_process_wrote_meanwhile_is_kept(worker: Worker, qtbot: QtBot) -> None:
+    """Its sentences and its models stand before this one's."""
+    window, session = another(worker, qtbot)
+    history = window.workspace.next_run.history
+    history.add(Sentence("of both"))
+    history.add(Sentence("of this one"))
+    other = SessionState(history=(Sentence("of the other"), Sentence("of both")))
+    write_elsewhere({SETTING: other.to_text(), "recentModels": ["/the/others", "/both"]})
+    folder = ModelSource("folder", "", Path("/"), find_task("base"))
+    for name in ("/both", "/this"):
+        remember(replace(folder, name=name))
+    session.save()
+    assert recent_names() == ["/this", "/both", "/the/others"]
+    texts = [
+        sentence.text for sentence in SessionState.from_text(QSettings().value(SETTING)).history
+    ]
+    assert texts == ["of the other", "of both", "of this one"]
 
 
 def test_the_first_start_has_nothing(worker: Worker, qtbot: QtBot) -> None:

@@ -97,7 +97,7 @@ def test_what_is_being_computed_can_be_cancelled(
     monkeypatch.setattr(jobs, "survey_job", slow)
     button = f"tensorView{NORMS}"
     find(chosen, QToolButton, button).click()
-    qtbot.waitUntil(lambda: words(chosen) == "computing…")
+    qtbot.waitUntil(lambda: words(chosen) == "Computing…")
     bar = find(notice(chosen), QProgressBar, "tensorProgress")
     qtbot.waitUntil(lambda: bar.maximum() == 10 and bar.value() == 3)
     press(chosen, qtbot, "Cancel")

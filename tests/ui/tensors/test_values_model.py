@@ -16,6 +16,7 @@ from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_model import ValuesModel, cell_text, exact_text
+from bertviewer.ui.tensors.values_page import SAMPLE
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
 NOTHING = TokenIndex(())
@@ -120,3 +121,8 @@ def test_a_file_that_is_cut_off_is_told_once(tmp_path: Path) -> None:
     assert model.index(901, 0).data() is None
     assert len(told) == 1
     assert "ends in the middle of w" in told[0]
+
+
+@pytest.mark.parametrize("value", [0.0, 6.038e-5, 99.9999996, 100.0, 12345.678, 3e38, 1e-45])
+def test_no_value_is_longer_than_its_column(value: float) -> None:
+    assert len(cell_text(-value)) <= len(SAMPLE)

@@ -133,7 +133,7 @@ def test_what_was_not_found_is_said(
     demo_window.asking.ask(failing)
     qtbot.waitUntil(lambda: bool(demo_window.asking.answer), timeout=OPEN_TIMEOUT)
     label = find(demo_window, QLabel, "givenAnswer")
-    assert label.text() == "nothing of <that> kind"
+    assert label.text() == "Nothing of <that> kind"
     assert label.textFormat() == Qt.TextFormat.PlainText
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
 
@@ -150,5 +150,5 @@ def test_without_the_demo_the_questions_say_what_is_missing(
     window.show()
     assert not any(find(window, QAbstractButton, q.name).isEnabled() for q in QUESTIONS)
     texts = [label.text() for label in window.findChildren(QLabel) if label.isVisible()]
-    assert "the demo model is not installed; pip install it" in texts
+    assert "The demo model is not installed; pip install it" in texts
     assert not window.findChildren(QAbstractButton, "model-demo")

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRect, QSize
+from PySide6.QtCore import QMargins, QRect, QSize
 
 GRIP = QSize(120, 40)
 """As much of a window has to be on a screen for a person to take hold of it."""
-FRAME = QSize(0, 32)
+FRAME = QMargins(4, 36, 4, 4)
 """What the desktop draws around a window, as far as that can be known before it does."""
+
+
+def room_on(screen: QRect) -> QRect:
+    """Return where in a screen's available area a window can be that has a frame."""
+    return screen.marginsRemoved(FRAME)
 
 
 def mended_place(place: QRect, screens: Sequence[QRect]) -> QRect:
@@ -22,16 +27,18 @@ def mended_place(place: QRect, screens: Sequence[QRect]) -> QRect:
     screen = screens[best]
     title = QRect(place.x(), place.y(), place.width(), GRIP.height()).intersected(screen)
     is_there = title.width() >= min(GRIP.width(), place.width()) and title.height() > 0
-    room = screen.size() - FRAME
-    made = QRect(place.topLeft(), place.size().boundedTo(room))
+    room = room_on(screen)
+    if screen.contains(place) and place.size() == place.size().boundedTo(room.size()):
+        return place
+    made = QRect(place.topLeft(), place.size().boundedTo(room.size()))
     if not is_there:
-        screen = screens[0]
-        made.setSize(place.size().boundedTo(screen.size() - FRAME))
-        made.moveCenter(screen.center())
-    made.moveRight(min(made.right(), screen.right()))
-    made.moveBottom(min(made.bottom(), screen.bottom()))
-    made.moveLeft(max(made.left(), screen.left()))
-    made.moveTop(max(made.top(), screen.top()))
+        room = room_on(screens[0])
+        made.setSize(place.size().boundedTo(room.size()))
+        made.moveCenter(room.center())
+    made.moveRight(min(made.right(), room.right()))
+    made.moveBottom(min(made.bottom(), room.bottom()))
+    made.moveLeft(max(made.left(), room.left()))
+    made.moveTop(max(made.top(), room.top()))
     return made
 
 

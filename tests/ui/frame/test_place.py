@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QRect
 
-from bertviewer.ui.session.place import FRAME, mended_place
+from bertviewer.ui.frame.place import mended_place, room_on
 
 SMALL, RIGHT = QRect(0, 0, 1366, 728), QRect(1366, 0, 2560, 1400)
 
 
 @pytest.mark.parametrize(
-    "place", [QRect(100, 40, 900, 600), QRect(1500, 40, 2000, 1200), QRect(0, 0, 1366, 696)]
+    "place", [QRect(100, 40, 900, 600), QRect(1500, 40, 2000, 1200), QRect(0, 0, 1358, 688)]
 )
 def test_a_place_that_is_there_stays(place: QRect) -> None:
     assert mended_place(place, [SMALL, RIGHT]) == place
@@ -20,7 +20,7 @@ def test_a_place_that_is_there_stays(place: QRect) -> None:
 def test_a_window_is_never_larger_than_its_screen() -> None:
     found = mended_place(QRect(10, 10, 5000, 4000), [SMALL])
     assert SMALL.contains(found)
-    assert found.size() == SMALL.size() - FRAME
+    assert found == room_on(SMALL)
 
 
 def test_a_screen_that_is_gone() -> None:

@@ -1,0 +1,58 @@
+"""What a histogram shows: counts over bins, of one series or of two."""
+
+from bertviewer.charts.table import Cell, Table, column_header
+from bertviewer.core.frozen import frozen
+
+
+@frozen
+class Bars:
+    """How many values lie in each bin; parts of one, or differences of them, where so made.
+
+    Attributes:
+        label: its name in the legend.
+        counts: one for each bin.
+        nan_count, inf_count: values that are NaN or infinite, in no bin.
+        mean, std: mean and standard deviation of the finite values, to be marked.
+    """
+
+    label: str
+    counts: tuple[float, ...]
+    nan_count: float = 0
+    inf_count: float = 0
+    mean: float | None = None
+    std: float | None = None
+
+    @property
+    def total(self) -> float:
+        """All values, those in no bin too."""
+        return sum(self.counts) + self.nan_count + self.inf_count
+
+
+@frozen
+class HistogramChart:
+    """One or two series of counts over the same bins: bin i is from edge i to edge i + 1.
+
+    ``is_log`` draws them on a logarithmic axis.
+    """
+
+    edges: tuple[float, ...]
+    series: tuple[Bars, ...]
+    x_title: str = ""
+    y_title: str = ""
+    is_log: bool = False
+
+    def table(self) -> Table:
+        """Return a row for each bin, and one for NaN and one for Inf where there are any."""
+        bins = zip(self.edges[:-1], self.edges[1:], strict=True)
+        rows: list[tuple[Cell, ...]] = [
+            (low, high, *(bars.counts[index] for bars in self.series))
+            for index, (low, high) in enumerate(bins)
+        ]
+        for name, counts in (
+            ("NaN", [bars.nan_count for bars in self.series]),
+            ("Inf", [bars.inf_count for bars in self.series]),
+        ):
+            if any(counts):
+                rows.append((name, None, *counts))
+        edges = (column_header(self.x_title, edge) for edge in ("from", "to"))
+        return (*edges, *(column_header(b.label, self.y_title) for b in self.series)), rows

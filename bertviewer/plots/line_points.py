@@ -1,0 +1,93 @@
+"""The points of a chart's lines: which one is meant by a position, a selection or a key."""
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import Qt
+
+from bertviewer.charts.chart import LineChart
+from bertviewer.charts.place import Place, closest
+from bertviewer.core.frozen import frozen
+from bertviewer.plots.line_shapes import Values, finite_at
+from bertviewer.plots.plot import Point
+
+
+@frozen(eq=False)
+class LinePoints:
+    """Points by their line and their x; ``heights`` are how high those of each line stand."""
+
+    chart: LineChart
+    heights: tuple[Values, ...]
+
+    def height(self, point: Point) -> float | None:
+        """Return how high a point stands, ``None`` where its line has a gap."""
+        return finite_at(self.heights[point[0]], point[1])
+
+    def place(self, point: Point) -> Place | None:
+        """Return what a point stands for, ``None`` for nothing."""
+        line, x = point
+        places = self.chart.lines[line].places
+        return places[x] if x < len(places) else None
+
+    def at(self, x: int) -> list[Point]:
+        """Return the points at an x, the highest first."""
+        found = [(line, x) for line in range(len(self.heights))]
+        standing = [point for point in found if self.height(point) is not None]
+        return sorted(standing, key=self._height, reverse=True)
+
+    def nearest(self, x: int, height: float) -> Point | None:
+        """Return the point at an x that is nearest to a height."""
+        return min(
+            sorted(self.at(x)), key=lambda point: abs(self._height(point) - height), default=None
+        )
+
+    def same(self, point: Point, other: "LinePoints") -> Point | None:
+        """Return another chart's point of the same line, ``None`` if it has none."""
+        label = other.chart.lines[point[0]].label
+        found = ((n, point[1]) for n, line in enumerate(self.chart.lines) if line.label == label)
+        return next((one for one in found if self.height(one) is not None), None)
+
+    def chosen(self, selection: Place) -> Iterator[Point]:
+        """Yield the points that a selection means."""
+        # All lines together: of a layer and its part, the part that is selected counts.
+        lines = enumerate(self.chart.lines)
+        places = {(n, x): place for n, line in lines for x, place in enumerate(line.places)}
+        points, found = list(places), closest(list(places.values()), selection)
+        # A module that is at several x, as ALBERT's layer, tells none of them apart.
+        if len({points[index][1] for index in found}) == 1:
+            yield from (points[index] for index in found)
+
+    def beside(self, start: Point | None, key: int) -> Point | None:
+        """Return the point that a key leads to: along its line, to the one above or below, an end.
+
+        Without one to begin with, any of these keys leads to the first.
+        """
+        if key not in _KEYS:
+            return None
+        if start is None:
+            ends = [(n, x) for n, line in enumerate(self.heights) for x in range(len(line))]
+            return next((point for point in ends if self.height(point) is not None), None)
+        line, x = start
+        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            here = self.at(x)
+            if start not in here:
+                return here[0] if here else None
+            number = here.index(start) + (1 if key == Qt.Key.Key_Down else -1)
+            return here[number] if 0 <= number < len(here) else None
+        count = len(self.heights[line])
+        ways = {
+            Qt.Key.Key_Left: range(x - 1, -1, -1),
+            Qt.Key.Key_Right: range(x + 1, count),
+            Qt.Key.Key_Home: range(x),
+            Qt.Key.Key_End: range(count - 1, x, -1),
+        }
+        further = ((line, place) for place in ways[Qt.Key(key)])
+        return next((point for point in further if self.height(point) is not None), None)
+
+    def _height(self, point: Point) -> float:
+        return self.height(point) or 0.0
+
+
+_KEYS = (
+    *(Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down),
+    *(Qt.Key.Key_Home, Qt.Key.Key_End),
+)

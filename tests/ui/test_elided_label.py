@@ -1,0 +1,39 @@
+"""A label that is cut where it has no room, and tells the whole under the mouse."""
+
+import pytest
+from PySide6.QtGui import QTextDocumentFragment
+from pytestqt.qtbot import QtBot
+
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.tips import plain_tip
+
+TEXT = "bank looks most at <s> & the river"
+
+
+@pytest.mark.parametrize(
+    ("tip", "wide", "cut"),
+    [
+        ("", "", TEXT),
+        ("what it means", "what it means", f"{TEXT}\nwhat it means"),
+        ("1 < 2", "1 < 2", f"{TEXT}\n1 < 2"),
+        (TEXT, TEXT, TEXT),
+    ],
+)
+def test_a_text_that_is_cut_is_told_whole_before_its_tip(
+    qtbot: QtBot, tip: str, wide: str, cut: str
+) -> None:
+    label = ElidedLabel()
+    qtbot.addWidget(label)
+    label.setText(TEXT)
+    label.setToolTip(plain_tip(tip))
+    label.resize(600, 20)
+    assert label.shown_text == TEXT
+    assert read(label.whole_tip) == wide
+    label.resize(60, 20)
+    assert label.shown_text.endswith("…")
+    assert read(label.whole_tip) == cut
+
+
+def read(tip: str) -> str:
+    """Return what a person reads of a tip."""
+    return QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<p>") else tip
