@@ -34,7 +34,7 @@ def cosine_matrix(state: Vectors) -> NDArray[np.float64]:
     It is symmetric, lies in [-1, 1], and has exactly 1 on its diagonal; rows and columns of vectors
     without a direction are NaN.
     """
-    units, is_defined = _units(state)
+    units, is_defined = unit_vectors(state)
     matrix = np.clip(units @ units.T, -1.0, 1.0)
     np.fill_diagonal(matrix, 1.0)
     matrix[~is_defined] = np.nan
@@ -48,7 +48,7 @@ def nearest_tokens(state: Vectors, token: int, count: int) -> tuple[tuple[int, f
     There are at most ``count`` of them, each with its cosine, the nearest first. Tokens without a
     direction are not among them.
     """
-    units, is_defined = _units(state)
+    units, is_defined = unit_vectors(state)
     if not is_defined[token]:
         return ()
     cosines = np.clip(units @ units[token], -1.0, 1.0)
@@ -63,7 +63,7 @@ def cosines(first: Vectors, second: Vectors) -> tuple[float | None, ...]:
 
     ``None`` stands for one that is undefined.
     """
-    (one, is_one), (other, is_other) = _units(first), _units(second)
+    (one, is_one), (other, is_other) = unit_vectors(first), unit_vectors(second)
     values = np.clip(np.einsum("ij,ij->i", one, other), -1.0, 1.0).tolist()
     pairs = zip(values, (is_one & is_other).tolist(), strict=True)
     return tuple(value if is_defined else None for value, is_defined in pairs)
@@ -142,7 +142,7 @@ def _mean(state: Vectors, tokens: Sequence[int]) -> NDArray[np.float64]:
     return mean
 
 
-def _units(vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def unit_vectors(vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the vectors [S, D] at length 1, and which of them have a direction; others are 0."""
     units = np.array(vectors, dtype=np.float64)
     # Divided by its largest element first, no vector is too long or too short to be squared.

@@ -157,14 +157,14 @@ class Case:
         """Return what a module took and gave in such a run, each time that it was called."""
         key = side, position, token
         if key not in self._runs:
-            self._runs[key] = self._watched(side, position, token)
+            self._runs[key] = self.watched(side, position, token)
         return self._runs[key].get(path, [])
 
     @cached_property
     def _runs(self) -> dict[tuple[str, int, int], dict[str, list[Call]]]:
         return {}
 
-    def _watched(self, side: str, position: int, token: int) -> dict[str, list[Call]]:
+    def watched(self, side: str, position: int, token: int) -> dict[str, list[Call]]:
         found: dict[str, list[Call]] = {}
         paths = {module: path for path, module in self.model.named_modules()}
 

@@ -1,4 +1,4 @@
-"""Residual connections: sums of what a block gave and of what went into it (He et al. 2015)."""
+"""Residual connections: sums of what a block gave and of what went into it (He et al. 2016)."""
 
 from collections.abc import Iterator
 

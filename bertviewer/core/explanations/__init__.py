@@ -1,0 +1,1 @@
+"""What a learner asks, where it is asked, and the known answer with its source: plain data."""

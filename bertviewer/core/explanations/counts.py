@@ -1,0 +1,153 @@
+"""What is asked of numbers: what is counted once, what counts differ by, and their units."""
+
+from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
+from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.text.numerals import count_text, number_text
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.subtotal import subtotal
+
+_FLOAT32 = 4
+_MB, _MIB = 10**6, 2**20
+
+
+def _tied(asked: Asked) -> Numbers | None:
+    architecture = asked.architecture
+    tied = [t for t in architecture.parameters if t.tied_to is not None and len(t.shape) == 2]
+    inside = [t for t in tied if _is_of(t.name, asked) or _is_of(t.tied_to or "", asked)]
+    if not inside:
+        return None
+    largest = max(inside, key=lambda tensor: tensor.numel)
+    every = [t for t in architecture.parameters if t.tied_to is not None]
+    total = architecture.root.parameters
+    return {
+        "name": largest.name,
+        "first": largest.tied_to or "",
+        "count": f"{largest.numel:,}",
+        "total": f"{total:,}",
+        "more": f"{total + sum(tensor.numel for tensor in every):,}",
+    }
+
+
+def _is_of(name: str, asked: Asked) -> bool:
+    path = asked.node.path
+    return not path or name.startswith(f"{path}.")
+
+
+def _bytes(asked: Asked) -> Numbers | None:
+    parameters = asked.architecture.root.parameters
+    size = parameters * _FLOAT32
+    if size < _MIB:
+        return None
+    return {
+        "parameters": f"{parameters:,}",
+        "bytes": f"{size:,}",
+        "mb": number_text(size / _MB, 4),
+        "mib": number_text(size / _MIB, 4),
+    }
+
+
+def _macs(asked: Asked) -> Numbers | None:
+    activation = None if asked.run is None else asked.run.activation(asked.node.path)
+    if activation is None or not activation.macs:
+        return None
+    return {"macs": f"{activation.macs:,}", "flops": f"{2 * activation.macs:,}"}
+
+
+def _subtotal(asked: Asked) -> Numbers | None:
+    found = subtotal(build_walk(asked.architecture), asked.architecture)
+    if found is None:
+        return None
+    return {
+        "total": f"{found.total:,}",
+        "without": f"{found.parameters:,}",
+        "difference": found.difference,
+    }
+
+
+def _shared_layers(asked: Asked) -> Numbers | None:
+    architecture = asked.architecture
+    stacks = [n for n in architecture.modules if n.class_name == "AlbertTransformer"]
+    times = architecture.config.get("num_hidden_layers")
+    groups = architecture.config.get("num_hidden_groups")
+    if not stacks or not isinstance(times, int) or not isinstance(groups, int) or groups >= times:
+        return None
+    inner = architecture.config.get("inner_group_num")
+    if inner != 1 or asked.view.kind not in (
+        ModuleKind.BERT_MODEL,
+        ModuleKind.ALBERT_STACK,
+        ModuleKind.ALBERT_GROUP,
+    ):
+        return None
+    layers = [
+        node
+        for node in architecture.modules
+        if node.path.startswith(f"{stacks[0].path}.albert_layer_groups.")
+        and node.class_name == "AlbertLayerGroup"
+    ]
+    stored = sum(layer.parameters for layer in layers)
+    return {
+        "stored": count_text(groups, "One layer is", "{0} layers are"),
+        "times": str(times),
+        "parameters": f"{stored:,}",
+        "apart": f"{stored // groups * times:,}",
+    }
+
+
+EXPLANATIONS = (
+    Explanation(
+        "subtotal",
+        "Why is it {without} elsewhere?",
+        "That is the embeddings and the layers alone, as they are often counted by hand. This "
+        "model's class has more on top ({difference}), which makes {total}.",
+        (),
+        _subtotal,
+        of_model=True,
+        sections=("overview", "parameters"),
+    ),
+    Explanation(
+        "tied-weights",
+        "Why are tied weights counted once?",
+        "{name} and {first} are two names of one tensor of {count} numbers: it is stored once, and "
+        "both uses train it, so it counts once. Were every name counted, there would be {more} "
+        "parameters and not {total}.",
+        ("Press & Wolf 2017", "Vaswani et al. 2017"),
+        _tied,
+        ("language-model head", "embeddings"),
+        of_model=True,
+        sections=("overview", "parameters"),
+    ),
+    Explanation(
+        "shared-layers",
+        "Why are there so few parameters?",
+        "{stored} stored and applied {times} times, each time to what came out before. That is "
+        "{parameters} numbers in the layers, where {times} layers of their own would have {apart}.",
+        ("Lan et al. 2020",),
+        _shared_layers,
+        ("stack",),
+        of_model=True,
+        sections=("overview", "parameters"),
+    ),
+    Explanation(
+        "bytes",
+        "Why {mb} MB here and {mib} MiB there?",
+        "1 MB is 10⁶ = 1,000,000 bytes, and 1 MiB is 2²⁰ = 1,048,576. In float32 each number takes "
+        "4 bytes, so {parameters} of them take {bytes} bytes: {mb} MB, or {mib} MiB.",
+        ("IEC 80000-13:2008",),
+        _bytes,
+        of_model=True,
+        sections=("memory",),
+    ),
+    Explanation(
+        "flops",
+        "Why do others give twice as many FLOPs?",
+        "A multiply-add is one multiplication and one addition, and so two operations with floats "
+        "(FLOPs).",
+        ("Kaplan et al. 2020",),
+        _macs,
+        of_model=True,
+        sections=("costs",),
+        measured_text="In this run {macs} multiply-adds are {flops} FLOPs.",
+        measured=_macs,
+    ),
+)
+"""The questions about counts, the most asked first."""

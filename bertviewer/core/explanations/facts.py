@@ -1,0 +1,90 @@
+"""What several explanations ask of a model: its attention, its special tokens, its weights."""
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.explanations.explanation import Asked
+from bertviewer.core.families.families import kind_of_class
+from bertviewer.core.families.special_tokens import FRAMES, Frame
+from bertviewer.core.formulas.catalogue import formula_of
+
+_CAUSAL = "Attention is causal: "
+"""What the note on an attention begins with that hides later positions."""
+
+
+def role_of(node: ModuleNode) -> str:
+    """Return what a module's kind is called, empty where its class is of no kind."""
+    kind = kind_of_class(node.class_name)
+    return "" if kind is None else kind.role
+
+
+def first_of(architecture: Architecture, role: str) -> ModuleNode | None:
+    """Return the first module of a role."""
+    return next((node for node in architecture.modules if role_of(node) == role), None)
+
+
+def is_causal(node: ModuleNode, architecture: Architecture) -> bool:
+    """Tell whether an attention hides later positions, by its formula's own note."""
+    formula = formula_of(node, architecture)
+    return formula is not None and any(note.startswith(_CAUSAL) for note in formula.notes)
+
+
+def sees_all(architecture: Architecture) -> bool:
+    """Tell whether the model is an encoder: one stack, in which each token sees all others."""
+    attention = first_of(architecture, "self-attention")
+    is_pair = bool(architecture.config.get("is_encoder_decoder"))
+    return attention is not None and not is_pair and not is_causal(attention, architecture)
+
+
+def is_decoder(architecture: Architecture) -> bool:
+    """Tell whether the model is a decoder alone: one stack, in which no token sees later ones."""
+    attention = first_of(architecture, "self-attention")
+    is_pair = bool(architecture.config.get("is_encoder_decoder"))
+    return attention is not None and not is_pair and is_causal(attention, architecture)
+
+
+def is_trained(asked: Asked) -> bool:
+    """Tell whether what is shown comes of weights that were read, and not of random ones."""
+    source = asked.architecture.source if asked.run is None else asked.run.source
+    return source.weights == "pretrained"
+
+
+def is_random(run: ActivationRun | None) -> bool:
+    """Tell whether a run's weights were drawn at random."""
+    return run is not None and run.source.weights == "random"
+
+
+def start_of(asked: Asked) -> str | None:
+    """Return what the family calls the token before a text, as "[CLS]"; ``None`` if unknown."""
+    frame = _frame(asked.architecture)
+    named = None if frame is None or frame.first is None else frame.first[0]
+    return _in_run(asked.run, "cls") or named
+
+
+def end_of(asked: Asked) -> str | None:
+    """Return what the family calls the token behind a text, as "[SEP]"; ``None`` if unknown."""
+    frame = _frame(asked.architecture)
+    named = None if frame is None or frame.last is None else frame.last[0]
+    return _in_run(asked.run, "sep") or named
+
+
+def mask_of(asked: Asked) -> str | None:
+    """Return what the family calls the token that hides a word; ``None`` if unknown."""
+    frame = _frame(asked.architecture)
+    return None if frame is None or frame.mask is None else frame.mask[0]
+
+
+def tokens_of(run: ActivationRun, name: str) -> tuple[int, ...]:
+    """Return the places of a class of tokens, as "cls"."""
+    return next((one.tokens for one in token_classes(run) if one.name == name), ())
+
+
+def _in_run(run: ActivationRun | None, name: str) -> str:
+    if run is None:
+        return ""
+    return next((one.label for one in token_classes(run) if one.name == name), "")
+
+
+def _frame(architecture: Architecture) -> Frame | None:
+    return FRAMES.get(str(architecture.config.get("model_type")))

@@ -1,0 +1,285 @@
+"""What is asked of layers: norms, residuals, and how wide their networks are."""
+
+from itertools import pairwise
+
+from bertviewer.core.analysis.layer_parts import layer_series
+from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
+from bertviewer.core.explanations.facts import is_random
+from bertviewer.core.families.layer import Layer, Network
+from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.frozen import frozen
+from bertviewer.core.text.numerals import number_text
+
+_NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
+_USUAL = 4
+_FLAT = 1.1
+"""How much larger the largest std of flat lines is than the smallest, at the most."""
+_NORMS_BEFORE = frozenset({ModuleKind.T5_LAYER, ModuleKind.ESM_LAYER})
+_NORMS_AFTER = frozenset({ModuleKind.SQUEEZEBERT_LAYER})
+
+
+def _gamma(asked: Asked) -> Numbers | None:
+    weight, bias = asked.view.shape("weight"), asked.view.shape("bias")
+    if weight is None or bias is None or len(weight) != 1:
+        return None
+    return {"features": f"{weight[0]:,}", "count": f"{asked.node.own_parameters:,}"}
+
+
+def _gamma_alone(asked: Asked) -> Numbers | None:
+    weight = asked.view.shape("weight")
+    if weight is None or len(weight) != 1 or asked.view.shape("bias") is not None:
+        return None
+    is_one_plus = asked.view.kind is ModuleKind.RMS_NORM_ONE_PLUS
+    return {"features": f"{weight[0]:,}", "gamma": "1 + gamma" if is_one_plus else "gamma"}
+
+
+def _positions(asked: Asked) -> Numbers | None:
+    activation = None if asked.run is None else asked.run.activation(asked.node.path)
+    if activation is None or len(activation.output_shape) != 3:
+        return None
+    return {"tokens": f"{activation.output_shape[1]:,}"}
+
+
+def _residual(asked: Asked) -> Numbers | None:
+    return None if asked.view.kind is None else {}
+
+
+def _change(asked: Asked) -> Numbers | None:
+    run = asked.run
+    state = None if run is None else run.state_of(asked.node.path)
+    if run is None or not state or state >= len(run.hidden_states):
+        return None
+    from bertviewer.core.analysis.similarity import cosines  # and with it numpy
+
+    if not any(path == asked.node.path for path in run.state_paths[state]):
+        return None
+    found = [
+        cosine
+        for cosine in cosines(run.hidden_states[state - 1], run.hidden_states[state])
+        if cosine is not None
+    ]
+    return {"cosine": number_text(sum(found) / len(found), 2)} if found else None
+
+
+@frozen
+class Widths:
+    """How wide a feed-forward network is outside and inside, and whether it has a gate."""
+
+    outer: int
+    inner: int
+    is_gated: bool
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers for a text."""
+        return {
+            "width": f"{self.outer:,}",
+            "inner": f"{self.inner:,}",
+            "ratio": f"{self.inner / self.outer:.3g}",
+        }
+
+
+def network_widths(view: ModuleView) -> Widths | None:
+    """Return how wide the feed-forward network in a module is, ``None`` if it holds none."""
+    what = view.description
+    if isinstance(what, Layer):
+        # Where the network is a module of its own, that one is asked.
+        what = what.network if isinstance(what.network, Network) else None
+    try:
+        if isinstance(what, Network):
+            last = view.affine(what.second)
+            return Widths(last.outputs, last.inputs, bool(what.gate))
+        if view.kind is ModuleKind.MODERNBERT_FEED_FORWARD:
+            last = view.affine("Wo")
+            return Widths(last.outputs, last.inputs, is_gated=True)
+        if view.kind in (ModuleKind.FIRST_HALF, ModuleKind.ESM_FIRST_HALF):
+            first = view.affine("dense")
+            return Widths(first.inputs, first.outputs, is_gated=False)
+    except LookupError:  # a known name, and made otherwise
+        return None
+    return None
+
+
+def _four_times(asked: Asked) -> Numbers | None:
+    widths = network_widths(asked.view)
+    if widths is None or widths.is_gated or widths.inner != _USUAL * widths.outer:
+        return None
+    return widths.numbers
+
+
+def _other_width(asked: Asked) -> Numbers | None:
+    widths = network_widths(asked.view)
+    if widths is None or widths.is_gated or widths.inner == _USUAL * widths.outer:
+        return None
+    return widths.numbers
+
+
+def _gated(asked: Asked) -> Numbers | None:
+    widths = network_widths(asked.view)
+    return widths.numbers if widths is not None and widths.is_gated else None
+
+
+def norms_of_layers(asked: Asked) -> str | None:
+    """Return whether the layers' norms stand "before" their parts or "after" the residuals."""
+    for node in asked.architecture.modules:
+        view = ModuleView.of(node, asked.architecture)
+        what = view.description
+        if isinstance(what, Layer):
+            if what.norms == "chosen":
+                return "before" if view.attribute("norm_first") is True else "after"
+            return what.norms
+        if view.kind in _NORMS_BEFORE:
+            return "before"
+        if view.kind in _NORMS_AFTER:
+            return "after"
+    return None
+
+
+def _stds(asked: Asked) -> tuple[float, ...]:
+    """Return the std of what each layer of the first stack gave."""
+    if asked.run is None:
+        return ()
+    found: list[float] = []
+    for series in layer_series(asked.architecture, asked.run)[:1]:
+        for path, call in series.points():
+            activation = asked.run.activation(path)
+            std = None if activation is None else activation.calls[call].std
+            found += [] if std is None else [std]
+    return tuple(found)
+
+
+def _flat(asked: Asked) -> Numbers | None:
+    stds = _stds(asked)
+    if not is_random(asked.run) or len(stds) < 2 or norms_of_layers(asked) != "after":
+        return None
+    low, high = min(stds), max(stds)
+    if high > _FLAT * low:
+        return None
+    return {"low": number_text(low, 3), "high": number_text(high, 3)}
+
+
+def _growing(asked: Asked) -> Numbers | None:
+    stds = _stds(asked)
+    if not is_random(asked.run) or len(stds) < 2 or norms_of_layers(asked) != "before":
+        return None
+    if any(after <= before for before, after in pairwise(stds)):
+        return None
+    return {"first": number_text(stds[0], 3), "last": number_text(stds[-1], 3)}
+
+
+EXPLANATIONS = (
+    Explanation(
+        "gamma",
+        "What does gamma multiply?",
+        "Each of the {features} features of a vector has a gamma of its own, and a beta that is "
+        "added: 2 × {features} = {count} numbers, the same for every position. Mean and variance "
+        "are taken for each position by itself, over its {features} features.",
+        ("Ba et al. 2016",),
+        _gamma,
+        ("layer norm",),
+        sections=("formulas", "parameters"),
+        measured_text="In this run there were {tokens} positions, so {tokens} means and {tokens} "
+        "variances, and no parameter more.",
+        measured=_positions,
+    ),
+    Explanation(
+        "gamma-alone",
+        "What does gamma multiply, and where is beta?",
+        "Each of the {features} features of a vector has a gamma of its own, the same for every "
+        "position, and is multiplied by it. This model was built without beta: nothing is added.",
+        ("Ba et al. 2016",),
+        _gamma_alone,
+        ("layer norm",),
+        sections=("formulas", "parameters"),
+        measured_text="In this run there were {tokens} positions, and no parameter more.",
+        measured=_positions,
+    ),
+    Explanation(
+        "gamma-of-rms",
+        "What does gamma multiply, and where is beta?",
+        "Each of the {features} features of a vector has a gamma of its own, the same for every "
+        "position, and is multiplied by {gamma}. An RMS norm takes no mean off and has no beta: "
+        "scaling alone was found to do as well.",
+        ("Zhang & Sennrich 2019",),
+        _gamma_alone,
+        ("RMS norm",),
+        sections=("formulas", "parameters"),
+        measured_text="In this run there were {tokens} positions, and no parameter more.",
+        measured=_positions,
+    ),
+    Explanation(
+        "residual",
+        "Why is the input added back?",
+        "What a layer takes is added to what its parts compute, so each part has to learn a change "
+        "only. Gradients pass a sum as they are, which is why deep stacks can be trained.",
+        ("He et al. 2016", "Vaswani et al. 2017"),
+        _residual,
+        ("layer",),
+        sections=("formulas",),
+        measured_text="In this run a token's vector after this layer has a cosine of {cosine} with "
+        "what it was before, on average.",
+        measured=_change,
+    ),
+    Explanation(
+        "four-times",
+        "Why 4 times as wide in the middle?",
+        "The Transformer of 2017 had 2,048 features between two layers of 512, and most models "
+        "kept the 4: it is a choice that works, and follows from nothing. Each of the {inner} "
+        "can be read as a pattern that is looked for, and what to add to a vector that has it.",
+        ("Vaswani et al. 2017", "Geva et al. 2021"),
+        _four_times,
+        _NETWORKS,
+        sections=("formulas", "parameters"),
+    ),
+    Explanation(
+        "other-width",
+        "Why {ratio} times as wide in the middle?",
+        "It is a choice: the Transformer of 2017 took 4 times its width, this configuration "
+        "{inner} for {width}. Each of the {inner} can be read as a pattern that is looked for, and "
+        "what to add to a vector that has it.",
+        ("Vaswani et al. 2017", "Geva et al. 2021"),
+        _other_width,
+        _NETWORKS,
+        sections=("formulas", "parameters"),
+    ),
+    Explanation(
+        "gated-width",
+        "Why {ratio} times as wide in the middle?",
+        "A gate makes it three matrices where a plain network has two. With 8/3 = 2.67 in place of "
+        "4 both hold as much; this configuration has {inner} for {width}.",
+        ("Shazeer 2020",),
+        _gated,
+        _NETWORKS,
+        sections=("formulas", "parameters"),
+    ),
+    Explanation(
+        "flat-lines",
+        "Why are the lines so flat?",
+        "The weights are random: all layers are drawn alike, and none has a task of its own. Each "
+        "ends in a norm whose gamma is still 1 and beta 0, which brings every vector to mean 0 and "
+        "std 1, whatever came in.",
+        ("Ba et al. 2016",),
+        _flat,
+        of_model=True,
+        views=("Layers", "Token"),
+        sections=("statistics",),
+        measured_text="The std of the layers' outputs lies between {low} and {high} here.",
+        measured=_flat,
+    ),
+    Explanation(
+        "growing-lines",
+        "Why do the lines rise so evenly?",
+        "The weights are random: all layers are drawn alike, and none has a task of its own. With "
+        "the norms before its parts, each layer adds about as much as the one before it, so that "
+        "the sum grows from layer to layer.",
+        ("Xiong et al. 2020",),
+        _growing,
+        of_model=True,
+        views=("Layers", "Token"),
+        sections=("statistics",),
+        measured_text="The std of the layers' outputs goes from {first} to {last} here.",
+        measured=_growing,
+    ),
+)
+"""The questions about layers, the most asked first."""

@@ -1,0 +1,179 @@
+"""What is asked of hidden states: how alike they are, what stands out, what they stand for."""
+
+from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
+from bertviewer.core.explanations.facts import (
+    is_decoder,
+    is_trained,
+    sees_all,
+    start_of,
+)
+from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.formulas.facts import has_windows
+from bertviewer.core.text.numerals import number_text
+
+_HIGH = 0.25
+"""From which mean cosine of different tokens on one wonders."""
+_MOST = 3
+"""Features whose part of the mean cosine is told."""
+
+
+def _alike(asked: Asked) -> Numbers | None:
+    run = asked.run
+    state = -1 if asked.state is None else asked.state
+    if run is None or not is_trained(asked) or not -1 <= state < len(run.hidden_states):
+        return None
+    from bertviewer.core.analysis.anisotropy import anisotropy  # and with it numpy
+
+    found = anisotropy(run.hidden_states[state]) if run.hidden_states else None
+    if found is None or not found.mean >= _HIGH:
+        return None
+    features = found.largest(_MOST)
+    return {
+        "mean": number_text(found.mean, 2),
+        "features": ", ".join(map(str, features)),
+        "most": str(len(features)),
+        "width": f"{len(found.parts):,}",
+        "part": f"{found.share(features):.0%}",
+    }
+
+
+def _outliers(asked: Asked) -> Numbers | None:
+    run = asked.run
+    if run is None or not is_trained(asked) or not run.hidden_states:
+        return None
+    from bertviewer.core.analysis.outliers import DEVIATIONS, outlier_features
+
+    found = outlier_features(run)
+    if not found:
+        return None
+    first = found[0]
+    return {
+        "count": str(len(found)),
+        "width": f"{run.hidden_states[0].shape[1]:,}",
+        "limit": f"{DEVIATIONS:g}",
+        "feature": str(first.index),
+        "states": str(len(first.states)),
+        "every": str(len(run.hidden_states)),
+        "deviation": number_text(first.largest.deviation, 3),
+    }
+
+
+def _sentence(asked: Asked) -> Numbers | None:
+    start = start_of(asked)
+    return None if start is None or not sees_all(asked.architecture) else {"start": start}
+
+
+def _last_token(asked: Asked) -> Numbers | None:
+    """Return that the last token sees all others, which it does not through a window."""
+    return {} if is_decoder(asked.architecture) and not has_windows(asked.view) else None
+
+
+def _pooler(asked: Asked) -> Numbers | None:
+    tensors = asked.architecture.tensors_below(asked.node.path)
+    # DeBERTa's is of its head, and trained with that.
+    is_of_head = asked.view.kind is ModuleKind.DEBERTA_POOLER
+    if not tensors or is_of_head or not sees_all(asked.architecture):
+        return None
+    width = tensors[0].shape[0]
+    return {"start": start_of(asked) or "the first token", "width": f"{width:,}"}
+
+
+def _pooled(asked: Asked) -> Numbers | None:
+    activation = None if asked.run is None else asked.run.activation(asked.node.path)
+    statistics = None if activation is None else activation.statistics
+    if statistics is None or statistics.min is None or statistics.max is None:
+        return None
+    return {"low": number_text(statistics.min, 3), "high": number_text(statistics.max, 3)}
+
+
+def _lens(asked: Asked) -> Numbers | None:
+    run = asked.run
+    task = asked.architecture.source.task
+    if run is None or not is_trained(asked) or task not in ("masked-lm", "pretraining"):
+        return None
+    return {"states": str(len(run.hidden_states))} if len(run.hidden_states) > 1 else None
+
+
+EXPLANATIONS = (
+    Explanation(
+        "alike-vectors",
+        "Why are all cosines so high?",
+        "The vectors of trained models lie in a narrow cone: any two tokens are alike before their "
+        "meaning is looked at. Often a few features, far larger than the others and alike for "
+        "every token, make most of it, so compare cosines with one another and not with 0.",
+        ("Ethayarajh 2019", "Timkey & van Schijndel 2021"),
+        _alike,
+        of_model=True,
+        views=("Similarity",),
+        sections=("similarity", "sentence vectors"),
+        measured_text="Here two different tokens have a cosine of {mean} on average, and {most} of "
+        "{width} features ({features}) make {part} of it.",
+        measured=_alike,
+    ),
+    Explanation(
+        "outlier-features",
+        "Why do a few features stand out?",
+        "Trained encoders have a few features that are far larger than all others, at the same "
+        "place in layer after layer: the last norm of a layer has an unusual gamma and beta there. "
+        "They are no fault: without them BERT falls apart.",
+        ("Kovaleva et al. 2021", "Bondarenko et al. 2021"),
+        _outliers,
+        of_model=True,
+        views=("Layers",),
+        sections=("outliers",),
+        measured_text="Here {count} of {width} are farther than {limit} std from the mean "
+        "somewhere; feature {feature} is in {states} of {every} hidden states, up to {deviation} "
+        "std.",
+        measured=_outliers,
+    ),
+    Explanation(
+        "sentence-vector",
+        "Which vector stands for the sentence?",
+        "Neither {start} nor the mean of all tokens is made for comparing sentences, unless the "
+        "model was trained for it: of plain BERT both did worse than a mean of GloVe's word "
+        "vectors. Trained for it, the mean over all tokens of the last layer did best.",
+        ("Reimers & Gurevych 2019",),
+        _sentence,
+        ("pooler",),
+        of_model=True,
+        views=("Similarity",),
+        sections=("sentence vectors",),
+    ),
+    Explanation(
+        "last-token",
+        "Which vector stands for the sentence?",
+        "The last token's: in a decoder no other has seen the whole text. Classifiers on top of "
+        "GPT read it.",
+        ("Radford et al. 2018",),
+        _last_token,
+        of_model=True,
+        views=("Similarity",),
+        sections=("sentence vectors",),
+    ),
+    Explanation(
+        "pooler",
+        "What is the pooler for?",
+        "It makes one vector of {width} numbers for a whole text, however long: a linear layer and "
+        "an activation on the vector of {start}. BERT's was trained with next sentence prediction; "
+        "what looks at single tokens does without it.",
+        ("Devlin et al. 2019",),
+        _pooler,
+        ("pooler",),
+        ("pooler",),
+        sections=("formulas", "sentence vectors"),
+        measured_text="In this run its numbers lie between {low} and {high}.",
+        measured=_pooled,
+    ),
+    Explanation(
+        "early-layers",
+        "Why do early layers predict nonsense?",
+        "The head was trained on what the last layer gives, and is put on the vectors of earlier "
+        "ones here (logit lens). These are not yet written the way that it reads.",
+        ("nostalgebraist 2020",),
+        _lens,
+        of_model=True,
+        views=("Predictions",),
+        sections=("predictions",),
+    ),
+)
+"""The questions about vectors, the most asked first."""
