@@ -6,9 +6,6 @@ under transformers' eager implementation, which is the one that shows them.
 """
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,8 +25,8 @@ from bertviewer.core.checking.arithmetic import rounded
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.check import BUILT_OTHERWISE
 from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
-from bertviewer.core.checking.other_attention import EAGER
 from bertviewer.core.checking.recomputations import recomputation
+from bertviewer.core.closer_look.eager import eager
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.flow.nested_tensors import tensors_in
@@ -120,7 +117,7 @@ def _weights(
     for tensor in tensors_in(seen[number].output):
         # XLNet's has the batch and the heads behind the tokens.
         for weights in (tensor, tensor.permute(2, 3, 0, 1) if tensor.dim() == 4 else tensor):
-            if _are_probabilities(weights):
+            if are_probabilities(weights):
                 return weights, None
     raise UserError(
         f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
@@ -173,7 +170,7 @@ def _seen_eagerly(
     with (
         torch.no_grad(),
         as_user_error(module, f"{path}: its attention cannot be seen"),
-        _eager(module),
+        eager(module),
         reporting(module, progress),
         capture.watching(watched),
     ):
@@ -181,21 +178,7 @@ def _seen_eagerly(
     return capture.calls[path]
 
 
-@contextmanager
-def _eager(module: Any) -> Iterator[None]:
-    """Let a model calculate its attention step by step, inside the ``with``."""
-    used = getattr(getattr(module, "config", None), "_attn_implementation", None)
-    if used in (None, EAGER):
-        yield
-        return
-    try:
-        module.set_attn_implementation(EAGER)
-        yield
-    finally:
-        module.set_attn_implementation(used)
-
-
-def _are_probabilities(tensor: Tensor) -> bool:
+def are_probabilities(tensor: Tensor) -> bool:
     """Tell whether a tensor is [1, A, S_q, S_k] with rows that sum to 1; NaN may be among them."""
     if tensor.dim() != 4 or tensor.shape[0] != 1 or not tensor.is_floating_point():
         return False

@@ -82,7 +82,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     heads, size, _, features, *_ = numbers_in(answer.question.replace("one of", "1 of"))
     before = queries(module_of(case, node)).shape
     after = with_other_heads(case, node.path).shape
-    return before[0] == features == heads * size and after[0] == 2 * size
+    return bool(before[0] == features == heads * size and after[0] == 2 * size)
 
 
 @claims("shared-keys")
@@ -110,7 +110,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
 def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     module = module_of(case, node)
     ratio = float((module.k.weight.std() / module.q.weight.std()).detach())
-    return abs(ratio / numbers_in(answer.text)[-1] ** 0.5 - 1) < 0.25
+    return bool(abs(ratio / numbers_in(answer.text)[-1] ** 0.5 - 1) < 0.25)
 
 
 @claims("mask")
@@ -316,7 +316,7 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
     outside = sum(p.numel() for name, p in named if not name.startswith(tops))
     total = sum(p.numel() for p in case.model.parameters())
     told = numbers_in(answer.question)
-    return found.parameters == outside == told[0] and numbers_in(answer.text)[-1] == total
+    return bool(found.parameters == outside == told[0] and numbers_in(answer.text)[-1] == total)
 
 
 @claims("tied-weights")
@@ -325,7 +325,7 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
     one, other = (case.model.get_parameter(name) for name in (words[0], words[2]))
     every = sum(p.numel() for _, p in case.model.named_parameters(remove_duplicate=False))
     total = sum(p.numel() for p in case.model.parameters())
-    return one is other and numbers_in(answer.text)[-2:] == [every, total]
+    return bool(one is other and numbers_in(answer.text)[-2:] == [every, total])
 
 
 @claims("shared-layers")
@@ -333,4 +333,4 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
     layers = case.model.config.num_hidden_layers
     *_, stored, _, apart = numbers_in(answer.text)
     total = sum(p.numel() for p in case.model.parameters())
-    return case.parameters_with(num_hidden_groups=layers) == total - stored + apart
+    return bool(case.parameters_with(num_hidden_groups=layers) == total - stored + apart)

@@ -1,0 +1,167 @@
+"""A run's sentence padded to more tokens, with the mask and without: what the mask is for."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.activations.activation_run import ActivationRun, Token
+from bertviewer.core.analysis.padding import (
+    MOST_TOKENS,
+    PaddedAttention,
+    PaddedState,
+    Padding,
+    rounding_of,
+)
+from bertviewer.core.closer_look.attention import are_probabilities
+from bertviewer.core.closer_look.eager import eager
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.big_bird_attention import choose_attention
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.failures import as_user_error
+from bertviewer.core.run.replay import reporting
+from bertviewer.core.source.configuration import position_limit
+
+_PAD_KEYS = ("pad_token_id", "eos_token_id")
+_FILLED = {"input_ids": None, "attention_mask": 0, "token_type_ids": 0}
+"""What is as long as the sentence, and what stands there for padding; the ids have their own."""
+
+
+def look_at_padding(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    length: int,
+    progress: Progress = no_progress,
+) -> Padding:
+    """Pad a run's sentence to ``length`` tokens, and run it alone, with the mask and without.
+
+    All three are run as the model calculates attention step by step, so that they differ in
+    nothing else. Of an encoder-decoder it is the encoder's sentence that is padded.
+
+    Raises:
+        UserError: the model takes no mask or gives no hidden states, or there is no such length.
+        Cancelled: ``progress`` said so.
+    """
+    module = model.module(random_weights=True, progress=progress, device=run.device)
+    config = model.architecture.config
+    is_pair = bool(config.get("is_encoder_decoder"))
+    tokens = tuple(token for token in run.tokens if not is_pair or token.segment == 0)
+    _check(module, len(tokens), length, position_limit(config))
+    pad = _pad_token(model, config)
+    alone = {**kept.inputs, "attention_mask": _ones(kept.inputs)}
+    masked = _padded(alone, length, pad.id)
+    unmasked = {**masked, "attention_mask": torch.ones_like(masked["attention_mask"])}
+    outputs = []
+    with eager(module):
+        for number, inputs in enumerate((alone, masked, unmasked)):
+            progress(number, 3, "Running the padded sentence")
+            outputs.append(_called(module, inputs, model, progress))
+    states = [_states(output) for output in outputs]
+    epsilon = torch.finfo(next(module.parameters()).dtype).eps
+    return Padding(
+        tokens=(*tokens, *(pad,) * (length - len(tokens))),
+        count=len(tokens),
+        states=tuple(
+            _state(*each, count=len(tokens), epsilon=epsilon)
+            for each in zip(states[0], states[1], states[2], strict=True)
+        ),
+        attentions=_attentions(outputs[1], outputs[2], len(tokens)),
+        is_causal=_is_causal(outputs[0]),
+    )
+
+
+def _check(module: nn.Module, count: int, length: int, limit: int | None) -> None:
+    name = type(module).__name__
+    if "attention_mask" not in inspect.signature(module.forward).parameters:
+        raise UserError(f"{name} takes no mask")
+    most = MOST_TOKENS if limit is None else limit
+    if not count < length <= most:
+        raise UserError(f"{count} tokens are padded to {count + 1} to {most:,}, not to {length:,}")
+
+
+def _pad_token(model: LoadedModel, config: Mapping[str, Any]) -> Token:
+    """Return the token that pads: the family's own, else that which ends a text, else the first."""
+    ids = (config.get(key) for key in _PAD_KEYS)
+    number = next((found for found in ids if isinstance(found, int) and found >= 0), 0)
+    return Token(number, model.tokenizer().text_of(number), 0, is_special=True)
+
+
+def _ones(inputs: Mapping[str, Any]) -> Tensor:
+    ids: Tensor = inputs["input_ids"]
+    return torch.ones_like(ids)
+
+
+def _padded(inputs: Mapping[str, Any], length: int, pad: int) -> dict[str, Any]:
+    padded = dict(inputs)
+    for name, filling in _FILLED.items():
+        if (row := inputs.get(name)) is not None:
+            rest = row.new_full((1, length - row.shape[1]), pad if filling is None else filling)
+            padded[name] = torch.cat([row, rest], dim=1)
+    return padded
+
+
+def _called(module: Any, inputs: Mapping[str, Any], model: LoadedModel, progress: Progress) -> Any:
+    choose_attention(module, inputs)
+    more = {"output_attentions": True, "output_hidden_states": True, "return_dict": True}
+    parameters = inspect.signature(module.forward).parameters.values()
+    takes_any = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
+    names = {parameter.name for parameter in parameters}
+    more = {key: value for key, value in more.items() if takes_any or key in names}
+    with (
+        torch.no_grad(),
+        as_user_error(module, f"{model.source.name}: the padded sentence cannot be run"),
+        reporting(module, progress),
+    ):
+        return module(**{**inputs, **more})
+
+
+def _states(output: Any) -> tuple[Tensor, ...]:
+    """Return the hidden states that the padded sentence has: [S, D] each.
+
+    Raises:
+        UserError: there are none.
+    """
+    found = output.get("hidden_states")
+    found = output.get("encoder_hidden_states") if found is None else found
+    if not found or any(state.dim() != 3 for state in found):
+        raise UserError("this model gives no hidden states in which padding could be seen")
+    return tuple(state[0].double() for state in found)
+
+
+def _state(
+    alone: Tensor, masked: Tensor, unmasked: Tensor, *, count: int, epsilon: float
+) -> PaddedState:
+    return PaddedState(
+        masked=float((masked[:count] - alone).abs().max()),
+        unmasked=float((unmasked[:count] - alone).abs().max()),
+        rounding=rounding_of(float(alone.abs().max()), epsilon),
+        norm=float(alone.norm(dim=1).mean()),
+        padded_norm=float(masked[count:].norm(dim=1).mean()),
+    )
+
+
+def _maps(output: Any) -> tuple[Tensor, ...]:
+    """Return the probabilities [A, S, S] of each layer, () where they are not given."""
+    found = output.get("attentions")
+    found = output.get("encoder_attentions") if found is None else found
+    maps = tuple(found or ())
+    # SqueezeBERT gives the scores by that name.
+    return tuple(one[0].double() for one in maps) if all(map(are_probabilities, maps)) else ()
+
+
+def _attentions(masked: Any, unmasked: Any, count: int) -> tuple[PaddedAttention, ...]:
+    def share(maps: Tensor) -> float:
+        return float(maps[:, :count, count:].sum(-1).mean())
+
+    pairs = zip(_maps(masked), _maps(unmasked), strict=True)
+    return tuple(PaddedAttention(share(one), share(other)) for one, other in pairs)
+
+
+def _is_causal(output: Any) -> bool:
+    maps = _maps(output)
+    return bool(maps) and not any(bool(one.triu(1).any()) for one in maps)
