@@ -3,9 +3,11 @@
 from PySide6.QtCore import Qt
 
 from bertviewer.core.errors import UserError
+from bertviewer.ui.run.in_sight import QUESTIONED
 from tests.screenshots import models
 from tests.screenshots.chapter import USUAL, Chapter, Picture
 from tests.screenshots.steps import (
+    asked,
     at,
     chosen,
     clicked,
@@ -30,6 +32,7 @@ from tests.screenshots.steps import (
     toggled,
     torn_off,
     typed,
+    why,
     written,
 )
 
@@ -83,6 +86,14 @@ CHAPTERS = (
         Picture("compared-layers", (typed(BANK), does("keepAsA"), ran(OTHER))),
         *(Picture(f"compared-{title.lower()}", (shown(title),)) for title in VIEWS[1:]),
         Picture("pair", (ran(BANK, OTHER), shown("Tokens"))),
+    ), DEMO),
+    Chapter("why", (
+        Picture("module", (shown("Map"), asked("scale"))),
+        Picture("norm", (at("encoder.layer.3.output.LayerNorm"), asked("gamma"))),
+        Picture("model", (at(""), asked("subtotal"))),
+        *(Picture(f"view-{title.lower()}", (why(title),)) for title in QUESTIONED),
+        Picture("random", (opened("bert-base-uncased"), ran(BANK), why("Layers"))),
+        Picture("gpt2", (opened("gpt2"), ran(BANK), at("h.3.attn"), why("Attention"))),
     ), DEMO),
     Chapter("predicting", (
         Picture("no-trained-head", (opened("demo"), ran(BANK), shown("Predictions"))),

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
+    QScrollArea,
     QTableView,
     QTabWidget,
     QToolButton,
@@ -105,6 +106,32 @@ def clicked(name: str) -> Step:
         button = guide.find(QAbstractButton, name)
         guide.wait(button.isEnabled)
         button.click()
+
+    return step
+
+
+def asked(name: str) -> Step:
+    """Open the answer to a question about the selected module, in sight."""
+
+    def step(guide: Guide) -> None:
+        guide.rest()
+        question = guide.find(QAbstractButton, f"question-{name}")
+        question.setChecked(True)
+        guide.rest()
+        pane = guide.find(QScrollArea, "inspectorPage")
+        pane.ensureWidgetVisible(question, 0, pane.height() // 2)
+
+    return step
+
+
+def why(view: str) -> Step:
+    """Ask about a view of the run, and close the answers after the picture."""
+
+    def step(guide: Guide) -> None:
+        shown(view)(guide)
+        guide.rest()
+        clicked("whyButton")(guide)
+        guide.ends.append(lambda: clicked("whyButton")(guide))
 
     return step
 

@@ -1,9 +1,9 @@
 """Which questions are asked where, with their answers for the model and the run at hand."""
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations import attention, counts, layers, tokens, vectors
@@ -12,10 +12,12 @@ from bertviewer.core.explanations.explanation import (
     Asked,
     Explanation,
     Section,
-    ViewTitle,
 )
 from bertviewer.core.explanations.facts import role_of
 from bertviewer.core.explanations.references import reference
+
+if TYPE_CHECKING:
+    from bertviewer.core.analysis.attention_maps import AttentionMaps  # and with it numpy
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     *attention.EXPLANATIONS,
@@ -37,14 +39,14 @@ def answers_for_module(
 
 
 def answers_for_view(
-    title: ViewTitle,
+    title: str,
     architecture: Architecture,
     run: ActivationRun,
     *,
-    maps: AttentionMaps | None = None,
+    maps: "AttentionMaps | None" = None,
     state: int | None = None,
 ) -> tuple[Answer, ...]:
-    """Return what is asked in a view of a run.
+    """Return what is asked in a view of a run, what the run shows something of first.
 
     Args:
         title: the view's.
@@ -54,7 +56,8 @@ def answers_for_view(
         state: the hidden state in sight, ``None`` for the last one.
     """
     chosen = (one for one in EXPLANATIONS if title in one.views)
-    return _of_model(chosen, Asked(architecture, architecture.root, run, maps, state))
+    found = _of_model(chosen, Asked(architecture, architecture.root, run, maps, state))
+    return tuple(sorted(found, key=lambda answer: not answer.measured))
 
 
 def answers_for_section(
@@ -62,7 +65,7 @@ def answers_for_section(
     architecture: Architecture,
     run: ActivationRun | None = None,
     *,
-    maps: AttentionMaps | None = None,
+    maps: "AttentionMaps | None" = None,
     state: int | None = None,
 ) -> tuple[Answer, ...]:
     """Return what is answered in a part of a report, with arguments as of ``answers_for_view``."""

@@ -261,33 +261,6 @@ EXPLANATIONS = (
         sections=("formulas",),
     ),
     Explanation(
-        "mask",
-        "What does the mask do?",
-        "Sentences of a batch are padded to one length; the mask adds a hugely negative number to "
-        "the scores of padding, so that the softmax gives it 0. The padded rows are computed all "
-        "the same and are not 0: no other row looks at them.",
-        ("Vaswani et al. 2017",),
-        _sees_all,
-        ATTENTION,
-        views=("Attention",),
-        sections=("mask", "attention"),
-        measured_text="The {tokens} tokens of this run stand alone, so nothing is masked.",
-        measured=_nothing_padded,
-    ),
-    Explanation(
-        "causal-mask",
-        "Why does no token see a later one?",
-        "The model is trained to predict each next token, which it must not have seen. So a mask "
-        "adds −∞ to the scores of all later tokens, and the softmax gives them 0.",
-        ("Vaswani et al. 2017", "Radford et al. 2018"),
-        _hides_later,
-        ATTENTION,
-        views=("Attention",),
-        sections=("mask", "attention"),
-        measured_text="In this run {hidden} of {every} scores of a head are hidden.",
-        measured=_hidden_scores,
-    ),
-    Explanation(
         "special-tokens",
         "Why do so many heads look at {labels}?",
         "A head's shares have to sum to 1, also where it finds nothing of what it looks for. In "
@@ -328,6 +301,33 @@ EXPLANATIONS = (
         sections=("attention",),
         measured_text="The mean entropy is {entropy} nats here, of at most ln {tokens} = {most}.",
         measured=_even,
+    ),
+    Explanation(
+        "mask",
+        "What does the mask do?",
+        "Sentences of a batch are padded to one length; the mask adds a hugely negative number to "
+        "the scores of padding, so that the softmax gives it 0. The padded rows are computed all "
+        "the same and are not 0: no other row looks at them.",
+        ("Vaswani et al. 2017",),
+        _sees_all,
+        ATTENTION,
+        views=("Attention",),
+        sections=("mask", "attention"),
+        measured_text="The {tokens} tokens of this run stand alone, so nothing is masked.",
+        measured=_nothing_padded,
+    ),
+    Explanation(
+        "causal-mask",
+        "Why does no token see a later one?",
+        "The model is trained to predict each next token, which it must not have seen. So a mask "
+        "adds −∞ to the scores of all later tokens, and the softmax gives them 0.",
+        ("Vaswani et al. 2017", "Radford et al. 2018"),
+        _hides_later,
+        ATTENTION,
+        views=("Attention",),
+        sections=("mask", "attention"),
+        measured_text="In this run {hidden} of {every} scores of a head are hidden.",
+        measured=_hidden_scores,
     ),
     Explanation(
         "distances",

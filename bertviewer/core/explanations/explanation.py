@@ -1,15 +1,17 @@
 """What an explanation is: a learner's question, the known answer, and when it is true."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.reference import Reference
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.frozen import frozen
+
+if TYPE_CHECKING:
+    from bertviewer.core.analysis.attention_maps import AttentionMaps  # and with it numpy
 
 ViewTitle = Literal["Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens"]
 """The views of a run, by their titles."""
@@ -47,7 +49,7 @@ class Asked:
     architecture: Architecture
     node: ModuleNode
     run: ActivationRun | None = None
-    maps: AttentionMaps | None = None
+    maps: "AttentionMaps | None" = None
     state: int | None = None
 
     @property

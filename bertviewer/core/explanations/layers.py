@@ -156,7 +156,7 @@ def _flat(asked: Asked) -> Numbers | None:
     low, high = min(stds), max(stds)
     if high > _FLAT * low:
         return None
-    return {"low": number_text(low, 3), "high": number_text(high, 3)}
+    return {"low": f"{low:.3f}", "high": f"{high:.3f}"}
 
 
 def _growing(asked: Asked) -> Numbers | None:
@@ -216,6 +216,7 @@ EXPLANATIONS = (
         ("He et al. 2016", "Vaswani et al. 2017"),
         _residual,
         ("layer",),
+        views=("Token",),
         sections=("formulas",),
         measured_text="In this run a token's vector after this layer has a cosine of {cosine} with "
         "what it was before, on average.",

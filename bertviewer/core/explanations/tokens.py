@@ -186,8 +186,8 @@ EXPLANATIONS = (
     Explanation(
         "mask-token",
         "What is {mask} for?",
-        "{mask} hides a word that the model has to guess from both sides. BERT was trained on 15 % "
-        "of its tokens: of these 80 % were masked, 10 % were another word and 10 % stayed, as "
+        "{mask} hides a word that the model has to guess from both sides. BERT was trained on 15% "
+        "of its tokens: of these 80% were masked, 10% were another word and 10% stayed, as "
         "nothing is masked when the model is used.",
         ("Devlin et al. 2019",),
         _mask,

@@ -1,14 +1,16 @@
 """Which rows or columns of an attention's weights belong to which head."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.frozen import frozen
-from bertviewer.core.weights.reading import Span
+
+if TYPE_CHECKING:
+    from bertviewer.core.weights.reading import Span  # and with it numpy
 
 Axis = Literal["rows", "columns"]
 Part = Literal["query", "key", "value", "output"]
@@ -46,7 +48,7 @@ class HeadLayout:
     heads: int
     size: int
 
-    def span(self, part: int, head: int) -> Span:
+    def span(self, part: int, head: int) -> "Span":
         """Return the rows or columns of a head in one of the parts.
 
         Raises:

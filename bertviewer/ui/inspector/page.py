@@ -8,8 +8,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, TITLE
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.explanations.asking import answers_for_module
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.loading.rebuilding import note_of
@@ -20,6 +19,7 @@ from bertviewer.ui.inspector.cards import Cards
 from bertviewer.ui.inspector.module_facts import ModuleFacts
 from bertviewer.ui.inspector.module_figures import COUNT, module_figures, share_text
 from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.questions import Questions
 from bertviewer.ui.staleness import StaleLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -43,13 +43,18 @@ class InspectorPage(QWidget):
         for label in (self._title, self._path, self._summary):
             label.setMinimumWidth(1)  # a long word is no reason for a wider pane
         self._cards = Cards(COUNT, share_text("99.99%"))
-        self._view = FactsView()
+        self._first, self._view = FactsView(), FactsView()
+        self._asked = heading_label(self.tr("What people ask here"))
+        self._questions = Questions(workspace)
+        self._questions.setObjectName("moduleQuestions")
         self._facts = ModuleFacts(workspace, self.refresh, self)
         self.stale = StaleLabel("staleModule", workspace, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4 * GRID, 0, 4 * GRID, 4 * GRID)
         layout.setSpacing(GRID // 2)
-        for widget in (self._title, self._path, self._summary, self._cards, self._view):
+        for widget in (self._title, self._path, self._summary, self._cards, self._first):
+            layout.addWidget(widget)
+        for widget in (self._asked, self._questions, self._view):
             layout.addWidget(widget)
         layout.addStretch(1)
 
@@ -68,7 +73,17 @@ class InspectorPage(QWidget):
         self._summary.setText("\n".join(filter(None, (summary, note))))
         self._summary.setVisible(bool(self._summary.text()))
         self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
-        self._view.show_groups([*self._groups(row, architecture, formula)])
+        self._first.show_groups([*self._maths(formula)])
+        # Several layers in one row have no one output.
+        run = None if row.is_folded else self._workspace.runs.run
+        self._questions.show_answers(answers_for_module(architecture, node, run))
+        self._asked.setVisible(bool(self._questions.names))
+        self._view.show_groups(
+            [
+                *self._facts.count_groups(row, architecture),
+                *self._facts.groups(row, architecture, formula),
+            ]
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Mark figures of a run that is stale; Qt calls it."""
@@ -83,13 +98,9 @@ class InspectorPage(QWidget):
         if event.type() == QEvent.Type.FontChange:
             self._workspace.draw_queue.later(self.refresh)
 
-    def _groups(
-        self, row: TreeRow, architecture: Architecture, formula: Formula | None
-    ) -> Iterator[FactGroup]:
+    def _maths(self, formula: Formula | None) -> Iterator[FactGroup]:
         if formula is not None and self.can_set_formulas:
             from bertviewer.ui.formula_view import FormulaView  # and with it Typst
 
             maths = FormulaView(replace(formula, terms=()), is_small=True)
             yield FactGroup(self.tr("What it computes"), [("", maths)])
-        yield from self._facts.count_groups(row, architecture)
-        yield from self._facts.groups(row, architecture, formula)

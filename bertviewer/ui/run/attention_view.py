@@ -17,6 +17,7 @@ from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
 from bertviewer.ui.run.head_panel import HeadPanel
+from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice
 from bertviewer.ui.run.root_colors import RootColors
@@ -69,6 +70,10 @@ class AttentionView(View):
         workspace.runs.run_changed.connect(self._on_runs)
         workspace.runs.comparison_changed.connect(self._on_runs)
         workspace.architecture_changed.connect(self._on_architecture)
+
+    def in_sight(self, title: str) -> InSight:
+        """Return the view with what its heads look at."""
+        return InSight(title, None if self._pair is None else self._pair.b.maps)
 
     def refresh(self) -> None:
         """Show the attention that the tree has selected, or look for it."""

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.histogram_data import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
     from bertviewer.core.analysis.prediction_data import Predictions
+    from bertviewer.core.architecture.architecture import Architecture
+    from bertviewer.core.explanations.explanation import Answer
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.progress import Progress
+    from bertviewer.ui.run.in_sight import InSight
     from bertviewer.ui.watched_run import WatchedRun
 
 
@@ -46,6 +49,20 @@ def find_outliers_job(
 
     progress(0, 0, "Looking for outlier features")
     return outlier_features(run), state_levels(run)
+
+
+def explain_job(
+    sight: InSight,
+    architecture: Architecture,
+    run: ActivationRun,
+    _model: LoadedModel,
+    progress: Progress,
+) -> tuple[Answer, ...]:
+    """Answer what is asked about a view, with the run's own numbers."""
+    from bertviewer.core.explanations.asking import answers_for_view
+
+    progress(0, 0, "Looking for explanations")
+    return answers_for_view(sight.title, architecture, run, maps=sight.maps, state=sight.state)
 
 
 def received_job(

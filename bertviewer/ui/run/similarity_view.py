@@ -10,6 +10,7 @@ from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
@@ -58,6 +59,10 @@ class SimilarityView(View):
     def other(self) -> int | None:
         """The token that the selected one is compared with."""
         return self._pair.other
+
+    def in_sight(self, title: str) -> InSight:
+        """Return the view with the hidden state that it shows."""
+        return InSight(title, state=self._state.state)
 
     def refresh(self) -> None:
         """Show both charts."""

@@ -4,6 +4,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
+from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.workspace import Workspace
 
 
@@ -21,6 +22,10 @@ class View(QWidget):
     def refresh(self) -> None:
         """Show the present state."""
         raise NotImplementedError
+
+    def in_sight(self, title: str) -> InSight:
+        """Return what the view, which has this title, shows: what an explanation is about."""
+        return InSight(title)
 
     def partners(self, rows: bool = False, columns: bool = True) -> Partners:
         """Return which tokens of run A and of the last run are the same."""

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.ui.pages import PageKind, PageTabs, State
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
+from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.layers_view import LayersView
 from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.similarity_view import SimilarityView
@@ -40,3 +41,7 @@ class RunViews(PageTabs[View]):
         view = self.pages.page(number)
         assert isinstance(view, LayersView)
         self.layers = view
+
+    def in_sight(self) -> InSight:
+        """Return what the view shows that is in sight."""
+        return self.pages.current.in_sight(self.shown)

@@ -120,7 +120,7 @@ def test_random_weights_give_flat_lines_behind_norms() -> None:
     answer = in_view("Layers", one)["flat-lines"]
     stds = [std_of(one.run, f"encoder.layer.{n}") for n in range(4)]
     assert answer.measured == (
-        f"The std of the layers' outputs lies between {min(stds):.3g} and {max(stds):.3g} here."
+        f"The std of the layers' outputs lies between {min(stds):.3f} and {max(stds):.3f} here."
     )
     assert max(stds) - min(stds) < 0.01
     assert not {"outlier-features", "growing-lines"} & in_view("Layers", one).keys()

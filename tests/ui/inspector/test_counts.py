@@ -37,8 +37,13 @@ def place_of(grid: QGridLayout, number: int) -> tuple[int, int]:
 
 
 def texts(window: MainWindow) -> list[str]:
-    """Return the texts as they stand in the grid."""
-    grid = find(inspector(window), FactsView).layout()
+    """Return the texts as they stand, of one view after the other."""
+    views = sorted(inspector(window).findChildren(FactsView), key=lambda view: view.y())
+    return [text for view in views for text in texts_in(view)]
+
+
+def texts_in(view: FactsView) -> list[str]:
+    grid = view.layout()
     assert isinstance(grid, QGridLayout)
     places = sorted(range(grid.count()), key=lambda number: place_of(grid, number))
     found = []

@@ -1,0 +1,183 @@
+"""Questions that people ask here: each opens its answer below it, with its source."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from bertviewer.charts.theme import GRID, SMALL
+from bertviewer.core.explanations.explanation import Answer
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.labels import quiet_label
+from bertviewer.ui.prose import Prose
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
+
+_ALIGNED = int(
+    Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap
+)
+
+
+class QuestionLink(QAbstractButton):
+    """A question as a link, in as many lines as it needs; Enter and the space bar press it."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(f"question-{name}")
+        self.setCheckable(True)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setMinimumWidth(1)
+
+    def hasHeightForWidth(self) -> bool:
+        """Tell that a narrow pane has more lines; Qt calls it."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Return the height of its lines; Qt calls it."""
+        room = self.fontMetrics().boundingRect(0, 0, max(width, 1), 10_000, _ALIGNED, self.text())
+        return room.height() + GRID
+
+    def sizeHint(self) -> QSize:
+        """Return room for all of it on one line; Qt calls it."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(self.text()) + 2, metrics.height() + GRID)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Take Enter as well; Qt calls it."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Draw the line below it; Qt calls it."""
+        super().enterEvent(event)
+        self.update()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Draw the line below it; Qt calls it."""
+        super().focusInEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw it, with a line below while it would be pressed; Qt calls it."""
+        del event
+        painter = QPainter(self)
+        font = self.font()
+        font.setUnderline(self.underMouse() or self.hasFocus())
+        painter.setFont(font)
+        painter.setPen(self.palette().color(QPalette.ColorRole.Link))
+        painter.drawText(self.rect(), _ALIGNED, self.text())
+        painter.end()
+
+
+class Questions(QWidget):
+    """Some questions below one another, each with its answer once that is opened.
+
+    What stays the same keeps its place and is not closed: a run gives answers new numbers.
+    ``resized`` says that it needs more room, or less.
+    """
+
+    resized = Signal()
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._rows: dict[str, _Question] = {}
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the explanations that are asked for, in order."""
+        return tuple(self._rows)
+
+    def show_answers(self, answers: Sequence[Answer]) -> None:
+        """Show these in place of those before."""
+        wanted = {answer.name: answer for answer in answers}
+        for name in [name for name in self._rows if name not in wanted]:
+            row = self._rows.pop(name)
+            self._layout.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        rows = {}
+        for place, (name, answer) in enumerate(wanted.items()):
+            row = self._rows.get(name) or _Question(name, self._workspace, self)
+            if name not in self._rows:
+                row.toggled.connect(self.resized)
+            if self._layout.indexOf(row) != place:
+                self._layout.insertWidget(place, row)
+            row.show_answer(answer)
+            row.show()
+            rows[name] = row
+        self._rows = rows
+
+    def open(self, name: str) -> None:
+        """Open the answer of that explanation, if it is asked for."""
+        if name in self._rows:
+            self._rows[name].open()
+
+    def focus_first(self) -> None:
+        """Put the focus on the first question, for those who came by the keyboard."""
+        for row in list(self._rows.values())[:1]:
+            row.link.setFocus(Qt.FocusReason.TabFocusReason)
+
+
+class _Question(QWidget):
+    toggled = Signal()
+
+    def __init__(self, name: str, workspace: Workspace, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.link = QuestionLink(name)
+        self._answer: Prose | None = None
+        self._source: QLabel | None = None
+        self._shown: Answer | None = None
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self._layout.addWidget(self.link)
+        self.link.toggled.connect(self._on_toggled)
+
+    def open(self) -> None:
+        self.link.setChecked(True)
+
+    def show_answer(self, answer: Answer) -> None:
+        self._shown = answer
+        self.link.setText(answer.question)
+        self.link.setAccessibleName(answer.question)
+        self.link.updateGeometry()
+        self.link.setToolTip(self.tr("Show the answer, or hide it again (Enter)"))
+        if self._answer is not None:
+            self._write()
+
+    def _on_toggled(self, is_open: bool) -> None:
+        if self._answer is None:
+            self._answer = Prose("", self._workspace)
+            self._answer.setObjectName(f"{self.link.objectName()}-answer")
+            self._source = quiet_label("")
+            self._source.setFont(sized(self._source.font(), SMALL))
+            self._source.setContentsMargins(0, 0, 0, 2 * GRID)
+            self._source.setMinimumWidth(1)
+            self._layout.addWidget(self._answer)
+            self._layout.addWidget(self._source)
+            self._write()
+        assert self._source is not None
+        self._answer.setVisible(is_open)
+        self._source.setVisible(is_open and bool(self._source.text()))
+        self.toggled.emit()
+
+    def _write(self) -> None:
+        answer = self._shown
+        assert answer is not None
+        assert self._answer is not None
+        assert self._source is not None
+        self._answer.show_text("\n".join(filter(None, (answer.text, answer.measured))))
+        self._source.setText(answer.source)
+        self._source.setToolTip(plain_tip("\n".join(one.text for one in answer.references)))

@@ -1,0 +1,60 @@
+"""What people ask about the view in sight, with the known answers and this run's own numbers."""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from bertviewer.core.explanations.explanation import Answer
+from bertviewer.ui.background.requests import Request
+from bertviewer.ui.run import jobs
+from bertviewer.ui.run.in_sight import InSight
+from bertviewer.ui.run.why_page import WhyPage
+from bertviewer.ui.workspace import Workspace
+
+
+class WhyButton(QToolButton):
+    """Opens a card beside itself, and closes it; ``in_sight`` says what there is to explain."""
+
+    def __init__(
+        self, workspace: Workspace, in_sight: Callable[[], InSight], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._in_sight = in_sight
+        self._page: WhyPage | None = None
+        self._request = Request[tuple[Answer, ...]](workspace.requests, self, needs_torch=False)
+        self._request.finished.connect(self._on_finished)
+        self.setObjectName("whyButton")
+        self.setText(self.tr("Why?"))
+        self.setAutoRaise(True)
+        self.setAccessibleName(self.tr("Why do I see this?"))
+        self.setToolTip(self.tr("What people ask about this view, with the known answers"))
+        self.clicked.connect(self._ask)
+        workspace.runs.run_changed.connect(self.follow)
+
+    def follow(self) -> None:
+        """Be there where the view in sight has questions; what was told is of another one."""
+        self.setVisible(self._in_sight().has_questions)
+        if self._page is not None:
+            self._page.leave()
+
+    def _ask(self) -> None:
+        architecture, run = self._workspace.architecture, self._workspace.runs.run
+        if self._page is not None and self._page.isVisible():
+            self._page.leave()
+            return
+        if architecture is None or run is None:
+            return
+        if self._page is None:
+            self._page = WhyPage(self._workspace, self)
+        self._page.open()
+        sight = self._in_sight()
+        work = partial(jobs.explain_job, sight, architecture, run)
+        # What is looked up by is compared by whether it is the same.
+        if self._request.want((sight.title, sight.state, id(sight.maps), id(run)), work):
+            self._on_finished()
+
+    def _on_finished(self) -> None:
+        if self._page is not None and self._page.isVisible():
+            self._page.show_answers(self._request.result or (), self._request.error)
