@@ -17,6 +17,7 @@ from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.finding import step_of
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
+from bertviewer.core.walk.subtotal import subtotal
 from bertviewer.core.walk.walk import Walk
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tables import make_table
@@ -85,7 +86,7 @@ class WalkTab(QWidget):
         self._walk = walk = build_walk(architecture, run)
         groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
         self._relations = groups.relations
-        self._steps.set_walk(walk)
+        self._steps.set_walk(walk, subtotal(walk, architecture))
         self._table.clearSpans()
         for row in filter(self._steps.is_heading, range(self._steps.rowCount())):
             self._table.setSpan(row, 1, 1, 3)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.walk.groups import CountGroups
+from bertviewer.core.walk.subtotal import Subtotal
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
 from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
@@ -30,8 +31,8 @@ class WalkTableModel(TableModel):
         )
         self._steps: list[WalkStep | None] = []
 
-    def set_walk(self, walk: Walk) -> None:
-        """Show a walk."""
+    def set_walk(self, walk: Walk, without: Subtotal | None = None) -> None:
+        """Show a walk, and what it counts without poolers and heads where it has any."""
         rows: list[Row] = []
         self._steps = []
         for part in walk.parts:
@@ -40,6 +41,11 @@ class WalkTableModel(TableModel):
             for step in part.steps:
                 rows.append(self._step(step))
                 self._steps.append(step)
+        if without is not None:
+            says = self.tr("without {0}").format(without.difference)
+            cells = ("", self.tr("Embeddings and layers"), "", "", f"{without.parameters:,}", says)
+            rows.append(Row(cells, self.tr("As it is often counted by hand"), is_bold=True))
+            self._steps.append(None)
         total = f"{walk.trainable:,} {TICK if walk.reconciles else CROSS}"
         says = self.tr("the steps add up to the model: {0}").format(f"{walk.expected:,}")
         rows.append(Row(("", self.tr("Total"), "", "", total, says), is_bold=True))

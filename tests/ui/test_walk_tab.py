@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, teacher_relations
+from bertviewer.core.walk.subtotal import subtotal
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
@@ -53,7 +54,7 @@ def test_the_tables_are_sound_models(qtmodeltester: ModelTester) -> None:
     walk = build_walk(architecture)
     steps = WalkTableModel()
     qtmodeltester.check(steps)
-    steps.set_walk(walk)
+    steps.set_walk(walk, subtotal(walk, architecture))
     qtmodeltester.check(steps)
     groups = GroupTableModel()
     groups.set_groups(group_counts(walk, architecture, teacher_relations(architecture.symbols)))
@@ -62,14 +63,20 @@ def test_the_tables_are_sound_models(qtmodeltester: ModelTester) -> None:
 
 def test_before_formulas_there_are_numbers() -> None:
     model = WalkTableModel()
-    model.set_walk(build_walk(flowing("bert-large-chinese")))
+    architecture = flowing("bert-large-chinese")
+    walk = build_walk(architecture)
+    model.set_walk(walk, subtotal(walk, architecture))
     cells = [[model.index(row, c).data() for c in range(6)] for row in range(model.rowCount())]
     assert cells[0] == ["", "Embeddings", "", "", "22,163,456 ✓", ""]
     assert cells[3] == [
         "3", "Embedding-Token", "[B, S]", "[B, S, 1024]", "21,635,072", "21128·1024",
     ]  # fmt: skip
     assert cells[9][:2] == ["", "One layer, of 24"]
+    assert cells[-2] == [
+        "", "Embeddings and layers", "", "", "324,472,832", "without pooler 1,049,600",
+    ]  # fmt: skip
     assert cells[-1][TRAINABLE] == "325,522,432 ✓"
+    assert model.is_heading(len(cells) - 2)
 
 
 def test_the_demos_walk(tab: WalkTab) -> None:

@@ -7,6 +7,7 @@ from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.subtotal import Subtotal, subtotal
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.opened import plain
+from tests.core.walk.walked import flowing
 
 
 def subtotal_of(architecture: Architecture) -> Subtotal | None:
@@ -43,6 +44,18 @@ def test_poolers_and_heads_are_left_out(
     found = subtotal_of(plain(name, task))
     assert found is not None
     assert (found.parameters, found.total, found.difference) == (parameters, total, difference)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "parameters"),
+    [("bert-large-chinese", "base", 324_472_832), ("bert-base-chinese", "masked-lm", 101_677_056)],
+)
+def test_a_walk_in_the_order_of_execution_gives_the_same(
+    name: str, task: str, parameters: int
+) -> None:
+    found = subtotal_of(flowing(name, task))
+    assert found is not None
+    assert found.parameters == parameters
 
 
 @pytest.mark.parametrize("family", ["gpt2", "t5", "llama", "distilbert", "transformer-base"])
