@@ -51,7 +51,8 @@ SIZES = ((1024, 700), (1280, 720), (1366, 768), USUAL, (1920, 1080), (2560, 1440
 
 DEMO = (opened("demo"), ran(BANK), at(ATTENTION, token=2, head=8))
 TABS = ("Map", "Formula", "Tensors", "Walk", "What if", "Configuration", "Source")
-VIEWS = ("Layers", "Token", "Similarity", "Attention", "Histogram", "Predictions", "Tokens")
+VIEWS = ("Layers", "Token", "Similarity", "Attention", "Histogram", "Predictions", "Tokens",
+         "Sentence")  # fmt: skip
 
 
 def _titled(titles: tuple[str, ...]) -> tuple[Picture, ...]:
@@ -86,6 +87,7 @@ CHAPTERS = (
         Picture("compared-layers", (typed(BANK), does("keepAsA"), ran(OTHER))),
         *(Picture(f"compared-{title.lower()}", (shown(title),)) for title in VIEWS[1:]),
         Picture("pair", (ran(BANK, OTHER), shown("Tokens"))),
+        Picture("pair-sentences", (shown("Sentence"),)),
     ), DEMO),
     Chapter("why", (
         Picture("module", (shown("Map"), asked("scale"))),

@@ -311,7 +311,7 @@ EXPLANATIONS = (
         ("Vaswani et al. 2017",),
         _sees_all,
         ATTENTION,
-        views=("Attention",),
+        views=("Attention", "Sentence"),
         sections=("mask", "attention"),
         measured_text="The {tokens} tokens of this run stand alone, so nothing is masked.",
         measured=_nothing_padded,

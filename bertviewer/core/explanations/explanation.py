@@ -13,7 +13,9 @@ from bertviewer.core.frozen import frozen
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps  # and with it numpy
 
-ViewTitle = Literal["Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens"]
+ViewTitle = Literal[
+    "Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens", "Sentence"
+]
 """The views of a run, by their titles."""
 
 Section = Literal[

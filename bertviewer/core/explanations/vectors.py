@@ -104,7 +104,7 @@ EXPLANATIONS = (
         ("Ethayarajh 2019", "Timkey & van Schijndel 2021"),
         _alike,
         of_model=True,
-        views=("Similarity",),
+        views=("Similarity", "Sentence"),
         sections=("similarity", "sentence vectors"),
         measured_text="Here two different tokens have a cosine of {mean} on average, and {most} of "
         "{width} features ({features}) make {part} of it.",
@@ -136,7 +136,7 @@ EXPLANATIONS = (
         _sentence,
         ("pooler",),
         of_model=True,
-        views=("Similarity",),
+        views=("Similarity", "Sentence"),
         sections=("sentence vectors",),
     ),
     Explanation(
@@ -147,7 +147,7 @@ EXPLANATIONS = (
         ("Radford et al. 2018",),
         _last_token,
         of_model=True,
-        views=("Similarity",),
+        views=("Similarity", "Sentence"),
         sections=("sentence vectors",),
     ),
     Explanation(

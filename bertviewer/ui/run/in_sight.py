@@ -7,7 +7,7 @@ from bertviewer.core.frozen import frozen
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps
 
-QUESTIONED = ("Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens")
+QUESTIONED = ("Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens", "Sentence")
 """The views, by their titles, about which there are questions."""
 
 

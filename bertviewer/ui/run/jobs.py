@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import Received
     from bertviewer.core.analysis.histogram_data import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
+    from bertviewer.core.analysis.padding import Padding
     from bertviewer.core.analysis.prediction_data import Predictions
+    from bertviewer.core.analysis.sentence_vectors import SentenceComparison
     from bertviewer.core.architecture.architecture import Architecture
     from bertviewer.core.explanations.explanation import Answer
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -63,6 +65,30 @@ def explain_job(
 
     progress(0, 0, "Looking for explanations")
     return answers_for_view(sight.title, architecture, run, maps=sight.maps, state=sight.state)
+
+
+def compare_sentences_job(  # noqa: PLR0917
+    first: str,
+    second: str,
+    is_random: bool,
+    device: str,
+    model: LoadedModel,
+    progress: Progress,
+) -> SentenceComparison:
+    """Run two sentences and unrelated ones, and compare their vectors."""
+    from bertviewer.core.closer_look.sentences import compare_sentences
+
+    return compare_sentences(
+        model, first, second, progress, random_weights=is_random, device=device
+    )
+
+
+def pad_job(watched: WatchedRun, length: int, model: LoadedModel, progress: Progress) -> Padding:
+    """Run a run's sentence padded to a length, with the mask and without."""
+    from bertviewer.core.closer_look.padding import look_at_padding
+
+    kept = watched.kept
+    return look_at_padding(watched.model or model, watched.run, kept, length, progress)
 
 
 def received_job(

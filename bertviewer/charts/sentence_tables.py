@@ -1,0 +1,145 @@
+"""Sentences as one vector, and a padded sentence, as tables and in words."""
+
+from dataclasses import replace
+
+from bertviewer.charts.figures import (
+    NOTHING,
+    Figure,
+    FigureColumn,
+    FigureTable,
+    number,
+    words,
+)
+from bertviewer.charts.translation import Translate, english
+from bertviewer.core.analysis.padding import PaddedAttention, Padding
+from bertviewer.core.analysis.sentence_vectors import PooledCosines, SentenceComparison
+from bertviewer.core.text.numerals import number_text
+
+_DIGITS = 3
+
+
+def sentence_table(compared: SentenceComparison, translate: Translate = english) -> FigureTable:
+    """Return the cosine of two sentences by each kind of vector, beside unrelated sentences."""
+    columns = (
+        FigureColumn(translate("charts", "Vector")),
+        FigureColumn(translate("charts", "These two"), "number", "Cosine of the two sentences"),
+        FigureColumn(
+            translate("charts", "Unrelated"), "number", "Mean cosine of unrelated sentences"
+        ),
+        FigureColumn(translate("charts", "from"), "number", "Smallest of unrelated sentences"),
+        FigureColumn(translate("charts", "to"), "number", "Largest of unrelated sentences"),
+    )
+    return FigureTable(columns, tuple(_cosines(each, translate) for each in compared.poolings))
+
+
+def _cosines(each: PooledCosines, translate: Translate) -> tuple[Figure, ...]:
+    baseline = each.last_baseline
+    others = (
+        (NOTHING,) * 3
+        if baseline is None
+        else tuple(number(one, _DIGITS) for one in (baseline.mean, baseline.low, baseline.high))
+    )
+    # What no unrelated sentences reach says something.
+    is_above = baseline is not None and each.last is not None and each.last > baseline.high
+    cosine = number(each.last, _DIGITS)
+    name = each.label if each.pooling == "cls" else translate("charts", each.label)
+    return (words(name), replace(cosine, is_bold=is_above), *others)
+
+
+def sentence_line(compared: SentenceComparison, translate: Translate = english) -> str:
+    """Return in words what the table is of."""
+    count = len(compared.unrelated)
+    text = translate(
+        "charts",
+        "Each was run by itself, up to the last layer. Unrelated are the {0} pairs of {1} plain "
+        "sentences: only a cosine above theirs says something.",
+    )
+    return text.format(count * (count - 1) // 2, count)
+
+
+def padding_table(padding: Padding, translate: Translate = english) -> FigureTable:
+    """Return what padding does to each hidden state, and what attention it gets in each layer."""
+    columns = (
+        FigureColumn(translate("charts", "Layer")),
+        FigureColumn(
+            translate("charts", "Change: mask"), "number", "Largest difference with the mask"
+        ),
+        FigureColumn(translate("charts", "none"), "number", "Largest difference without the mask"),
+        FigureColumn(
+            translate("charts", "Attention: mask"),
+            "number",
+            "Share of the attention that goes to padding, with the mask",
+        ),
+        FigureColumn(
+            translate("charts", "none"),
+            "number",
+            "Share of the attention that goes to padding, without the mask",
+        ),
+        FigureColumn(translate("charts", "‖h‖: padded"), "number", "Mean norm of a padded row"),
+        FigureColumn(translate("charts", "own"), "number", "Mean norm of the sentence's rows"),
+    )
+    # An attention leads to the hidden state after it.
+    attentions = (None, *padding.attentions)
+    rows = []
+    for place, state in enumerate(padding.states):
+        attention = attentions[place] if place < len(attentions) else None
+        rows.append(
+            (
+                words(translate("charts", "emb") if place == 0 else str(place - 1)),
+                number(state.masked, 2),
+                number(state.unmasked, 2),
+                *_shares(attention),
+                number(state.padded_norm, _DIGITS),
+                number(state.norm, _DIGITS),
+            )
+        )
+    return FigureTable(columns, tuple(rows))
+
+
+def _shares(attention: PaddedAttention | None) -> tuple[Figure, Figure]:
+    if attention is None:
+        return NOTHING, NOTHING
+    masked, unmasked = (
+        Figure(share, f"{share:.1%}" if share else "0", tip=repr(share))
+        for share in (attention.masked, attention.unmasked)
+    )
+    return masked, unmasked
+
+
+def padding_line(padding: Padding, translate: Translate = english) -> str:
+    """Return in words what the mask does, with the largest figures."""
+    last = padding.states[-1]
+    shares = [attention.unmasked for attention in padding.attentions]
+    parts = [_same(padding, translate)]
+    if padding.is_causal:
+        parts.append(
+            translate(
+                "charts", "Padding stands behind the text, where no token looks, mask or not."
+            )
+        )
+    elif any(shares):
+        text = translate(
+            "charts",
+            "Without it they change by up to {0}: padding gets {1} to {2} of their attention.",
+        )
+        change: float = max(state.unmasked for state in padding.states)
+        ends = f"{min(shares):.0%}", f"{max(shares):.0%}"
+        parts.append(text.format(number_text(change, 2), *ends))
+    text = translate("charts", "A padded row is not 0: its norm is {0}, that of the others {1}.")
+    parts.append(text.format(number_text(last.padded_norm, 3), number_text(last.norm, 3)))
+    return " ".join(parts)
+
+
+def _same(padding: Padding, translate: Translate) -> str:
+    most: float = max(state.masked for state in padding.states)
+    if not padding.is_same:
+        text = translate("charts", "Even with the mask {0} the rows of the text change by {2}.")
+    elif most == 0:
+        text = translate("charts", "With the mask {0} the rows of the text are as they are alone.")
+    else:
+        text = translate(
+            "charts",
+            "With the mask {0} the rows of the text are as they are alone, but for rounding ({1}).",
+        )
+    mask = f"1 × {padding.count}, 0 × {len(padding.tokens) - padding.count}"
+    return text.format(f"({mask})", number_text(most, 2), number_text(most, 2))
