@@ -131,13 +131,25 @@ EXPLANATIONS = (
         "Which vector stands for the sentence?",
         "Neither {start} nor the mean of all tokens is made for comparing sentences, unless the "
         "model was trained for it: of plain BERT both did worse than a mean of GloVe's word "
-        "vectors. Trained for it, the mean over all tokens of the last layer did best.",
+        "vectors. Trained for it, the mean did better than [CLS] and than the maximum.",
         ("Reimers & Gurevych 2019",),
         _sentence,
         ("pooler",),
         of_model=True,
         views=("Similarity", "Sentence"),
         sections=("sentence vectors",),
+    ),
+    Explanation(
+        "which-layer",
+        "Which layer's vectors should one take?",
+        "There is no best one for all: as features for finding names BERT's second-to-last layer "
+        "did better than its last (95.6 against 94.9 F1), and the last four together best (96.1). "
+        "The higher a layer, the more a word's vector is that of its context.",
+        ("Devlin et al. 2019", "Ethayarajh 2019"),
+        _sentence,
+        of_model=True,
+        views=("Token", "Similarity"),
+        sections=("sentence vectors", "similarity"),
     ),
     Explanation(
         "last-token",

@@ -230,9 +230,10 @@ def test_a_section_of_a_report_has_what_its_view_has_and_works_without_a_run() -
         answer.name for answer in found
     }
     assert [a.name for a in answers_for_section("memory", architecture)] == ["bytes"]
-    assert answers_for_section("similarity", architecture) == ()
+    assert [a.name for a in answers_for_section("similarity", architecture)] == ["which-layer"]
     assert [a.name for a in answers_for_section("similarity", architecture, demo().run)] == [
-        "alike-vectors"
+        "alike-vectors",
+        "which-layer",
     ]
     named = {a.name: a for a in answers_for_section("overview", architecture)}
     assert "pooler 147,840" in named["subtotal"].text
