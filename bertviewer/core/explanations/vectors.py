@@ -103,7 +103,6 @@ EXPLANATIONS = (
         "every token, make most of it, so compare cosines with one another and not with 0.",
         ("Ethayarajh 2019", "Timkey & van Schijndel 2021"),
         _alike,
-        of_model=True,
         views=("Similarity", "Sentence"),
         sections=("similarity", "sentence vectors"),
         measured_text="Here two different tokens have a cosine of {mean} on average, and {most} of "
@@ -118,7 +117,6 @@ EXPLANATIONS = (
         "They are no fault: without them BERT falls apart.",
         ("Kovaleva et al. 2021", "Bondarenko et al. 2021"),
         _outliers,
-        of_model=True,
         views=("Layers",),
         sections=("outliers",),
         measured_text="Here {count} of {width} are farther than {limit} std from the mean "
@@ -183,7 +181,6 @@ EXPLANATIONS = (
         "ones here (logit lens). These are not yet written the way that it reads.",
         ("nostalgebraist 2020",),
         _lens,
-        of_model=True,
         views=("Predictions",),
         sections=("predictions",),
     ),
