@@ -54,8 +54,8 @@ class InspectorPage(QWidget):
         layout.setSpacing(GRID // 2)
         for widget in (self._title, self._path, self._summary, self._cards, self._first):
             layout.addWidget(widget)
-        for widget in (self._asked, self._questions, self._view):
-            layout.addWidget(widget)
+        for below in (self._asked, self._questions, self._view):
+            layout.addWidget(below)
         layout.addStretch(1)
 
     def refresh(self) -> None:

@@ -9,8 +9,8 @@ from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
-from bertviewer.ui.staleness import paint_stripe
 from bertviewer.ui.run.why_button import WhyButton
+from bertviewer.ui.staleness import paint_stripe
 from bertviewer.ui.workspace import Workspace
 
 
