@@ -31,6 +31,7 @@ from tests.screenshots.steps import (
     tab_of,
     toggled,
     torn_off,
+    turned,
     typed,
     why,
     written,
@@ -51,8 +52,7 @@ SIZES = ((1024, 700), (1280, 720), (1366, 768), USUAL, (1920, 1080), (2560, 1440
 
 DEMO = (opened("demo"), ran(BANK), at(ATTENTION, token=2, head=8))
 TABS = ("Map", "Formula", "Tensors", "Walk", "What if", "Configuration", "Source")
-VIEWS = ("Layers", "Token", "Similarity", "Attention", "Histogram", "Predictions", "Tokens",
-         "Sentence")  # fmt: skip
+VIEWS = ("Layers", "Token", "Similarity", "Attention", "Histogram", "Predictions", "Tokens")
 
 
 def _titled(titles: tuple[str, ...]) -> tuple[Picture, ...]:
@@ -87,13 +87,13 @@ CHAPTERS = (
         Picture("compared-layers", (typed(BANK), does("keepAsA"), ran(OTHER))),
         *(Picture(f"compared-{title.lower()}", (shown(title),)) for title in VIEWS[1:]),
         Picture("pair", (ran(BANK, OTHER), shown("Tokens"))),
-        Picture("pair-sentences", (shown("Sentence"),)),
+        Picture("sentences", (turned("tokensSwitch", 1),)),
     ), DEMO),
     Chapter("why", (
         Picture("module", (shown("Map"), asked("scale"))),
         Picture("norm", (at("encoder.layer.3.output.LayerNorm"), asked("gamma"))),
         Picture("model", (at(""), asked("subtotal"))),
-        *(Picture(f"view-{title.lower()}", (why(title),)) for title in QUESTIONED),
+        *(Picture(f"view-{title.lower()}", (why(title),)) for title in QUESTIONED[:-1]),
         Picture("random", (opened("bert-base-uncased"), ran(BANK), why("Layers"))),
         Picture("gpt2", (opened("gpt2"), ran(BANK), at("h.3.attn"), why("Attention"))),
     ), DEMO),

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QScrollArea,
+    QTabBar,
     QTableView,
     QTabWidget,
     QToolButton,
@@ -201,6 +202,11 @@ def keys_in(name: str, *keys: Qt.Key) -> Step:
 def tab_of(name: str, number: int) -> Step:
     """Bring one of several tabs into sight."""
     return lambda guide: guide.find(QTabWidget, name).setCurrentIndex(number)
+
+
+def turned(name: str, number: int) -> Step:
+    """Bring one of several pages into sight, whose titles are no tabs of theirs."""
+    return lambda guide: guide.find(QTabBar, name).setCurrentIndex(number)
 
 
 def torn_off(name: PaneName, place: tuple[int, int], size: Size) -> Step:

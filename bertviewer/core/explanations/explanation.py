@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ViewTitle = Literal[
     "Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens", "Sentence"
 ]
-"""The views of a run, by their titles."""
+"""The views of a run, by their titles; "Sentence" is the page of the text as a whole."""
 
 Section = Literal[
     "overview",

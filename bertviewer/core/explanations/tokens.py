@@ -124,6 +124,8 @@ def _positions(asked: Asked) -> Numbers | None:
     kinds = (ModuleKind.EMBEDDING, ModuleKind.OFFSET_POSITIONS)
     if limit is None or asked.view.kind not in kinds or "weight" not in asked.view.tensors:
         return None
+    if asked.architecture.config.get("relative_attention") is True:
+        return None  # DeBERTa's scores compare places too
     return {"limit": f"{limit:,}"}
 
 
@@ -237,9 +239,9 @@ EXPLANATIONS = (
     Explanation(
         "positions",
         "Why is there a table of positions?",
-        "Attention does not see the order of tokens: shuffled, they would give the same rows in "
-        "another order. So each place has a vector of its own that is added to the token there, "
-        "and there are {limit} of them: no text can be longer.",
+        "The product of a query and a key compares what two tokens are, and not where they stand. "
+        "So each place has a vector of its own that is added to the token there, and there are "
+        "{limit} of them: no text can be longer.",
         ("Vaswani et al. 2017", "Devlin et al. 2019"),
         _positions,
         names=POSITION_TABLES,

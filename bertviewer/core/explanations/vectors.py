@@ -103,7 +103,6 @@ EXPLANATIONS = (
         "every token, make most of it, so compare cosines with one another and not with 0.",
         ("Ethayarajh 2019", "Timkey & van Schijndel 2021"),
         _alike,
-        of_model=True,
         views=("Similarity", "Sentence"),
         sections=("similarity", "sentence vectors"),
         measured_text="Here two different tokens have a cosine of {mean} on average, and {most} of "
@@ -118,7 +117,6 @@ EXPLANATIONS = (
         "They are no fault: without them BERT falls apart.",
         ("Kovaleva et al. 2021", "Bondarenko et al. 2021"),
         _outliers,
-        of_model=True,
         views=("Layers",),
         sections=("outliers",),
         measured_text="Here {count} of {width} are farther than {limit} std from the mean "
@@ -131,13 +129,25 @@ EXPLANATIONS = (
         "Which vector stands for the sentence?",
         "Neither {start} nor the mean of all tokens is made for comparing sentences, unless the "
         "model was trained for it: of plain BERT both did worse than a mean of GloVe's word "
-        "vectors. Trained for it, the mean over all tokens of the last layer did best.",
+        "vectors. Trained for it, the mean did better than [CLS] and than the maximum.",
         ("Reimers & Gurevych 2019",),
         _sentence,
         ("pooler",),
         of_model=True,
         views=("Similarity", "Sentence"),
         sections=("sentence vectors",),
+    ),
+    Explanation(
+        "which-layer",
+        "Which layer's vectors should one take?",
+        "There is no best one for all: as features for finding names BERT's second-to-last layer "
+        "did better than its last (95.6 against 94.9 F1), and the last four together best (96.1). "
+        "The higher a layer, the more a word's vector is that of its context.",
+        ("Devlin et al. 2019", "Ethayarajh 2019"),
+        _sentence,
+        of_model=True,
+        views=("Token", "Similarity"),
+        sections=("sentence vectors", "similarity"),
     ),
     Explanation(
         "last-token",
@@ -171,7 +181,6 @@ EXPLANATIONS = (
         "ones here (logit lens). These are not yet written the way that it reads.",
         ("nostalgebraist 2020",),
         _lens,
-        of_model=True,
         views=("Predictions",),
         sections=("predictions",),
     ),

@@ -43,21 +43,19 @@ class InspectorPage(QWidget):
         for label in (self._title, self._path, self._summary):
             label.setMinimumWidth(1)  # a long word is no reason for a wider pane
         self._cards = Cards(COUNT, share_text("99.99%"))
-        self._view, self._rest = FactsView(), FactsView()
+        self._first, self._view = FactsView(), FactsView()
+        self._asked = heading_label(self.tr("What people ask here"))
         self._questions = Questions(workspace)
         self._questions.setObjectName("moduleQuestions")
-        self._asked = heading_label(self.tr("What people ask here"))
         self._facts = ModuleFacts(workspace, self.refresh, self)
         self.stale = StaleLabel("staleModule", workspace, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4 * GRID, 0, 4 * GRID, 4 * GRID)
         layout.setSpacing(GRID // 2)
-        for widget in (self._title, self._path, self._summary, self._cards):
+        for widget in (self._title, self._path, self._summary, self._cards, self._first):
             layout.addWidget(widget)
-        layout.addWidget(self._view)
-        layout.addWidget(self._asked)
-        layout.addWidget(self._questions)
-        layout.addWidget(self._rest)
+        for below in (self._asked, self._questions, self._view):
+            layout.addWidget(below)
         layout.addStretch(1)
 
     def refresh(self) -> None:
@@ -75,13 +73,17 @@ class InspectorPage(QWidget):
         self._summary.setText("\n".join(filter(None, (summary, note))))
         self._summary.setVisible(bool(self._summary.text()))
         self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
-        count, *others = self._facts.count_groups(row, architecture)
-        self._view.show_groups([*self._maths(formula), count])
+        self._first.show_groups([*self._maths(formula)])
         # Several layers in one row have no one output.
         run = None if row.is_folded else self._workspace.runs.run
         self._questions.show_answers(answers_for_module(architecture, node, run))
         self._asked.setVisible(bool(self._questions.names))
-        self._rest.show_groups([*others, *self._facts.groups(row, architecture, formula)])
+        self._view.show_groups(
+            [
+                *self._facts.count_groups(row, architecture),
+                *self._facts.groups(row, architecture, formula),
+            ]
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Mark figures of a run that is stale; Qt calls it."""

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSpinBox, QVBoxLayout, QWidget
 
 from bertviewer.charts.sentence_tables import padding_line, padding_table
 from bertviewer.charts.theme import GRID
@@ -43,6 +43,7 @@ class PaddingPanel(QWidget):
         self._table = FigureView(workspace, "paddingTable", name)
         policy = self._table.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # the words stay where they are
+        policy.setVerticalPolicy(QSizePolicy.Policy.Ignored)  # and have what room they need
         self._table.setSizePolicy(policy)
         head = QHBoxLayout()
         head.addWidget(heading_label(self.tr("Padding and the mask")), 1)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import plain_label
@@ -29,7 +29,6 @@ class RunPanel(QWidget):
         self._shown = ShownLine(workspace)
         self._views = RunViews(workspace)
         self._why = WhyButton(workspace, self._views.in_sight)
-        self._shown.add_button(self._why)
         self._views.currentChanged.connect(self._why.follow)
         self._wait = plain_label(self.tr("The sentence is being run…"))
         self._wait.setObjectName("runWait")
@@ -39,7 +38,14 @@ class RunPanel(QWidget):
         self._rows = QVBoxLayout(self._content)
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(0)
-        self._rows.addWidget(self._tokens)
+        above = QHBoxLayout()
+        above.setContentsMargins(0, 0, 3 * GRID, 0)
+        above.addWidget(self._tokens, 1)
+        beside = QVBoxLayout()  # on a line with what colours the chips
+        beside.setContentsMargins(0, GRID, 0, 0)
+        beside.addWidget(self._why, 0, Qt.AlignmentFlag.AlignTop)
+        above.addLayout(beside)
+        self._rows.addLayout(above)
         self._rows.addWidget(self._shown)
         self._rows.addWidget(_inset(self._views), 1)
         self._pages = QStackedWidget()

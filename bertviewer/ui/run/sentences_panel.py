@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from bertviewer.charts.sentence_tables import sentence_line, sentence_table
 from bertviewer.charts.theme import GRID
@@ -34,6 +34,7 @@ class SentencesPanel(QWidget):
         self._table = FigureView(workspace, "sentenceTable", name)
         policy = self._table.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # the words stay where they are
+        policy.setVerticalPolicy(QSizePolicy.Policy.Ignored)  # and have what room they need
         self._table.setSizePolicy(policy)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 2 * GRID, 0)

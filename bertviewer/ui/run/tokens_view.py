@@ -1,8 +1,12 @@
-"""The tokens as a table, to be read and copied with their ids."""
+"""The text that was run: its tokens as a table, and the sentence as a whole."""
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
+from bertviewer.ui.run.in_sight import InSight
+from bertviewer.ui.run.padding_panel import PaddingPanel
+from bertviewer.ui.run.sentences_panel import SentencesPanel
 from bertviewer.ui.run.view import View
 from bertviewer.ui.token_table import TokenTable
 from bertviewer.ui.workspace import Workspace
@@ -11,18 +15,56 @@ WIDEST = 560  # pixels
 
 
 class TokensView(View):
-    """Number, text, id and segment of each token."""
+    """Number, text, id and segment of each token, to be read and copied.
+
+    On a second page the sentence is one vector, beside others, and is padded, with the mask and
+    without. Both run it again, in the worker, while they are in sight.
+    """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._table = TokenTable(workspace.selection)
         # Wider, its numbers would be far from its tokens.
         self._table.setMaximumWidth(WIDEST)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(GRID, GRID, 0, 0)
-        layout.addWidget(self._table)
-        layout.addStretch(0)
+        self._vectors, self._padding = SentencesPanel(workspace), PaddingPanel(workspace)
+        whole = QSplitter(Qt.Orientation.Horizontal)
+        whole.addWidget(self._vectors)
+        whole.addWidget(self._padding)
+        whole.setChildrenCollapsible(False)
+        whole.setSizes([1000, 1100])
+        tokens = QWidget()
+        line = QHBoxLayout(tokens)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self._table)
+        line.addStretch(0)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(tokens)
+        self._pages.addWidget(whole)
+        self._switch = QTabBar()
+        self._switch.setObjectName("tokensSwitch")
+        self._switch.setAccessibleName(self.tr("What is shown of the text"))
+        self._switch.setDrawBase(False)
+        self._switch.addTab(self.tr("Token by token"))
+        self._switch.addTab(self.tr("The sentence as a whole"))
+        self._switch.currentChanged.connect(self._turn)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GRID, 0, 0, 0)
+        layout.setSpacing(GRID)
+        layout.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addWidget(self._pages, 1)
+
+    def in_sight(self, title: str) -> InSight:
+        """Return the page that is in sight: a sentence as a whole has questions of its own."""
+        return InSight(title if self._pages.currentIndex() == 0 else "Sentence")
 
     def refresh(self) -> None:
-        """Show the tokens of the last run."""
-        self._table.show_run(self.workspace.runs.run)
+        """Show the last run on the page in sight."""
+        if self._pages.currentIndex() == 0:
+            self._table.show_run(self.workspace.runs.run)
+        else:
+            self._vectors.refresh()
+            self._padding.refresh()
+
+    def _turn(self, page: int) -> None:
+        self._pages.setCurrentIndex(page)
+        self.refresh()

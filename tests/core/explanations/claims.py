@@ -236,11 +236,11 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     return held == 3 * wide * width and f"{wide} for {width}" in answer.text
 
 
-@claims("start-token", "sentence-vector")
+@claims("start-token", "sentence-vector", "which-layer")
 def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
     tokens = words_of(case, "one two")
-    first = tokens[0]
-    return first in answer.text and 0 in case.moved(case.base, LAST)
+    is_named = tokens[0] in answer.text or answer.name == "which-layer"
+    return is_named and 0 in case.moved(case.base, LAST)
 
 
 @claims("end-token")

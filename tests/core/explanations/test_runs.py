@@ -218,6 +218,13 @@ def test_a_module_is_explained_with_what_the_run_gave_there() -> None:
     assert flops.measured == f"In this run {macs:,} multiply-adds are {2 * macs:,} FLOPs."
 
 
+def test_what_is_asked_of_a_module_is_told_without_a_look_at_all_hidden_states() -> None:
+    # That takes long with many tokens, and is done where a view asks for it.
+    names = at(demo(), "").keys()
+    assert {"sentence-vector", "which-layer", "subtotal", "bytes", "flops"} <= names
+    assert not {"alike-vectors", "outlier-features", "early-layers"} & names
+
+
 def test_megabytes_and_mebibytes_are_told_apart() -> None:
     text = at(demo(), "")["bytes"].text
     assert text.endswith("22,713,216 of them take 90,852,864 bytes: 90.85 MB, or 86.64 MiB.")
@@ -230,9 +237,10 @@ def test_a_section_of_a_report_has_what_its_view_has_and_works_without_a_run() -
         answer.name for answer in found
     }
     assert [a.name for a in answers_for_section("memory", architecture)] == ["bytes"]
-    assert answers_for_section("similarity", architecture) == ()
+    assert [a.name for a in answers_for_section("similarity", architecture)] == ["which-layer"]
     assert [a.name for a in answers_for_section("similarity", architecture, demo().run)] == [
-        "alike-vectors"
+        "alike-vectors",
+        "which-layer",
     ]
     named = {a.name: a for a in answers_for_section("overview", architecture)}
     assert "pooler 147,840" in named["subtotal"].text

@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import replace
-from functools import partial
 from typing import cast
 
 import pytest
@@ -38,18 +37,22 @@ def place_of(grid: QGridLayout, number: int) -> tuple[int, int]:
 
 
 def texts(window: MainWindow) -> list[str]:
-    """Return the texts as they stand in the grids."""
+    """Return the texts as they stand, of one view after the other."""
+    views = sorted(inspector(window).findChildren(FactsView), key=lambda view: view.y())
+    return [text for view in views for text in texts_in(view)]
+
+
+def texts_in(view: FactsView) -> list[str]:
+    grid = view.layout()
+    assert isinstance(grid, QGridLayout)
+    places = sorted(range(grid.count()), key=lambda number: place_of(grid, number))
     found = []
-    for view in inspector(window).findChildren(FactsView):
-        grid = view.layout()
-        assert isinstance(grid, QGridLayout)
-        places = sorted(range(grid.count()), key=partial(place_of, grid))
-        for item in map(grid.itemAt, places):
-            widget = item.widget() if item is not None else None
-            if isinstance(widget, QLabel):
-                found.append(widget.text())
-            elif widget is not None:
-                found += [label.text() for label in widget.findChildren(QLabel)]
+    for item in map(grid.itemAt, places):
+        widget = item.widget() if item is not None else None
+        if isinstance(widget, QLabel):
+            found.append(widget.text())
+        elif widget is not None:
+            found += [label.text() for label in widget.findChildren(QLabel)]
     return found
 
 

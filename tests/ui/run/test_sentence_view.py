@@ -1,7 +1,7 @@
 """The sentence as a whole: as a vector beside unrelated ones, and padded."""
 
 import pytest
-from PySide6.QtWidgets import QLabel, QSpinBox
+from PySide6.QtWidgets import QLabel, QSpinBox, QTabBar
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.errors import UserError
@@ -9,8 +9,8 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.padding_panel import PaddingPanel
-from bertviewer.ui.run.sentence_view import SentenceView
 from bertviewer.ui.run.sentences_panel import SentencesPanel
+from bertviewer.ui.run.tokens_view import TokensView
 from tests.ui.finding import bring_view, find, is_drawn
 
 FIRST, SECOND = "The bank raised its rates.", "The lender increased interest."
@@ -23,8 +23,14 @@ def run(window: MainWindow, text: str, pair: str | None, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: is_drawn(window) and window.workspace.runs.run is not before)
 
 
+def turn(window: MainWindow) -> None:
+    """Show the sentence as a whole."""
+    bring_view(window, "Tokens")
+    find(window, QTabBar, "tokensSwitch").setCurrentIndex(1)
+
+
 def label(window: MainWindow, name: str) -> QLabel:
-    return find(find(window, SentenceView), QLabel, name)
+    return find(find(window, TokensView), QLabel, name)
 
 
 def tables(window: MainWindow) -> tuple[FigureView, ...]:
@@ -42,7 +48,7 @@ def rows(table: FigureView) -> list[list[str]]:
 @pytest.fixture
 def pair(demo_window: MainWindow, qtbot: QtBot) -> MainWindow:
     run(demo_window, FIRST, SECOND, qtbot)
-    bring_view(demo_window, "Sentence")
+    turn(demo_window)
     qtbot.waitUntil(lambda: all(table.shown.rows for table in tables(demo_window)))
     return demo_window
 
@@ -82,7 +88,7 @@ def test_another_length_is_padded_to(pair: MainWindow, qtbot: QtBot) -> None:
 
 def test_one_sentence_says_how_to_have_two(demo_window: MainWindow, qtbot: QtBot) -> None:
     run(demo_window, FIRST, None, qtbot)
-    bring_view(demo_window, "Sentence")
+    turn(demo_window)
     qtbot.waitUntil(lambda: label(demo_window, "sentenceWords").text().startswith("Type a second"))
     assert not tables(demo_window)[0].isVisible()
     assert not label(demo_window, "pairMask").isVisible()
@@ -92,7 +98,7 @@ def test_run_a_is_the_other_sentence(demo_window: MainWindow, qtbot: QtBot) -> N
     run(demo_window, SECOND, None, qtbot)
     demo_window.workspace.runs.keep()
     run(demo_window, FIRST, None, qtbot)
-    bring_view(demo_window, "Sentence")
+    turn(demo_window)
     qtbot.waitUntil(lambda: bool(tables(demo_window)[0].shown.rows))
     assert rows(tables(demo_window)[0])[2][1] == "0.667"
 
@@ -106,6 +112,6 @@ def test_what_fails_is_told(
     monkeypatch.setattr(jobs, "pad_job", fail)
     monkeypatch.setattr(jobs, "compare_sentences_job", fail)
     run(demo_window, FIRST, SECOND, qtbot)
-    bring_view(demo_window, "Sentence")
+    turn(demo_window)
     for name in ("sentenceWords", "paddingWords"):
         qtbot.waitUntil(lambda: label(demo_window, name).text() == "there is not enough memory")  # noqa: B023
