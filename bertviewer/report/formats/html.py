@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.core.text.day_text import day_text
 from bertviewer.report.blocks import Section
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.formats.html_blocks import DEEPEST, html_block
 from bertviewer.report.formats.html_picture import inline_svg
 from bertviewer.report.formats.html_text import attribute, element, html_text, html_words
-from bertviewer.report.formats.plain import day_text, one_line
+from bertviewer.report.formats.plain import one_line
 from bertviewer.report.formats.reading import Reading, anchor
 from bertviewer.report.formats.style_sheet import style_sheet
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.system.resources import resources_folder
+from bertviewer.core.text.day_text import day_text
 from bertviewer.report.blocks import Section
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import Front, ReportDocument
@@ -15,7 +16,7 @@ from bertviewer.report.formats.latex_text import (
     signs_used,
 )
 from bertviewer.report.formats.pictures import picture_file
-from bertviewer.report.formats.plain import day_text, one_line
+from bertviewer.report.formats.plain import one_line
 from bertviewer.report.formats.reading import Reading, anchor
 
 _LEVELS = ("chapter", "section", "subsection", "subsubsection")

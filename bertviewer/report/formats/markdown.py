@@ -6,6 +6,7 @@ from typing import assert_never
 from urllib.parse import quote
 
 from bertviewer.core.frozen import frozen
+from bertviewer.core.text.day_text import day_text
 from bertviewer.report.blocks import (
     Answer,
     Bibliography,
@@ -39,7 +40,7 @@ from bertviewer.report.formats.markdown_text import (
 )
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.pictures import picture_file
-from bertviewer.report.formats.plain import day_text, one_line
+from bertviewer.report.formats.plain import one_line
 from bertviewer.report.formats.reading import Reading
 
 _DEEPEST = 6
