@@ -16,9 +16,9 @@ from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.system.resources import resources_folder
+from bertviewer.core.text.day_text import day_text
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.formats.plain import day_text
 from bertviewer.report.script_fonts import Lettering, compiler, lettering_of
 
 _FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")

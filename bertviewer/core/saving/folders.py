@@ -94,15 +94,17 @@ def _exchange(made: Path, folder: Path, write: Callable[[], None]) -> None:
         try:
             if folder.exists():
                 folder.rename(old)
-            made.rename(folder)
+            if any(made.iterdir()):
+                made.rename(folder)
         except OSError as error:
             raise UserError(f"cannot write {folder}: {reason(error)}") from error
         write()
     except BaseException:
         if not made.exists():
-            shutil.rmtree(folder)
+            shutil.rmtree(folder)  # it is the new one
         if old.exists():
             old.rename(folder)
         shutil.rmtree(made, ignore_errors=True)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    for rest in (old, made):
+        shutil.rmtree(rest, ignore_errors=True)

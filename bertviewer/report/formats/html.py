@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from bertviewer.charts.theme import LIGHT, Theme
-from bertviewer.report.blocks import Section
+from bertviewer.core.text.day_text import day_text
+from bertviewer.report.blocks import Facts, Paragraph, Section
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.formats.html_blocks import DEEPEST, html_block
 from bertviewer.report.formats.html_picture import inline_svg
-from bertviewer.report.formats.html_text import attribute, element, html_text, html_words
-from bertviewer.report.formats.plain import day_text, one_line
+from bertviewer.report.formats.html_text import attribute, element, html_words
+from bertviewer.report.formats.plain import one_line
 from bertviewer.report.formats.reading import Reading, anchor
 from bertviewer.report.formats.style_sheet import style_sheet
 
@@ -72,12 +73,9 @@ def _front(front: Front, reading: Reading) -> Iterator[str]:
     author = f"{html_words(front.author)}, " if front.author else ""
     yield f'<p class="author">{author}{written}</p>'
     if front.warning:
-        yield f'<p class="warning">{html_words(front.warning)}</p>'
+        yield from html_block(Paragraph((front.warning,), "warning"), reading, 2)
     if front.facts:
-        yield '<dl class="facts">'
-        for name, text in front.facts:
-            yield f"<div><dt>{html_words(name)}</dt><dd>{html_text(text, reading)}</dd></div>"
-        yield "</dl>"
+        yield from html_block(Facts(front.facts), reading, 2)
     yield "</header>"
 
 

@@ -66,7 +66,7 @@ def html_block(  # noqa: PLR0912  one branch for each kind
         case Tokens(tokens):
             yield '<ol class="tokens">' + "".join(map(_token, tokens)) + "</ol>"
         case Listing(lines):
-            yield f'<pre tabindex="0">{element("code", chr(10).join(lines))}</pre>'
+            yield f"<pre>{element('code', chr(10).join(lines))}</pre>"
         case Points(points):
             items = (f'<li dir="auto">{html_text(text, reading)}</li>' for text in points)
             yield "<ul>" + "".join(items) + "</ul>"
@@ -96,7 +96,7 @@ def _formula(block: FormulaBlock, reading: Reading, level: int) -> Iterator[str]
     if block.summary:
         yield f"<p>{html_words(block.summary)}</p>"
     for source in block.maths:
-        yield f'<div class="maths" tabindex="0">{reading.mathml[Line(source, is_block=True)]}</div>'
+        yield f'<div class="maths">{reading.mathml[Line(source, is_block=True)]}</div>'
     if block.terms:
         yield '<dl class="legend">'
         yield from (_term(term, reading) for term in block.terms)

@@ -12,9 +12,11 @@ from bertviewer.report.formats.reading import Reading, anchor
 def html_table(table: Table, reading: Reading) -> Iterator[str]:
     """Yield a table's lines. One that is wider than the page scrolls by itself."""
     target = f' id="{anchor(table.name)}"' if table.name else ""
-    named = f' role="region" aria-labelledby="{anchor(table.name)}-caption"' if table.name else ""
+    named = ""
+    if table.name:
+        named = f' tabindex="0" role="region" aria-labelledby="{anchor(table.name)}-caption"'
     classes = ' class="full"' if any(column.share for column in table.columns) else ""
-    yield f'<div class="scroll" tabindex="0"{named}>'
+    yield f'<div class="scroll"{named}>'
     yield f"<table{target}{classes}>"
     if table.name:
         caption = html_text(table.caption, reading)

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.system.resources import resources_folder
-from bertviewer.report.blocks import Section
+from bertviewer.core.text.day_text import day_text
+from bertviewer.report.blocks import Facts, Paragraph, Section
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.formats.latex_blocks import LatexBlocks
 from bertviewer.report.formats.latex_text import (
-    latex_text,
     latex_words,
     sign_command,
     signs_used,
 )
 from bertviewer.report.formats.pictures import picture_file
-from bertviewer.report.formats.plain import day_text, one_line
+from bertviewer.report.formats.plain import one_line
 from bertviewer.report.formats.reading import Reading, anchor
 
 _LEVELS = ("chapter", "section", "subsection", "subsubsection")
@@ -44,7 +44,7 @@ def latex_of(
     body = "\n".join(
         (
             r"\begin{document}",
-            *_title_page(front, reading, folder),
+            *_title_page(front, blocks),
             r"\tableofcontents",
             "",
             *_sections(document.chapters, blocks, 0),
@@ -82,7 +82,7 @@ def _shortened(text: str) -> str:
     return latex_words(line if len(line) <= _MOST_IN_HEAD else f"{line[: _MOST_IN_HEAD - 1]}…")
 
 
-def _title_page(front: Front, reading: Reading, folder: str) -> Iterator[str]:
+def _title_page(front: Front, blocks: LatexBlocks) -> Iterator[str]:
     yield r"\begin{titlepage}"
     yield rf"\reporttitle{{{latex_words(front.title)}}}"
     yield rf"\reportsubtitle{{{latex_words(front.subtitle)}}}"
@@ -90,12 +90,11 @@ def _title_page(front: Front, reading: Reading, folder: str) -> Iterator[str]:
         yield rf"\reportauthor{{{latex_words(front.author)}}}"
     yield rf"\reportauthor{{{day_text(front.date)}}}"
     if front.warning:
-        yield rf"\begin{{warningblock}}{latex_words(front.warning)}\end{{warningblock}}"
+        yield from blocks.lines(Paragraph((front.warning,), "warning"))
     if front.picture:
-        yield rf"\cover{{{folder}/{picture_file(front.picture, '.pdf')}}}"
+        yield rf"\cover{{{blocks.folder}/{picture_file(front.picture, '.pdf')}}}"
     yield r"\vfill"
-    for name, text in front.facts:
-        yield rf"\fact{{{latex_words(name)}}}{{{latex_text(text, reading)}}}"
+    yield from blocks.lines(Facts(front.facts))
     yield r"\end{titlepage}"
 
 

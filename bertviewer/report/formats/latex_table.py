@@ -34,7 +34,9 @@ def latex_table(table: Table, reading: Reading, room: float) -> Iterator[str]:
     yield r"\midrule\endfoot"
     yield r"\bottomrule\endlastfoot"
     for place, row in enumerate(table.rows):
-        yield from rows.lines(row, is_first=place == 0)
+        # No page ends between a total and what is just above it.
+        stays = [after.look for after in table.rows[place + 1 : place + 2]] == ["total"]
+        yield from rows.lines(row, is_first=place == 0, stays=stays)
     yield rf"\end{{{environment}}}"
 
 
@@ -46,8 +48,8 @@ class _Rows:
     reading: Reading
     room: float
 
-    def lines(self, row: Row, *, is_first: bool) -> Iterator[str]:
-        """Yield the lines of a row. No page ends behind a head."""
+    def lines(self, row: Row, *, is_first: bool, stays: bool) -> Iterator[str]:
+        """Yield the lines of a row. No page ends behind a head, or one that ``stays``."""
         if row.look == "head":
             if not is_first:
                 yield r"\addlinespace"
@@ -56,7 +58,7 @@ class _Rows:
         if row.look == "total":
             yield r"\midrule"
         cells = (self._cell(place, cell, row) for place, cell in enumerate(row.cells))
-        yield " & ".join(cells) + r" \\"
+        yield " & ".join(cells) + (r" \\*\noalign{\nobreak}" if stays else r" \\")
 
     def _head(self, row: Row) -> str:
         first, *others = row.cells

@@ -42,7 +42,7 @@ _OWN = "–—‘’“”…•\N{MINUS SIGN}"
 _OTHER = re.compile(f"[^\x00-\xff{_OWN}]+")
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff"
 _FROM_RIGHT = re.compile(f"[{_RIGHT_TO_LEFT}]+(?: +[{_RIGHT_TO_LEFT}]+)*")
-_LONG = re.compile(r"[^ \0]{24,}")
+_LONG = re.compile(r"[^ \0]{20,}")
 _PIECE = 8
 _BREAKS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _BREAK = "\0"  # none of what is shown

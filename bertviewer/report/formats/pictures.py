@@ -15,7 +15,7 @@ _PAGE = b"""\
 
 def files_ending(suffix: str) -> re.Pattern[str]:
     """Return what the names of pictures are like; ``suffix`` is an expression."""
-    return re.compile(f"figure-[A-Za-z0-9_-]*{suffix}")
+    return re.compile(f"figure-[A-Za-z0-9._-]*{suffix}")
 
 
 FILES = files_ending(r"\.(svg|pdf)")
@@ -23,7 +23,7 @@ FILES = files_ending(r"\.(svg|pdf)")
 
 def picture_file(name: str, suffix: str) -> str:
     """Return what a picture's file is called; ``suffix`` has its point."""
-    return f"figure-{anchor(name)}{suffix}"
+    return f"figure-{anchor(name).replace(':', '_3a_')}{suffix}"
 
 
 def svg_files(pictures: Mapping[str, str]) -> dict[str, bytes]:

@@ -1,7 +1,6 @@
 """Strangers' texts, made fit for a page: what is none to see is shown as an escape."""
 
 import re
-from datetime import date
 
 from bertviewer.core.text.plain_text import printable
 
@@ -12,11 +11,6 @@ _KEPT = re.compile(f"([\n\t{_SPACES}{_JOINERS}{_ISOLATES}])")
 _ISOLATE = re.compile(f"[{_ISOLATES}]")
 _SPACE = re.compile(f"[\n\t{_SPACES}]")
 _CLOSING = "\u2069"
-# strftime has those of the system's language.
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
 
 
 def shown(text: str) -> str:
@@ -37,11 +31,6 @@ def shown(text: str) -> str:
 def one_line(text: str) -> str:
     """Return the same on one line, with spaces that are all alike."""
     return _SPACE.sub(" ", shown(text))
-
-
-def day_text(day: date) -> str:
-    """Return ``24 November 2026``."""
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def _are_isolates_paired(text: str) -> bool:

@@ -28,8 +28,8 @@ class Reading:
 
 
 def anchor(name: str) -> str:
-    """Return a name as a file's name or a link's target; those of two names are never the same."""
-    return re.sub(r"[^A-Za-z0-9-]", lambda letter: f"_{ord(letter[0]):x}_", name)
+    """Return a name as a link's target; those of two names are never the same."""
+    return re.sub(r"[^A-Za-z0-9.:-]", lambda letter: f"_{ord(letter[0]):x}_", name)
 
 
 def _lines(value: object) -> Iterator[Line]:

@@ -155,7 +155,7 @@ def test_a_drawing_says_what_it_shows_and_keeps_strangers_texts() -> None:
     assert svg.attributes["aria-label"] == 'a "b" <c>'
     assert svg.attributes["viewbox"] == "0 0 400 120"
     assert svg.one("text").text == "a <b> & 注意 c"
-    assert main.one("figure").attributes["id"] == "name_3a_1"
+    assert main.one("figure").attributes["id"] == "name:1"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import FORMATS, ReportFormat, format_of
+from bertviewer.report.formats.pictures import FILES, picture_file
 from bertviewer.report.formats.saving import check_report, pictures_folder, save_report
 from tests.report.formats.documents import BLOCKS, PICTURE, document_of
 
@@ -142,3 +143,11 @@ def test_without_an_old_one_nothing_stays_of_a_failure(
 )
 def test_folders_have_names_that_latex_and_links_can_hold(name: str, folder: str) -> None:
     assert pictures_folder(Path(name)) == folder
+
+
+def test_pictures_of_two_names_are_two_files() -> None:
+    names = ["a.b", "a-b", "a_b", "a:b", "a/b", "../a", "heads-encoder.layer.0.self-0", "注"]
+    files = [picture_file(name, ".svg") for name in names]
+    assert len(set(files)) == len(names)
+    assert all(FILES.fullmatch(file) for file in files)
+    assert files[6] == "figure-heads-encoder.layer.0.self-0.svg"
