@@ -52,7 +52,6 @@ class ShownLine(QFrame):
         self._again = flat_button("runAgainButton", self.tr("Run again"), "")
         self._again.setAccessibleName(self.tr("Run again"))
         self._again.setStyleSheet("color: palette(link); padding: 1px 6px;")
-        self._last: QWidget | None = None
         self._line = layout = QHBoxLayout(self)
         layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
         layout.setSpacing(2 * GRID)
@@ -71,16 +70,10 @@ class ShownLine(QFrame):
         workspace.runs.comparison_changed.connect(self._update)
         self._update()
 
-    def add_button(self, button: QWidget) -> None:
-        """Put a button at its end."""
-        self._last = button
-        self._line.addWidget(button)
-
     @property
     def least(self) -> int:
         """How many pixels it needs: for all that the field and the tokens do not say too."""
         needed = 0 if self._workspace.runs.watched_a is not None else LEAST
-        needed += 0 if self._last is None else self._last.sizeHint().width() + 2 * GRID
         if self.is_stale:
             buttons = self._again.sizeHint().width()
             needed = LEAST + self._stale.sizeHint().width() + buttons + 4 * GRID

@@ -8,7 +8,6 @@ from bertviewer.ui.run.histogram_view import HistogramView
 from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.layers_view import LayersView
 from bertviewer.ui.run.predictions_view import PredictionsView
-from bertviewer.ui.run.sentence_view import SentenceView
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.tokens_view import TokensView
@@ -28,7 +27,6 @@ VIEWS: tuple[PageKind[View], ...] = (
     PageKind(QT_TRANSLATE_NOOP("views", "Histogram"), HistogramView, RUNS | {"row"}),
     PageKind(QT_TRANSLATE_NOOP("views", "Predictions"), PredictionsView, RUNS | {"row", "token"}),
     PageKind(QT_TRANSLATE_NOOP("views", "Tokens"), TokensView, RUNS),
-    PageKind(QT_TRANSLATE_NOOP("views", "Sentence"), SentenceView, RUNS),
 )
 
 
