@@ -14,7 +14,7 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.source.demo import MODEL_NAME
 from bertviewer.core.source.tasks import find_task
-from bertviewer.core.text.markdown import markdown_cell, markdown_table
+from bertviewer.core.text.markdown import SPACE, markdown_cell, markdown_table
 from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.core.text.plain_text import printable
 from bertviewer.report.check_summary import reasons, summarise
@@ -72,7 +72,7 @@ def markdown(architecture: Architecture, depth: int | None, with_parameters: boo
         "",
         markdown_cell(provenance(architecture.source)),
         "",
-        *markdown_table(MODULE_HEADER, _rows(architecture, depth, indent="&nbsp;&nbsp;")),
+        *markdown_table(MODULE_HEADER, _rows(architecture, depth, indent=SPACE * 2)),
         "",
         *markdown_table(("Total", ""), totals(architecture)),
     ]

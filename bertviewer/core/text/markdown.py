@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from bertviewer.core.text.plain_text import printable
 
+SPACE = "\N{NO-BREAK SPACE}"
+"""What indents a cell: other spaces at its start are left out."""
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|$&~]")
 _LINK = re.compile(r"(?<=:)/|(?<=www)\.", re.IGNORECASE)
 
@@ -17,7 +19,8 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list
 
 def markdown_cell(text: str) -> str:
     """Escape what Markdown would read as markup; names come from strangers."""
-    return printable(markdown_text(text.replace("\n", " ")))
+    parts = text.replace("\n", " ").split(SPACE)
+    return "&nbsp;".join(printable(markdown_text(part)) for part in parts)
 
 
 def markdown_text(text: str) -> str:
