@@ -189,7 +189,8 @@ def _choices(options: argparse.Namespace) -> "Choices":
         options.author,
         options.grey,
         today(),
-        shlex.join(["bertviewer", *sys.argv[1:]]),
+        # The same report in another folder has the same bytes.
+        shlex.join(["bertviewer", *sys.argv[1:]]).replace(str(options.output), options.output.name),
     )
 
 

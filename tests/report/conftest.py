@@ -49,9 +49,12 @@ def report_of(
     task: str = "base",
     random: bool = False,
     choices: Choices = CHOICES,
+    has_formulas: bool = True,
 ) -> Report:
     """The report of a model by its name, as a PDF that was read back."""
     model = open_model(parse_source(name, task))
+    if has_formulas:
+        model.with_formulas()
     return _set(subject_of(model, Sentence(text, pair) if text else None, random), choices)
 
 

@@ -204,7 +204,7 @@ def test_a_head_that_the_checkpoint_lacks(opened_report: Opened, tiny_bert_folde
 
 @pytest.mark.usefixtures("nothing_was_seen")
 def test_a_model_without_formulas(opened_report: Opened, tiny_bert_folder: Path) -> None:
-    report = opened_report(str(tiny_bert_folder))
+    report = opened_report(str(tiny_bert_folder), has_formulas=False)
     assert "By groups" in report.text
     assert "Counting formulas" not in report.text
     report.check_pages()
@@ -220,3 +220,34 @@ def test_a_run_full_of_nan(tiny_bert_folder: Path) -> None:
     document = document_of(subject_of(model, Sentence("the cat")))
     report = Report.of(report_pdf(document))
     assert re.search(r"All modules gave [1-9][\d,]* NaN and 0 infinite values", report.text)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "numbers"),
+    [
+        (
+            "bert-base-uncased",
+            "base",
+            ("109,482,240", "199", "21.77%", "77.69%", "0.54%", "12 × BertLayer"),
+        ),
+        (
+            "bert-base-chinese",
+            "masked-lm",
+            ("16,622,592", "85,054,464", "102,290,312", "202", "N·(12·D² + 13·D)"),
+        ),
+        (
+            "bert-large-chinese",
+            "base",
+            (
+                *("21,635,072", "2,048", "524,288", "4,198,400", "8,393,728", "12,596,224"),
+                *("22,163,456", "324,472,832", "325,522,432", "1,049,600", "(N−1)"),
+            ),
+        ),
+    ],
+)
+def test_the_numbers_that_the_study_notes_have(
+    opened_report: Opened, name: str, task: str, numbers: tuple[str, ...]
+) -> None:
+    text = squeezed(opened_report(name, task=task).text)
+    for number in numbers:
+        assert squeezed(number) in text, number
