@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
+from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.words_panel import WordsPanel
@@ -84,7 +85,7 @@ def test_where_it_fails_the_view_says_why_and_offers_to_try_again(
     qtbot.waitUntil(partial(is_busy, predicted))
     may_fail.set()
     settle()
-    assert message(predicted) == MEMORY
+    assert message(predicted) == as_sentence(MEMORY)
     assert not is_busy(predicted)
     # Nothing is left of the token before, nor of the wait.
     assert text(predicted, "predictionTitle") == text(predicted, "predictionHint") == ""
