@@ -10,6 +10,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
+from bertviewer.core.checking.comparison import Deviation, Look
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.other_attention import other_attention
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
@@ -41,6 +42,7 @@ def check_run(
     paths: Sequence[str] | None = None,
     progress: Progress = no_progress,
     classes: Descriptions = CLASSES,
+    look: Look | None = None,
 ) -> Check:
     """Compare what the modules gave in a captured run with their recomputation in float64.
 
@@ -49,7 +51,7 @@ def check_run(
     chooses modules; without it all are checked that were called. Attention is checked under
     the implementation that the run used, and once more under the other one. Modules that have no
     recomputation here are proven by the flow of a clean instance of the model. ``classes`` says
-    what a class of modules is.
+    what a class of modules is; ``look`` is shown each step with the tensors that were compared.
 
     Raises:
         Cancelled: ``progress`` said so.
@@ -63,7 +65,7 @@ def check_run(
         chosen = [p for p in paths if p in nodes]
     # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
     on_cpu = capture.on_cpu()
-    checker = Checker(module, model.architecture, on_cpu, classes)
+    checker = Checker(module, model.architecture, on_cpu, classes, look)
     attentions = {
         path: kind
         for path in chosen
@@ -81,7 +83,7 @@ def check_run(
         kept = [path for path in chosen if path not in capture.refused]
         steps, reasons = _by_formula(checker, kept, nodes, (other, implementation), progress)
         left = [path for path in reasons if path in capture.calls]
-        proven = clean_proof(model, on_cpu, left, progress) if left else CleanProof({}, {})
+        proven = clean_proof(model, on_cpu, left, progress, look) if left else CleanProof({}, {})
     steps |= proven.steps
     reasons |= dict.fromkeys(capture.refused, _too_large(capture))
     for path in proven.reasons:
@@ -131,12 +133,41 @@ def check_module(
         Cancelled: ``progress`` said so.
     """
     nodes = {node.path: node for node in model.architecture.modules}
-    below = [p for p in nodes if p.startswith(f"{path}." if path else "") and p != path]
+    below = _below(model, path)
     kinds = {path: kind_of_class(node.class_name) for path, node in nodes.items()}
     shows_heads = kinds[path] in _WITH_HEADS
     attentions = [p for p in below if shows_heads and kinds[p] in ATTENTIONS]
     capture = replay(model, kept, (path, *below), progress, CHECK_BUDGET)
     return check_run(model, capture, (path, *attentions), progress)
+
+
+def look_at_step(
+    model: LoadedModel, kept: Capture, step: CheckStep, progress: Progress = no_progress
+) -> Deviation:
+    """Check the module of a step once more, and return what the step compared, tensors and all.
+
+    Raises:
+        UserError: there is no such step any more.
+        Cancelled: ``progress`` said so.
+    """
+    found: list[Deviation] = []
+
+    def look(other: CheckStep, compared: Deviation) -> None:
+        if (other.step, other.proof) == (step.step, step.proof):
+            found.append(compared)
+
+    capture = replay(model, kept, (step.path, *_below(model, step.path)), progress, CHECK_BUDGET)
+    check_run(model, capture, (step.path,), progress, look=look)
+    if not found:
+        raise UserError(f"{step.path or 'the model'}: {step.step} cannot be recomputed once more")
+    return found[0]
+
+
+def _below(model: LoadedModel, path: str) -> list[str]:
+    """Return the paths of the modules in a module."""
+    start = f"{path}." if path else ""
+    every = (node.path for node in model.architecture.modules)
+    return [other for other in every if other.startswith(start) and other != path]
 
 
 def _not_again(error: UserError, module: nn.Module) -> str:
