@@ -1,5 +1,6 @@
 """A tensor that a module took or gave in a run, as plain data: what it is, without its values."""
 
+from math import prod
 from typing import Literal
 
 from bertviewer.core.frozen import frozen
@@ -38,3 +39,8 @@ class SeenTensor:
     dtype: str
     symbolic_shape: tuple[str, ...] | None = None
     left_out: str = ""
+
+    @property
+    def numel(self) -> int:
+        """How many elements it has."""
+        return prod(self.shape)

@@ -93,6 +93,10 @@ class TensorPart:
         first = columns[0] - across[0] * each
         return found[:, first : first + columns[1] - columns[0]]
 
+    def row_name(self, row: int) -> str:
+        """Return the token that a row of the matrix stands for, "" if it stands for none."""
+        return _name(self.rows.names, self.matrix.row_span[0] + row)
+
     def line_name(self, line: int) -> str:
         """Return what a line stands for, as a token; "" if that is not known."""
         return _name(self.down.names, self.first_line + line)

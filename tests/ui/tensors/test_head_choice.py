@@ -14,8 +14,8 @@ from bertviewer.charts.place import Place
 from bertviewer.core.tensors.heads import HeadLayout
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.tensors.cell_words import cell_text
 from bertviewer.ui.tensors.part_choice import PartChoice
-from bertviewer.ui.tensors.values_model import cell_text
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import QUERY, choose, rest
 
