@@ -1,6 +1,6 @@
 """Checks a run: every module that was captured, or some of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import nn
@@ -10,7 +10,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
-from bertviewer.core.checking.comparison import Deviation, Look
+from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.other_attention import other_attention
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
@@ -42,7 +42,6 @@ def check_run(
     paths: Sequence[str] | None = None,
     progress: Progress = no_progress,
     classes: Descriptions = CLASSES,
-    look: Look | None = None,
 ) -> Check:
     """Compare what the modules gave in a captured run with their recomputation in float64.
 
@@ -51,7 +50,7 @@ def check_run(
     chooses modules; without it all are checked that were called. Attention is checked under
     the implementation that the run used, and once more under the other one. Modules that have no
     recomputation here are proven by the flow of a clean instance of the model. ``classes`` says
-    what a class of modules is; ``look`` is shown each step with the tensors that were compared.
+    what a class of modules is.
 
     Raises:
         Cancelled: ``progress`` said so.
@@ -65,7 +64,7 @@ def check_run(
         chosen = [p for p in paths if p in nodes]
     # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
     on_cpu = capture.on_cpu()
-    checker = Checker(module, model.architecture, on_cpu, classes, look)
+    checker = Checker(module, model.architecture, on_cpu, classes)
     attentions = {
         path: kind
         for path in chosen
@@ -83,7 +82,7 @@ def check_run(
         kept = [path for path in chosen if path not in capture.refused]
         steps, reasons = _by_formula(checker, kept, nodes, (other, implementation), progress)
         left = [path for path in reasons if path in capture.calls]
-        proven = clean_proof(model, on_cpu, left, progress, look) if left else CleanProof({}, {})
+        proven = clean_proof(model, on_cpu, left, progress) if left else CleanProof({}, {})
     steps |= proven.steps
     reasons |= dict.fromkeys(capture.refused, _too_large(capture))
     for path in proven.reasons:
@@ -144,7 +143,9 @@ def check_module(
 def look_at_step(
     model: LoadedModel, kept: Capture, step: CheckStep, progress: Progress = no_progress
 ) -> Deviation:
-    """Check the module of a step once more, and return what the step compared, tensors and all.
+    """Carry out one step of a check again, and return what it compared, tensors and all.
+
+    No more is done than this step takes.
 
     Raises:
         UserError: there is no such step any more.
@@ -156,11 +157,34 @@ def look_at_step(
         if (other.step, other.proof) == (step.step, step.proof):
             found.append(compared)
 
-    capture = replay(model, kept, (step.path, *_below(model, step.path)), progress, CHECK_BUDGET)
-    check_run(model, capture, (step.path,), progress, look=look)
+    path = step.path
+    capture = replay(model, kept, (path, *_below(model, path)), progress, CHECK_BUDGET)
+    on_cpu = capture.on_cpu()
+    with torch.no_grad():
+        if step.proof == "flow":
+            clean_proof(model, on_cpu, (path,), progress, look)
+        else:
+            checker = Checker(model.running_module, model.architecture, on_cpu, look=look)
+            for _ in _again(checker, model.running_module, capture, step, progress):
+                if found:
+                    break
     if not found:
-        raise UserError(f"{step.path or 'the model'}: {step.step} cannot be recomputed once more")
+        raise UserError(f"{path or 'the model'}: {step.step} cannot be recomputed once more")
     return found[0]
+
+
+def _again(
+    checker: Checker, module: nn.Module, capture: Capture, step: CheckStep, progress: Progress
+) -> Iterator[CheckStep]:
+    """Yield the steps of a module that has a recomputation, then those in the other attention."""
+    try:
+        yield from checker.steps(step.path)
+        kind = kind_of_class(type(module.get_submodule(step.path)).__name__)
+        if kind in ATTENTIONS:
+            name, other = other_attention(module, capture, {step.path: kind}, progress)
+            yield from checker.again(step.path, other.on_cpu(), name)
+    except (NoRecomputationError, *BUILT_OTHERWISE) as error:
+        write_log(f"{step.path!r}: {step.step} is not recomputed: {error!r}")
 
 
 def _below(model: LoadedModel, path: str) -> list[str]:
