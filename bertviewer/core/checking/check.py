@@ -12,7 +12,7 @@ from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
 from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import NoRecomputationError
-from bertviewer.core.checking.other_attention import other_attention
+from bertviewer.core.checking.other_attention import EAGER, SDPA, other_attention
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES, kind_of_class
@@ -176,15 +176,16 @@ def look_at_step(
 def _again(
     checker: Checker, module: nn.Module, capture: Capture, step: CheckStep, progress: Progress
 ) -> Iterator[CheckStep]:
-    """Yield the steps of a module that has a recomputation, then those in the other attention."""
+    """Yield the steps of a module that has a recomputation, or those in the other attention."""
+    path, kind = step.path, kind_of_class(type(module.get_submodule(step.path)).__name__)
     try:
-        yield from checker.steps(step.path)
-        kind = kind_of_class(type(module.get_submodule(step.path)).__name__)
-        if kind in ATTENTIONS:
-            name, other = other_attention(module, capture, {step.path: kind}, progress)
-            yield from checker.again(step.path, other.on_cpu(), name)
+        if not any(f"({name})" in step.step for name in (EAGER, SDPA)):
+            yield from checker.steps(path)
+            return
+        name, other = other_attention(module, capture, {path: kind}, progress)
+        yield from checker.again(path, other.on_cpu(), name)
     except (NoRecomputationError, *BUILT_OTHERWISE) as error:
-        write_log(f"{step.path!r}: {step.step} is not recomputed: {error!r}")
+        write_log(f"{path!r}: {step.step} is not recomputed: {error!r}")
 
 
 def _below(model: LoadedModel, path: str) -> list[str]:

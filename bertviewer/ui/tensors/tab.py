@@ -24,7 +24,7 @@ LIST, TENSOR = 10_000, 15_000
 """How the list and the open tensor share the tab."""
 WIDEST = 260
 """Pixels of a column of the list."""
-MEASURED = 60
+MEASURED = 20
 """Rows above and below those in sight that a column has room for."""
 NARROW = 37
 """Lines of text are as high as a tab is wide in which they stand below one another."""

@@ -195,8 +195,10 @@ class ValuesPage(TensorPage):
 
     def _column_width(self, part: TensorPart) -> int:
         """Return room for a number, and for the title above it where that has words."""
-        titles = [SAMPLE, *(part.column_title(n) for n in range(min(part.shape[1], FEW)))]
+        has_words = bool(part.beside) or len(part.across.names) > 0
+        few = min(part.shape[1], FEW) if has_words else 0
         metrics = self._table.horizontalHeader().fontMetrics()
+        titles = [SAMPLE, *map(part.column_title, range(few))]
         return min(WIDEST, max(map(metrics.horizontalAdvance, titles))) + PADDING
 
     def _tell(self, index: QModelIndex) -> None:
