@@ -107,13 +107,14 @@ class TensorPart:
         return _name(self.across.names, span[0] + column // (len(self.beside) or 1))
 
     def column_title(self, column: int) -> str:
-        """Return what stands above a column: its index, its token, and what of several it is."""
+        """Return what stands above a column: its index and its token, or what of several it is."""
         each = len(self.beside) or 1
-        if self.is_turned and self.beside:
-            return list(self.beside)[column]
         span = self.matrix.row_span if self.is_turned else self.matrix.column_span
-        of = list(self.beside)[column % each] if self.beside else ""
-        return " ".join(filter(None, (str(span[0] + column // each), self.column_name(column), of)))
+        index = str(span[0] + column // each)
+        if not self.beside:
+            return " ".join(filter(None, (index, self.column_name(column))))
+        title = list(self.beside)[column % each]
+        return title if self.is_turned else f"{index} {title}"
 
 
 def _name(names: TokenIndex, index: int) -> str:

@@ -31,7 +31,7 @@ def token_axes(  # noqa: PLR0917
     """Return what the last dimension but one, and the last one, of a tensor count.
 
     Sizes tell: as many as there are tokens. What may be something else of that size has no names.
-    A vector, alone or with a batch of one, has its elements as the first axis.
+    A vector is one column.
 
     Args:
         run: the run.
@@ -48,7 +48,8 @@ def token_axes(  # noqa: PLR0917
     may_be_tokens = "int" in dtype or dtype == "bool" or not size or size[-1] not in widths
     if len(size) < 2:
         one = _tokens(run, rows_of, size[0]) if size and may_be_tokens else None
-        return one or (_FEATURES if size else Axis()), Axis()
+        found = one or (_FEATURES if size else Axis())
+        return (Axis(), found) if len(shape) == 2 else (found, Axis())
     rows, columns = _tokens(run, rows_of, size[-2]), _tokens(run, columns_of, size[-1])
     if columns is None:
         return rows or Axis(), _FEATURES if rows is not None else Axis()

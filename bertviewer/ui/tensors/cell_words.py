@@ -17,11 +17,8 @@ def place_text(index: Sequence[int], axes: tuple[Axis, Axis]) -> str:
 
     ``token 3 “bank”, feature 211``: what stands before the last two dimensions is left out.
     """
-    rows, columns = axes
-    is_vector = len(index) == 2 and rows.kind and not columns.kind  # with a batch of one
-    pairs = [(rows, index[-2]), (columns, index[-1])] if len(index) > 1 else []
-    if is_vector or len(index) == 1:
-        pairs = [(rows, index[-1])]
+    # A vector has but its rows.
+    pairs = zip(axes, index[-2:], strict=False)
     return ", ".join(filter(None, (_on(axis, number) for axis, number in pairs)))
 
 

@@ -119,7 +119,7 @@ class PartChoice(QWidget):
 
     def matrix(self, values: TensorValues) -> Matrix:
         """Return the chosen slice."""
-        rows, columns = self.tokens.span if len(values.shape) > 1 else None, None
+        rows, columns = self.tokens.span, None
         leading = [0] * len(self._sizes)
         for axis, box in self._leading.items():
             leading[axis] = box.value()

@@ -25,9 +25,9 @@ def kinds(family: str, path: str, shape: tuple[int, ...], **more: str) -> tuple[
         ((1, 3, TOKENS, TOKENS), "float32", ("token", "token")),
         ((1, 1, TOKENS, TOKENS), "bool", ("token", "token")),
         ((1, 3, TOKENS, 8), "float32", ("token", "feature")),
-        ((1, TOKENS), "int64", ("token", "")),
+        ((1, TOKENS), "int64", ("", "token")),
         ((TOKENS,), "float32", ("token", "")),
-        ((1, WIDTH), "float32", ("feature", "")),
+        ((1, WIDTH), "float32", ("", "feature")),
         ((1, WIDTH, TOKENS), "float32", ("feature", "token")),
         ((5, 6), "float32", ("", "")),
         ((), "float32", ("", "")),
@@ -44,9 +44,9 @@ def test_as_many_tokens_as_features_are_no_columns() -> None:
     found = token_axes(it.run, it.model.architecture, "pooler", "output", (1, 24, 24), "float32")
     assert [axis.kind for axis in found] == ["token", "feature"]
     found = token_axes(it.run, it.model.architecture, "pooler", "output", (1, 24), "float32")
-    assert found[0].kind == "feature"
+    assert found[1].kind == "feature"
     found = token_axes(it.run, it.model.architecture, "", "input_ids", (1, 24), "int64")
-    assert found[0].kind == "token"
+    assert found[1].kind == "token"
 
 
 def names(sentence: Sentence, path: str, name: str, shape: tuple[int, ...]) -> list[str]:
@@ -74,8 +74,8 @@ CROSS = "decoder.block.0.layer.1.EncDecAttention"
         ("decoder.block.0.layer.0.SelfAttention", "output.1", (1, 3, 5, 5), SECOND, SECOND),
         ("", "encoder_last_hidden_state", (1, 5, 24), FIRST, ""),
         ("", "last_hidden_state", (1, 5, 24), SECOND, ""),
-        ("", "decoder_input_ids", (1, 5), SECOND, ""),
-        ("", "input_ids", (1, 5), FIRST, ""),
+        ("", "decoder_input_ids", (1, 5), "", SECOND),
+        ("", "input_ids", (1, 5), "", FIRST),
     ],
 )
 def test_of_an_encoder_and_a_decoder(

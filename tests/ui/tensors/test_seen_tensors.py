@@ -183,6 +183,22 @@ def test_a_token_is_read_downwards_and_is_the_windows_own(ready: MainWindow, qtb
     assert choice.currentIndex() == 0
 
 
+def test_ids_are_read_token_by_token_after_a_single_token(ready: MainWindow, qtbot: QtBot) -> None:
+    window = ready
+    look(window, qtbot, "Gave", "output")
+    choice = find(window, QComboBox, "tokenChoice")
+    choice.setCurrentIndex(3)
+    window.workspace.selection.select("embeddings")
+    look(window, qtbot, "Took", "input_ids")
+    assert choice.isHidden()
+    model = find(window, QTableView, "valuesTable").model()
+    assert (model.rowCount(), model.columnCount()) == (7, 1)
+    assert tokens(window)[:3] == ["0  [CLS]", "1  the", "2  bank"]
+    run = window.workspace.runs.run
+    assert run is not None
+    assert [int(cell(window, row, 0)) for row in range(7)] == [token.id for token in run.tokens]
+
+
 def test_the_next_run_and_the_next_module_are_followed(
     ready: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
