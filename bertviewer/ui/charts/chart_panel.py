@@ -20,9 +20,9 @@ from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.chart_line import ChartLine
 from bertviewer.ui.charts.chart_menu import fill_menu
 from bertviewer.ui.charts.message import Message, Offer
+from bertviewer.ui.charts.pointed_values import offer_values
 from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
-from bertviewer.ui.links import show_values
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -182,26 +182,13 @@ class ChartPanel(QWidget):
                 self._get_title,
             )
 
-    def _offer_values(self, menu: QMenu, plot: ChartPlot, position: QPoint) -> None:
-        """Offer what a module of the last run gave, number by number, where that is pointed at."""
-        if plot is not self.plot or not isinstance(plot, Plot) or plot.chart is None:
-            return
-        place, run = plot.place_at(plot.mapToScene(position)), self._workspace.runs.run
-        found = None if place is None or place.path is None or run is None else place
-        activation = None if found is None or run is None else run.activation(found.path or "")
-        # Which of several calls it is a point does not tell.
-        if found is None or activation is None or len(activation.calls) > 1:
-            return
-        action = menu.addAction(self.tr("Show the &values"))
-        action.setObjectName("pointedValues")
-        action.triggered.connect(lambda: show_values(self._workspace, found))
-
     def _get_title(self) -> str:
         return self._line.title
 
     def _open_menu(self, plot: ChartPlot, position: QPoint) -> None:
         menu = QMenu(plot)
-        self._offer_values(menu, plot, position)
+        if plot is self.plot:
+            offer_values(menu, plot, position, self._workspace)
         fill_menu(menu, plot, lambda: plot.chart, self._workspace, self._get_title)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))

@@ -36,6 +36,8 @@ class SeenList(QObject):
         self.choice.hide()
         self.choice.currentIndexChanged.connect(self.changed)
         self._request.finished.connect(self.changed)
+        # Nothing is kept of a run that was replaced; who is in sight asks for the new one.
+        workspace.runs.run_changed.connect(self.forget)
 
     @property
     def call(self) -> int:
@@ -76,7 +78,7 @@ class SeenList(QObject):
         self._request.cancel()
 
     def forget(self) -> None:
-        """Keep nothing: the model is another one."""
+        """Keep nothing: the model or the run is another one."""
         self._request.forget()
 
     def _key(self) -> object:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.activations.seen_tensor import SeenName, SeenTensor
+from bertviewer.core.activations.seen_tensor import SeenName
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.text.numerals import count_text
@@ -17,6 +17,7 @@ from bertviewer.ui.tensors import subject
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.seen_list import SeenList
 from bertviewer.ui.tensors.tensor_table import Group, Listed, TensorTableModel
+from bertviewer.ui.tensors.wish import Wish, place_of, wish_of
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace
 
@@ -28,9 +29,6 @@ MEASURED = 20
 """Rows above and below those in sight that a column has room for."""
 NARROW = 37
 """Lines of text are as high as a tab is wide in which they stand below one another."""
-
-Wish = str | SeenName | CheckStep | None
-"""What a person chose: a parameter by its name in the module, a tensor of a run, a check's step."""
 
 
 class TensorsTab(QWidget):
@@ -135,7 +133,9 @@ class TensorsTab(QWidget):
 
     def _text(self, row: TreeRow, count: int) -> str:
         if not count:
-            return self.tr("{0} has no tensors: nothing in it is learnt.").format(row.class_label)
+            return self.tr("{0} has no parameters: nothing in it is learnt.").format(
+                row.class_label
+            )
         tensors = count_text(count, self.tr("1 tensor"), self.tr("{0} tensors"))
         elements = count_text(row.node.parameters, self.tr("1 element"), self.tr("{0} elements"))
         text = f"{tensors}, {elements}"
@@ -147,7 +147,8 @@ class TensorsTab(QWidget):
 
     def _choose(self) -> None:
         """Select what a person chose, or else the tensor that says most."""
-        place = self._wished()
+        listed = [self._model.listed(row) for row in range(self._model.rowCount())]
+        place = place_of(self._wish, listed, self._prefix)
         if place is None and isinstance(self._wish, SeenName) and self._seen.is_waiting:
             return  # it is on its way
         if place is None:
@@ -163,26 +164,13 @@ class TensorsTab(QWidget):
             self._on_current(index)
         self._is_choosing = False
 
-    def _wished(self) -> int | None:
-        """Return the row of what a person chose, or of what is like it in this module."""
-        wish, like = self._wish, None
-        for place in range(self._model.rowCount()):
-            one = self._model.listed(place)
-            if isinstance(one, TensorInfo) and one.name == f"{self._prefix}{wish}":
-                return place
-            if isinstance(one, CheckStep) and isinstance(wish, CheckStep) and one.step == wish.step:
-                return place
-            if isinstance(one, SeenTensor) and isinstance(wish, SeenName):
-                if one.key == wish:
-                    return place
-                like = place if like is None and one.key.side == wish.side else like
-        return like
-
     def _usual(self) -> int | None:
         """Return the row of the tensor to begin with, ``None`` where there is nothing to see."""
         architecture = self._workspace.architecture
         has_values = architecture is not None and architecture.source.weights != "none"
-        return self._model.largest() if has_values else None
+        largest = self._model.largest() if has_values else None
+        given = next((seen for seen in self._seen.tensors if seen.key.side == "gave"), None)
+        return self._model.place(given) if largest is None and given is not None else largest
 
     def _on_name_wanted(self, name: str) -> None:
         self._on_wanted(name.removeprefix(self._prefix))
@@ -202,7 +190,7 @@ class TensorsTab(QWidget):
         if listed is None or found is None:
             return
         if not self._is_choosing:
-            self._wish, self._is_closed = self._wish_of(listed), False
+            self._wish, self._is_closed = wish_of(listed, self._prefix), False
         is_new = self._inspector.isHidden()
         self._inspector.show()
         if is_new:
@@ -210,11 +198,6 @@ class TensorsTab(QWidget):
             self._table.scrollTo(index)
         if self.isVisible():
             self._inspector.show_subject(found)
-
-    def _wish_of(self, listed: Listed) -> Wish:
-        if isinstance(listed, TensorInfo):
-            return listed.name.removeprefix(self._prefix)
-        return listed.key if isinstance(listed, SeenTensor) else listed
 
     def _subject(self, listed: Listed) -> subject.Subject | None:
         """Return what a row is of as something to look into."""

@@ -336,6 +336,32 @@ def test_what_was_looked_at_before_is_not_kept(
     qtbot.waitUntil(is_gone)
 
 
+def test_nothing_is_kept_of_a_run_that_was_replaced(
+    ready: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    window = ready
+    look(window, qtbot, "Gave", "output")
+    show_tab(window, "Map")
+    before = weakref.ref(window.workspace.runs.watched.kept)  # type: ignore[union-attr]
+    ran(window, worker, "another one", qtbot)
+
+    def is_gone() -> bool:
+        gc.collect()
+        return before() is None
+
+    qtbot.waitUntil(is_gone)
+    show_tab(window, "Tensors")
+    look(window, qtbot, "Gave", "output")
+    assert tokens(window)[1] == "1  another"
+
+
+def test_a_module_without_parameters_shows_what_it_gave(ready: MainWindow, qtbot: QtBot) -> None:
+    window = ready
+    window.workspace.selection.select(f"{LAYER}.intermediate.intermediate_act_fn")
+    qtbot.waitUntil(lambda: has_values(window) and shown(window).startswith("output"))
+    assert names(window) == ["Took", "input", "Gave", "output"]
+
+
 def test_a_check_shows_three_numbers_and_goes_to_the_largest_difference(
     ready: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
