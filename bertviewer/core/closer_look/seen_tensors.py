@@ -3,12 +3,13 @@
 Nothing of them is kept by a run: a call of a layer that is made again gives the same numbers.
 """
 
-import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values
@@ -19,6 +20,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.flow.forwards import Arguments
 from bertviewer.core.flow.nested_tensors import named_in
+from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture
@@ -54,21 +56,11 @@ def values(
         IndexError: there was no such call.
         Cancelled: ``progress`` said so.
     """
-    copied = _Names(model.running_module.get_submodule(path))
 
     def copies(found: Iterator[tuple[str, Tensor]]) -> Named:
         return {name: tensor.detach().cpu().clone() for name, tensor in found}
 
-    taken, given = _look(
-        model,
-        run,
-        kept,
-        path,
-        progress,
-        call,
-        lambda arguments: copies(copied.taken(arguments)),
-        lambda output: copies(_given(output)),
-    )
+    taken, given = _Look(model, run, kept, path, progress, call).at(copies, copies)
     return taken, given or {}
 
 
@@ -88,7 +80,6 @@ def seen_tensors(
         IndexError: there was no such call.
         Cancelled: ``progress`` said so.
     """
-    names = _Names(model.running_module.get_submodule(path))
     letters = _Letters(model.architecture, run, path)
 
     def described(side: Side, found: Iterator[tuple[str, Tensor]]) -> list[SeenTensor]:
@@ -97,16 +88,8 @@ def seen_tensors(
             for number, (name, tensor) in enumerate(found)
         ]
 
-    taken, given = _look(
-        model,
-        run,
-        kept,
-        path,
-        progress,
-        call,
-        lambda arguments: described("took", names.taken(arguments)),
-        lambda output: described("gave", _given(output)),
-    )
+    look = _Look(model, run, kept, path, progress, call)
+    taken, given = look.at(partial(described, "took"), partial(described, "gave"))
     return (*taken, *(given or ()))
 
 
@@ -130,22 +113,13 @@ def seen_values(  # noqa: PLR0917
         IndexError: there was no such call.
         Cancelled: ``progress`` said so.
     """
-    names = _Names(model.running_module.get_submodule(path))
 
     def pick(found: Iterator[tuple[str, Tensor]]) -> Tensor | None:
         return next((tensor.detach() for name, tensor in found if name == key.name), None)
 
     is_taken = key.side == "took"
-    taken, given = _look(
-        model,
-        run,
-        kept,
-        path,
-        progress,
-        call,
-        lambda arguments: pick(names.taken(arguments)) if is_taken else None,
-        None if is_taken else lambda output: pick(_given(output)),
-    )
+    look = _Look(model, run, kept, path, progress, call)
+    taken, given = look.at(pick, None if is_taken else pick)
     tensor = taken if is_taken else given
     where = path or "the model"
     if tensor is None:
@@ -160,42 +134,52 @@ def seen_values(  # noqa: PLR0917
     return NamedValues(found, axes, _metadata(run, path, key, call))
 
 
-def _look(  # noqa: PLR0917
-    model: LoadedModel,
-    run: ActivationRun,
-    kept: Capture,
-    path: str,
-    progress: Progress,
-    call: int,
-    before: Callable[[Arguments], Before],
-    after: Callable[[Any], After] | None,
-) -> tuple[Before, After | None]:
-    activation = run.activation(path)
-    if activation is None:
-        raise UserError(f"{path or 'the model'} was not called in this run, or gave no tensor")
-    count = len(activation.calls)
-    number = range(count)[call]
-    return look_at_call(model, kept, path, before, after, progress, number=number, count=count)
+@frozen
+class _Look:
+    """A call of a module in a run, to be looked at once more."""
+
+    model: LoadedModel
+    run: ActivationRun
+    kept: Capture
+    path: str
+    progress: Progress
+    call: int
+
+    def at(
+        self,
+        before: Callable[[Iterator[tuple[str, Tensor]]], Before],
+        after: Callable[[Iterator[tuple[str, Tensor]]], After] | None,
+    ) -> tuple[Before, After | None]:
+        """Return what is made of the tensors that it took and of those that it gave."""
+        activation = self.run.activation(self.path)
+        if activation is None:
+            where = self.path or "the model"
+            raise UserError(f"{where} was not called in this run, or gave no tensor")
+        count = len(activation.calls)
+        forward = self.model.running_module.get_submodule(self.path).forward
+        return look_at_call(
+            self.model,
+            self.kept,
+            self.path,
+            lambda arguments: before(_taken(signature(forward), arguments)),
+            None if after is None else lambda output: after(_given(output)),
+            self.progress,
+            number=range(count)[self.call],
+            count=count,
+        )
 
 
-class _Names:
-    """What the tensors in the arguments of a module are called."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._signature = inspect.signature(module.forward)
-
-    def taken(self, arguments: Arguments) -> Iterator[tuple[str, Tensor]]:
-        """Yield the tensors by the names that ``forward`` gives them."""
-        args, kwargs = arguments
-        parameters = self._signature.parameters
-        try:
-            bound = dict(self._signature.bind_partial(*args, **kwargs).arguments)
-        except TypeError:  # what stands in for a forward may have another signature
-            bound = {str(place): value for place, value in enumerate(args)} | kwargs
-        for name, value in bound.items():
-            kind = parameters[name].kind if name in parameters else None
-            more = kind is inspect.Parameter.VAR_KEYWORD
-            yield from named_in(value, "" if more and isinstance(value, Mapping) else name)
+def _taken(known: Signature, arguments: Arguments) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors among a call's arguments by the names that ``forward`` gives them."""
+    args, kwargs = arguments
+    try:
+        bound = dict(known.bind_partial(*args, **kwargs).arguments)
+    except TypeError:  # what stands in for a forward may have another signature
+        bound = {str(place): value for place, value in enumerate(args)} | kwargs
+    for name, value in bound.items():
+        parameter = known.parameters.get(name)
+        more = parameter is not None and parameter.kind is Parameter.VAR_KEYWORD
+        yield from named_in(value, "" if more else name)
 
 
 def _given(output: Any) -> Iterator[tuple[str, Tensor]]:

@@ -74,6 +74,12 @@ class Inspector(QWidget):
         if self._values.want(subject.key, subject.find):
             self._on_values()
 
+    def show_waiting(self) -> None:
+        """Show that what is wanted is still looked for."""
+        self._subject = None
+        self._values.cancel()
+        self._on_late()
+
     def want_token(self, token: int | None) -> None:
         """Show a single token of the run in what comes next, if it has a row for it."""
         self._wanted_token = token

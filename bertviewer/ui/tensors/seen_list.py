@@ -17,10 +17,12 @@ Seen = tuple[SeenTensor, ...]
 class SeenList(QObject):
     """Asks the worker what a module took and gave; ``changed`` tells that it is there.
 
+    ``late`` tells that it takes a while.
     ``choice`` offers the calls of a module that was called several times.
     """
 
     changed = Signal()
+    late = Signal()
 
     def __init__(self, workspace: Workspace, parent: QObject) -> None:
         super().__init__(parent)
@@ -36,6 +38,7 @@ class SeenList(QObject):
         self.choice.hide()
         self.choice.currentIndexChanged.connect(self.changed)
         self._request.finished.connect(self.changed)
+        self._request.late.connect(self.late)
         # Nothing is kept of a run that was replaced; who is in sight asks for the new one.
         workspace.runs.run_changed.connect(self.forget)
 

@@ -74,6 +74,7 @@ class TensorsTab(QWidget):
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         self._inspector.closed.connect(self._on_closed)
         self._seen.changed.connect(self.refresh)
+        self._seen.late.connect(self._on_late)
         workspace.architecture_changed.connect(self._forget)
         workspace.tensor_wanted.connect(self._on_name_wanted)
         workspace.values_wanted.connect(self._on_wanted)
@@ -116,6 +117,8 @@ class TensorsTab(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         """Go on where the tab was left; Qt calls it."""
         super().showEvent(event)
+        if self._model.rowCount():
+            self._seen.show_module(self._seen.path)
         self._choose()
 
     def _of_run(self, path: str) -> tuple[Group, ...]:
@@ -179,6 +182,11 @@ class TensorsTab(QWidget):
         self._wish, self._is_closed = wish, False
         self._inspector.want_token(token)
         self._choose()
+
+    def _on_late(self) -> None:
+        """Show nothing of another module while this one's tensors are looked for."""
+        if isinstance(self._wish, SeenName):
+            self._inspector.show_waiting()
 
     def _on_check(self) -> None:
         if self.isVisible():
