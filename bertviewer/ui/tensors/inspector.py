@@ -182,7 +182,7 @@ class Inspector(QWidget):
         index = found.worst.index
         self._parts.show_index(index)
         matrix = self._views.part.matrix
-        row, column = (index[-2], index[-1]) if len(index) > 1 else (*index, 0)
+        row, column = index[-2:] if len(index) > 1 else (*index, 0, 0)[:2]
         self._views.go_to(row - matrix.row_span[0], column - matrix.column_span[0])
 
     def _on_head(self) -> None:
