@@ -198,8 +198,9 @@ class ValuesPage(TensorPage):
         has_words = bool(part.beside) or len(part.across.names) > 0
         few = min(part.shape[1], FEW) if has_words else 0
         metrics = self._table.horizontalHeader().fontMetrics()
-        titles = [SAMPLE, *map(part.column_title, range(few))]
-        return min(WIDEST, max(map(metrics.horizontalAdvance, titles))) + PADDING
+        widths = [metrics.horizontalAdvance(part.column_title(n)) for n in range(few)]
+        number = self._table.fontMetrics().horizontalAdvance(SAMPLE)
+        return min(WIDEST, max(number, *widths, 0)) + PADDING
 
     def _tell(self, index: QModelIndex) -> None:
         part = self._model.part
