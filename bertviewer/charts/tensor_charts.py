@@ -7,10 +7,14 @@ import numpy as np
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import Levels, Values
+from bertviewer.charts.naming import visible
+from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.reduction import Edges, TensorMap
 from bertviewer.core.tensors.spectrum import Spectrum
+from bertviewer.core.text.text_direction import isolated
 
 Shown = Literal["mean", "extreme"]
 
@@ -19,29 +23,37 @@ QUANTILE = 0.998
 
 
 def map_chart(
-    found: TensorMap, matrix: Matrix, shown: Shown, translate: Translate = english
+    found: TensorMap,
+    matrix: Matrix,
+    shown: Shown,
+    translate: Translate = english,
+    *,
+    axes: tuple[Axis, Axis] = (Axis(), Axis()),
 ) -> GridChart:
-    """Return a map as a grid, its rows and columns named by the tensor's own indices."""
+    """Return a map as a grid, its rows and columns named by the tensor's own indices.
+
+    A row or column that is a single token of a run, as ``axes`` tell, is called by it; to choose
+    such a row is to select the token.
+    """
     values = found.means if shown == "mean" else found.extremes
     is_signed = bool(values.size) and bool(np.nanmin(np.append(values, 0)) < 0)
     rows = _names(found.row_edges, matrix.row_span[0])
     columns = _names(found.column_edges, matrix.column_span[0])
-    row, column = (
-        translate("charts", "row {0}"),
-        translate("charts", "column {0}"),
-    )
+    down, across = axes
+    row, column = translate("charts", "row {0}"), translate("charts", "column {0}")
     return GridChart(
         values,
-        tuple(name.partition("–")[0] for name in rows),
-        tuple(name.partition("–")[0] for name in columns),
-        x_title=translate("charts", "Column"),
-        y_title=translate("charts", "Row"),
+        _labels(rows, down),
+        _labels(columns, across),
+        row_places=_places(rows, down),
+        x_title=_title(across, translate) or translate("charts", "Column"),
+        y_title=_title(down, translate) or translate("charts", "Row"),
         value_title=_shown(found, shown, translate),
         is_signed=is_signed,
         is_top_down=True,
         levels=_levels(values, is_signed),
-        row_names=tuple(row.format(name) for name in rows),
-        column_names=tuple(column.format(name) for name in columns),
+        row_names=_in_words(rows, down, row, translate),
+        column_names=_in_words(columns, across, column, translate),
     )
 
 
@@ -70,6 +82,40 @@ def _names(edges: Edges, first: int) -> tuple[str, ...]:
     return tuple(
         str(start) if stop == start + 1 else f"{start}–{stop - 1}"
         for start, stop in pairwise((edges + first).tolist())
+    )
+
+
+def _token(name: str, axis: Axis) -> str:
+    """Return the token that a single row is, "" where it is none, or several."""
+    is_one = name.isdecimal() and int(name) < len(axis.names)
+    return visible(axis.names.names[int(name)]) if is_one else ""
+
+
+def _labels(names: tuple[str, ...], axis: Axis) -> tuple[str, ...]:
+    return tuple(_token(name, axis) or name.partition("–")[0] for name in names)
+
+
+def _places(names: tuple[str, ...], axis: Axis) -> tuple[Place, ...]:
+    """Return the tokens of a run that rows are; none where there are several in a row."""
+    if not axis.places or not all(map(str.isdecimal, names)):
+        return ()
+    return tuple(Place(token=axis.places[int(name)]) for name in names)
+
+
+def _title(axis: Axis, translate: Translate) -> str:
+    if not axis.kind:
+        return ""
+    is_token = axis.kind == "token"
+    return translate("charts", "Token") if is_token else translate("charts", "Feature")
+
+
+def _in_words(
+    names: tuple[str, ...], axis: Axis, other: str, translate: Translate
+) -> tuple[str, ...]:
+    named = translate("charts", "{0} (token {1})")
+    tokens = ((isolated(_token(name, axis)), name) for name in names)
+    return tuple(
+        named.format(token, name) if token else other.format(name) for token, name in tokens
     )
 
 

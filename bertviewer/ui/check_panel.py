@@ -19,6 +19,7 @@ from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.report.summaries import by_flow_note, check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, quiet_label
+from bertviewer.ui.links import show_step
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.prose import Prose
 from bertviewer.ui.tables import follow_links, make_sortable, make_table
@@ -43,6 +44,12 @@ class CheckPanel(QWidget):
         self._verdict.setObjectName("checkVerdict")
         self._steps, self._table = _make_steps("checkTable", self.tr("Steps of the check"))
         follow_links(self._table, workspace.selection.select)
+        self._values = QPushButton(self.tr("Given, recomputed, difference"))
+        self._values.setObjectName("checkValuesButton")
+        self._values.setToolTip(
+            self.tr("Each number of the chosen step, or of the one with the largest difference")
+        )
+        self._values.clicked.connect(self._show_values)
         self._heads, self._head_table = _make_steps("checkHeads", self.tr("Single heads"))
         self._fold = QToolButton()
         self._fold.setObjectName("checkHeadsButton")
@@ -54,6 +61,7 @@ class CheckPanel(QWidget):
         line = QHBoxLayout()
         line.setSpacing(12)
         line.addWidget(self._button)
+        line.addWidget(self._values)
         line.addWidget(self._hint, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 0, 0)
@@ -68,6 +76,7 @@ class CheckPanel(QWidget):
 
     def _update(self) -> None:
         check = self._workspace.runs.checks.get(self._path)
+        self._values.setVisible(check is not None and bool(check.steps))
         self._update_button()
         for widget in (self._verdict, self._table, self._fold):
             widget.setVisible(check is not None)
@@ -108,6 +117,20 @@ class CheckPanel(QWidget):
 
     def _on_click(self) -> None:
         self._workspace.check(self._path)
+
+    def _show_values(self) -> None:
+        """Show the numbers of the step that is chosen in a table, or else of the worst one."""
+        check = self._workspace.runs.checks.get(self._path)
+        if check is None:
+            return
+        pairs = (self._steps, self._table), (self._heads, self._head_table)
+        rows = [
+            model.step(table.currentIndex().row())
+            for model, table in pairs
+            if table.currentIndex().isValid()
+        ]
+        worst = max(check.steps, key=lambda step: (not step.ok, step.max_abs_error or 0.0))
+        show_step(self._workspace, next(filter(None, rows), worst))
 
     def _update_button(self) -> None:
         run = self._workspace.runs.run

@@ -46,6 +46,10 @@ class CheckTableModel(TableModel):
             ]
         )
 
+    def step(self, row: int) -> CheckStep | None:
+        """Return the step of a row, ``None`` if there is no such row."""
+        return self._steps[self.given(row)] if 0 <= row < len(self._steps) else None
+
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
         if role == Qt.ItemDataRole.ForegroundRole and not self._steps[self.given(index.row())].ok:

@@ -7,7 +7,10 @@ from PySide6.QtGui import QEnterEvent, QKeyEvent, QPainter, QPaintEvent, QPalett
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from bertviewer.charts.naming import shortened, visible
+from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
+from bertviewer.core.activations.check_step import CheckStep
+from bertviewer.core.activations.seen_tensor import SeenName
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.flow_layout import FlowLayout
@@ -36,6 +39,19 @@ def show_tensor(workspace: Workspace, name: str) -> None:
     workspace.selection.select(name.rpartition(".")[0])
     workspace.page_wanted.emit("Tensors")
     workspace.tensor_wanted.emit(name)
+
+
+def show_values(workspace: Workspace, place: Place) -> None:
+    """Select a place of the last run, and show what the module gave there, number by number."""
+    workspace.selection.go(place)
+    workspace.page_wanted.emit("Tensors")
+    workspace.values_wanted.emit(SeenName("gave", ""), place.token)
+
+
+def show_step(workspace: Workspace, step: CheckStep) -> None:
+    """Show what a step of a check compared, number by number."""
+    workspace.page_wanted.emit("Tensors")
+    workspace.values_wanted.emit(step, None)
 
 
 class PathLink(QAbstractButton):

@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication
 
+from bertviewer.charts.place import Place
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.ui import links
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -64,6 +66,11 @@ def copy_markdown(workspace: Workspace) -> None:
         cells = (path_of(row), row.class_label, f"{row.parameters:,}", f"{row.share:.2%}")
         lines = markdown_table(header, [(*cells, shape_text(row.shape))])
         QApplication.clipboard().setText("\n".join(lines))
+
+
+def show_values(workspace: Workspace) -> None:
+    """Show what it gave in the last run, number by number."""
+    links.show_values(workspace, Place())
 
 
 def check(workspace: Workspace) -> None:

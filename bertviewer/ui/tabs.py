@@ -71,7 +71,7 @@ TABS: "tuple[PageKind[Page], ...]" = (
         frozenset({"row", "head", "formulas", "run", "comparison"}),
     ),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Formula"), _formula, frozenset({"row"})),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, frozenset({"row", "formulas"})),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, frozenset({"row", "formulas", "run"})),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, frozenset({"row", "formulas", "run"})),
     PageKind(QT_TRANSLATE_NOOP("tabs", "What if"), _what_if, frozenset({"row", "formulas"})),
     PageKind(

@@ -37,7 +37,9 @@ class Workspace(QObject):
     ``overview_ready``: what describes a module is imported; ``views_wanted``: a run is about
     to come, or all is there that its views are drawn with.
     ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
-    that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers;
+    that name, in the page that shows tensors; ``values_wanted``: there what the module took or gave
+    by a ``SeenName``, of one token or ``None``, or a ``CheckStep``;
+    ``statistic_wanted``: the statistic of layers;
     ``map_picture_wanted``: the map shall be saved as a picture;
     ``menu_wanted``: the menu shall have what can be done with the selected module.
     """
@@ -54,6 +56,7 @@ class Workspace(QObject):
     weights_arrived = Signal()
     page_wanted = Signal(str)
     tensor_wanted = Signal(str)
+    values_wanted = Signal(object, object)
     statistic_wanted = Signal(str)
     map_picture_wanted = Signal()
     menu_wanted = Signal(object)

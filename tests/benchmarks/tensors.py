@@ -16,11 +16,12 @@ from safetensors.numpy import save_file
 from bertviewer.core.closer_look.singular_values import singular_values
 from bertviewer.core.closer_look.survey import survey
 from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.named_values import Axis
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.reduction import tensor_map
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues
 from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_page import ValuesPage
 from bertviewer.ui.workspace import Workspace
 from tests.core.tensors.made_up import stored_in
@@ -66,7 +67,7 @@ def _table(whole: Matrix) -> dict[str, float]:
         page.forget()
         application.processEvents()
         start = time.perf_counter()
-        page.show_part(TensorPart(whole, tokens))
+        page.show_part(TensorPart(whole, Axis(tokens)))
         opened.append(time.perf_counter() - start)
         application.processEvents()
         drawn.append(time.perf_counter() - start)

@@ -19,7 +19,9 @@ from tests.screenshots.steps import (
     going_on,
     headed,
     held,
+    item_of,
     keys_in,
+    listed,
     made,
     menu_of,
     named,
@@ -79,6 +81,15 @@ CHAPTERS = (
     Chapter("tensors", (
         *(Picture(name, (chosen("tensorTable", 0), clicked(f"tensorView{n}"))) for n, name in
           enumerate(("values", "heatmap", "histogram", "singular-values", "norms"))),
+        *(Picture(f"gave-{name}", (does("showValues"), clicked(f"tensorView{n}"))) for n, name in
+          enumerate(("values", "heatmap", "histogram"))),
+        Picture("took-by-a-layer", (at("encoder.layer.3"), listed("tensorTable", "hidden_states"))),
+        Picture("one-token", (clicked("tensorView0"), item_of("tokenChoice", 3))),
+        Picture("checked", (at(ATTENTION), does("checkModule"), shown("Tensors"),
+                            item_of("tokenChoice", 0), listed("tensorTable", "weights"))),
+        Picture("checked-layer", (at("encoder.layer.3"), does("checkModule"), shown("Tensors"),
+                                  listed("tensorTable", "= next hidden"))),
+        Picture("stale", (typed(OTHER),)),
     ), (*DEMO, shown("Tensors"))),
     Chapter("views", (
         *_titled(VIEWS),

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
+    QComboBox,
     QScrollArea,
     QTabBar,
     QTableView,
@@ -140,6 +141,37 @@ def why(view: str) -> Step:
 def chosen(table: str, row: int) -> Step:
     """Select a row of a table."""
     return lambda guide: guide.find(QTableView, table).selectRow(row)
+
+
+def item_of(choice: str, number: int) -> Step:
+    """Choose an item of a box, once it has that many."""
+
+    def step(guide: Guide) -> None:
+        box = guide.find(QComboBox, choice)
+        guide.wait(lambda: box.count() > number)
+        box.setCurrentIndex(number)
+        guide.rest()
+
+    return step
+
+
+def listed(table: str, text: str) -> Step:
+    """Wait until a table has a row that begins so, and select it."""
+
+    def step(guide: Guide) -> None:
+        view = guide.find(QTableView, table)
+
+        def row() -> int | None:
+            model = view.model()
+            rows = range(model.rowCount())
+            found = (n for n in rows if str(model.index(n, 0).data()).startswith(text))
+            return next(found, None)
+
+        guide.wait(lambda: row() is not None)
+        view.selectRow(row() or 0)
+        guide.rest()
+
+    return step
 
 
 def pressed(*keys: Qt.Key) -> Step:

@@ -1,6 +1,6 @@
 """Checks a run: every module that was captured, or some of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import nn
@@ -10,8 +10,9 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
+from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import NoRecomputationError
-from bertviewer.core.checking.other_attention import other_attention
+from bertviewer.core.checking.other_attention import EAGER, SDPA, other_attention
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES, kind_of_class
@@ -131,12 +132,67 @@ def check_module(
         Cancelled: ``progress`` said so.
     """
     nodes = {node.path: node for node in model.architecture.modules}
-    below = [p for p in nodes if p.startswith(f"{path}." if path else "") and p != path]
+    below = _below(model, path)
     kinds = {path: kind_of_class(node.class_name) for path, node in nodes.items()}
     shows_heads = kinds[path] in _WITH_HEADS
     attentions = [p for p in below if shows_heads and kinds[p] in ATTENTIONS]
     capture = replay(model, kept, (path, *below), progress, CHECK_BUDGET)
     return check_run(model, capture, (path, *attentions), progress)
+
+
+def look_at_step(
+    model: LoadedModel, kept: Capture, step: CheckStep, progress: Progress = no_progress
+) -> Deviation:
+    """Carry out one step of a check again, and return what it compared, tensors and all.
+
+    No more is done than this step takes.
+
+    Raises:
+        UserError: there is no such step any more.
+        Cancelled: ``progress`` said so.
+    """
+    found: list[Deviation] = []
+
+    def look(other: CheckStep, compared: Deviation) -> None:
+        if (other.step, other.proof) == (step.step, step.proof):
+            found.append(compared)
+
+    path = step.path
+    capture = replay(model, kept, (path, *_below(model, path)), progress, CHECK_BUDGET)
+    on_cpu = capture.on_cpu()
+    with torch.no_grad():
+        if step.proof == "flow":
+            clean_proof(model, on_cpu, (path,), progress, look)
+        else:
+            checker = Checker(model.running_module, model.architecture, on_cpu, look=look)
+            for _ in _again(checker, model.running_module, capture, step, progress):
+                if found:
+                    break
+    if not found:
+        raise UserError(f"{path or 'the model'}: {step.step} cannot be recomputed once more")
+    return found[0]
+
+
+def _again(
+    checker: Checker, module: nn.Module, capture: Capture, step: CheckStep, progress: Progress
+) -> Iterator[CheckStep]:
+    """Yield the steps of a module that has a recomputation, or those in the other attention."""
+    path, kind = step.path, kind_of_class(type(module.get_submodule(step.path)).__name__)
+    try:
+        if not any(f"({name})" in step.step for name in (EAGER, SDPA)):
+            yield from checker.steps(path)
+            return
+        name, other = other_attention(module, capture, {path: kind}, progress)
+        yield from checker.again(path, other.on_cpu(), name)
+    except (NoRecomputationError, *BUILT_OTHERWISE) as error:
+        write_log(f"{path!r}: {step.step} is not recomputed: {error!r}")
+
+
+def _below(model: LoadedModel, path: str) -> list[str]:
+    """Return the paths of the modules in a module."""
+    start = f"{path}." if path else ""
+    every = (node.path for node in model.architecture.modules)
+    return [other for other in every if other.startswith(start) and other != path]
 
 
 def _not_again(error: UserError, module: nn.Module) -> str:

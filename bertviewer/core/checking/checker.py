@@ -12,7 +12,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.checking.arithmetic import EXACT, Arithmetic, rounded
 from bertviewer.core.checking.attention import ATTENTIONS, AttentionForm
 from bertviewer.core.checking.attention_maths import Attention
-from bertviewer.core.checking.comparison import Deviation, compare
+from bertviewer.core.checking.comparison import Deviation, Look, compare, step_of
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Setting
 from bertviewer.core.checking.layer_steps import (
     LAYERS,
@@ -64,7 +64,10 @@ class _Attended:
 
 
 class Checker:
-    """Recomputes modules of one captured run; remembers what two steps have in common."""
+    """Recomputes modules of one captured run; remembers what two steps have in common.
+
+    ``look`` is shown what is compared; the tensors are kept alive then.
+    """
 
     def __init__(
         self,
@@ -72,8 +75,10 @@ class Checker:
         architecture: Architecture,
         capture: Capture,
         classes: Descriptions = CLASSES,
+        look: Look | None = None,
     ) -> None:
         self._module = module
+        self._look = look
         self._classes = classes
         self._architecture = architecture
         self._capture = capture
@@ -102,7 +107,7 @@ class Checker:
             for step, comparison in found:
                 # A shared layer is called once for every layer of the stack.
                 told = step if len(calls) == 1 else f"{step}, call {number}"
-                yield CheckStep(path, told, comparison.error, comparison.tolerance, comparison.ok)
+                yield self._step(path, told, comparison)
 
     def again(self, path: str, other: Capture, suffix: str) -> Iterator[CheckStep]:
         """Yield an attention's steps in another capture, the steps of single heads left out."""
@@ -114,7 +119,13 @@ class Checker:
                 told = f"{step} ({suffix})"
                 if len(calls) > 1:
                     told += f", call {number}"
-                yield CheckStep(path, told, found.error, found.tolerance, found.ok)
+                yield self._step(path, told, found)
+
+    def _step(self, path: str, name: str, found: Deviation) -> CheckStep:
+        step = step_of(path, name, found)
+        if self._look is not None:
+            self._look(step, found)
+        return step
 
     def _called(self, path: str, number: int, call: KeptCall) -> _Called:
         module = self._module.get_submodule(path)
@@ -142,7 +153,8 @@ class Checker:
 
     def _compare(self, called: _Called, exact: Any, rough: Any, actual: Any) -> Deviation | None:
         inputs = tensors_in((called.call.args, called.call.kwargs))
-        return compare(exact, rough, actual, inputs, called.stored)
+        keep = self._look is not None
+        return compare(exact, rough, actual, inputs, called.stored, keep=keep)
 
     def _output(self, called: _Called) -> Deviation:
         """Compare the whole of what a module gave; once, though layers ask again."""

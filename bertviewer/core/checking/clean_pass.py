@@ -58,6 +58,7 @@ class CleanPass:
         find: takes a module's path and how many of its calls went before, and gives the run's call
             of it, ``None`` where none is known that can be used.
         progress: told of every module that is called.
+        keep: whether what was compared comes along.
     """
 
     def __init__(
@@ -66,11 +67,14 @@ class CleanPass:
         wanted: Collection[str],
         find: Callable[[str, int], KeptCall | None],
         progress: Progress,
+        *,
+        keep: bool = False,
     ) -> None:
         self._model = model
         self._wanted = wanted
         self._find = find
         self._progress = progress
+        self._keep = keep
         self._shadow = Float64Shadow()
         self._frame: _Frame | None = None
         self._times: dict[str, int] = {}
@@ -186,7 +190,7 @@ class CleanPass:
 
     def _note(self, frame: _Frame, step: str, triples: list[Triple]) -> None:
         try:
-            found = compare_each(triples, frame.taken, frame.record.coarsest)
+            found = compare_each(triples, frame.taken, frame.record.coarsest, keep=self._keep)
         except NoRecomputationError as error:
             frame.record.fail(str(error))
         else:

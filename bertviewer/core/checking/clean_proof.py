@@ -8,6 +8,7 @@ from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.checking.checker import repeated
 from bertviewer.core.checking.clean_model import clean_model
 from bertviewer.core.checking.clean_pass import CleanPass, Proven
+from bertviewer.core.checking.comparison import Look, step_of
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import mapped
@@ -29,7 +30,11 @@ _NO_CLEAN = "no clean instance of this model can be built and run beside it"
 
 
 def clean_proof(
-    model: LoadedModel, capture: Capture, paths: Collection[str], progress: Progress
+    model: LoadedModel,
+    capture: Capture,
+    paths: Collection[str],
+    progress: Progress,
+    look: Look | None = None,
 ) -> CleanProof:
     """Prove modules of a run by the flow of a clean instance of the same model.
 
@@ -44,6 +49,7 @@ def clean_proof(
         capture: the run's calls, on the CPU.
         paths: the modules to prove.
         progress: told of every module.
+        look: is shown each step with the tensors that were compared.
 
     Raises:
         Cancelled: ``progress`` said so.
@@ -63,7 +69,7 @@ def clean_proof(
             changed[path] = str(error)
             return None
 
-    proving = CleanPass(clean, paths, find, progress)
+    proving = CleanPass(clean, paths, find, progress, keep=look is not None)
     failure = "a clean instance of this model does not call it"
     try:
         proving.run(inputs)
@@ -71,7 +77,7 @@ def clean_proof(
         raise
     except Exception:  # noqa: BLE001 - a model's forward fails with any kind of error
         failure = _NO_CLEAN
-    steps = {path: _steps(path, proofs) for path, proofs in proving.proofs.items()}
+    steps = {path: _steps(path, proofs, look) for path, proofs in proving.proofs.items()}
     reasons = {
         path: changed.get(path) or _reason(proving.proofs.get(path), failure) for path in paths
     }
@@ -94,19 +100,15 @@ def _usable(running: nn.Module, capture: Capture, path: str, number: int) -> Kep
     return call if call.is_intact else repeated(running.get_submodule(path), call)
 
 
-def _steps(path: str, proofs: list[Proven]) -> tuple[CheckStep, ...]:
-    return tuple(
-        CheckStep(
-            path,
-            step if len(proofs) == 1 else f"{step}, call {number}",
-            found.error,
-            found.tolerance,
-            found.ok,
-            "flow",
-        )
-        for number, proof in enumerate(proofs)
-        for step, found in proof.steps
-    )
+def _steps(path: str, proofs: list[Proven], look: Look | None) -> tuple[CheckStep, ...]:
+    steps = []
+    for number, proof in enumerate(proofs):
+        for name, found in proof.steps:
+            told = name if len(proofs) == 1 else f"{name}, call {number}"
+            steps.append(step_of(path, told, found, "flow"))
+            if look is not None:
+                look(steps[-1], found)
+    return tuple(steps)
 
 
 def _reason(proofs: list[Proven] | None, failure: str) -> str:

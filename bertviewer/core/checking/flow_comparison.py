@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.comparison import Deviation, compare
+from bertviewer.core.checking.comparison import Deviation, compare, with_tensors
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.frozen import frozen
 
@@ -30,7 +30,11 @@ class Triple:
 
 
 def compare_each(
-    triples: Sequence[Triple], inputs: Sequence[Tensor], coarsest: torch.dtype | None
+    triples: Sequence[Triple],
+    inputs: Sequence[Tensor],
+    coarsest: torch.dtype | None,
+    *,
+    keep: bool = False,
 ) -> Deviation | None:
     """Compare tensors that belong together, and return the worst; ``None`` if none can be.
 
@@ -40,12 +44,13 @@ def compare_each(
         triples: the tensors.
         inputs: what they were made of.
         coarsest: the dtype that rounded the most on the way.
+        keep: whether the tensor that is the worst comes along.
 
     Raises:
         NoRecomputationError: the bound would be so wide that nothing is proven.
     """
-    found = [it for triple in triples if (it := _compared(triple, inputs, coarsest)) is not None]
-    return max(found, key=_badness, default=None)
+    found = [_compared(triple, inputs, coarsest, keep=keep) for triple in triples]
+    return max((it for it in found if it is not None), key=_badness, default=None)
 
 
 def _badness(found: Deviation) -> tuple[bool, float]:
@@ -55,7 +60,7 @@ def _badness(found: Deviation) -> tuple[bool, float]:
 
 
 def _compared(
-    triple: Triple, inputs: Sequence[Tensor], coarsest: torch.dtype | None
+    triple: Triple, inputs: Sequence[Tensor], coarsest: torch.dtype | None, *, keep: bool
 ) -> Deviation | None:
     exact, rough, actual = triple.exact, triple.rough, triple.actual
     if exact is None or rough is None or actual is None or exact.shape != actual.shape:
@@ -65,13 +70,16 @@ def _compared(
     if actual.is_complex():
         exact, rough, actual = (torch.view_as_real(it) for it in (exact, rough, actual))
     if not exact.is_floating_point() or not actual.is_floating_point():
-        return _whole(exact, actual)
+        found = _whole(exact, actual)
+        return (
+            None if found is None else with_tensors(found, [(exact, rough, actual)], (), keep=keep)
+        )
     dtypes = (actual.dtype, *(() if coarsest is None else (coarsest,)))
     stored = max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)
     floats = [tensor for tensor in inputs if tensor.is_floating_point()]
     limit = torch.finfo(stored).max / 4
     exact, rough, actual = (_endless(it, limit) for it in (exact, rough, actual))
-    found = compare(exact, rough, actual, floats, stored)
+    found = compare(exact, rough, actual, floats, stored, keep=keep)
     if found is not None and _is_too_wide(found, (actual, *floats), stored):
         raise NoRecomputationError("rounding alone changes it by so much that nothing is proven")
     return found

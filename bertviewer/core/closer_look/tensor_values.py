@@ -14,6 +14,8 @@ from bertviewer.core.weights.stored import TORCH_NAMES
 if TYPE_CHECKING:
     import torch
 
+DRAWN = Origin("drawn")
+
 # What numpy has no type for is shared as integers, and decoded like what is stored.
 _CODES = {name: code for code, name in TORCH_NAMES.items() if "float" in name}
 
@@ -40,14 +42,14 @@ def tensor_values(
     if model.architecture.source.weights == "none":
         return None
     module = model.module(model.architecture.source.weights == "random", progress)
-    return from_parameter(name, module.get_parameter(name))
+    return from_tensor(name, module.get_parameter(name), DRAWN)
 
 
-def from_parameter(name: str, parameter: "torch.Tensor") -> MemoryValues:
-    """Return the values of a module's parameter. Those in the computer's own memory are shared."""
-    import torch  # a parameter is there, so torch is too
+def from_tensor(name: str, tensor: "torch.Tensor", origin: Origin) -> MemoryValues:
+    """Return the values of a tensor of torch's. Those in the computer's own memory are shared."""
+    import torch  # a tensor is there, so torch is too
 
-    tensor = parameter.detach().cpu().contiguous()
+    tensor = tensor.detach().cpu().contiguous()
     dtype = str(tensor.dtype).removeprefix("torch.")
     code = "" if dtype in ("float32", "float64") else _CODES.get(dtype, "")
     shape = tuple(tensor.shape)
@@ -55,4 +57,4 @@ def from_parameter(name: str, parameter: "torch.Tensor") -> MemoryValues:
         tensor = tensor.view({1: torch.uint8, 2: torch.int16}[tensor.element_size()])
     elements = tensor.numpy().reshape(matrix_shape(shape))
     assert np.shares_memory(elements, tensor.numpy()) or not elements.size
-    return MemoryValues(name, shape, dtype, Origin("drawn"), elements, code)
+    return MemoryValues(name, shape, dtype, origin, elements, code)

@@ -5,20 +5,24 @@ the layers has to be kept of a run: a histogram, the attention or a check are ma
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
 from bertviewer.core.activations.units import unit_of
+from bertviewer.core.flow.forwards import Arguments, Watch, watching
 from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
+
+Taken = TypeVar("Taken")
+Given = TypeVar("Given")
 
 _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
 
@@ -71,9 +75,49 @@ def taken_by(
 ) -> KeptCall:
     """Return what the module at ``path`` took in the call ``number`` of the ``count`` in a run.
 
-    It has no output: nothing is called any more once that is seen. Of a layer that was called
-    several times, just one call is made again; it is one that calls the module as often as each
-    of the others does.
+    It has no output: nothing is called any more once that is seen.
+
+    Raises:
+        LookupError: there was no such call.
+        UserError: a module cannot be called once more.
+        Cancelled: ``progress`` said so.
+    """
+
+    def keep(taken: Arguments) -> KeptCall:
+        own = plain(taken)
+        args, kwargs = own
+        return KeptCall(args, kwargs, None, versions(own))
+
+    return look_at_call(model, kept, path, keep, None, progress, number=number, count=count)[0]
+
+
+def look_at_call(  # noqa: PLR0917
+    model: LoadedModel,
+    kept: Capture,
+    path: str,
+    look_before: Callable[[Arguments], Taken],
+    look_after: Callable[[Any], Given] | None,
+    progress: Progress = no_progress,
+    *,
+    number: int = 0,
+    count: int = 1,
+) -> tuple[Taken, Given | None]:
+    """Return what is made of the arguments and of the output of one call of a module in a run.
+
+    They are seen at the moment when the module takes and gives them, and nothing is called any
+    more after that: what is handed out stays as it is. Of a layer that was called several times,
+    just one call is made again; it is one that calls the module as often as each of the others
+    does.
+
+    Args:
+        model: the model of the run.
+        kept: what the run filled.
+        path: the module.
+        look_before: takes the arguments.
+        look_after: takes the output; ``None`` stops before the module does anything.
+        progress: told of every module that is called.
+        number: the call of the module that is meant.
+        count: how many calls of it there were in the run.
 
     Raises:
         LookupError: there was no such call.
@@ -91,31 +135,36 @@ def taken_by(
         first = number // each if each else 0
         pieces, skipped = [(layer, call) for call in calls[first:]], first * each
     waiting = number - skipped
-    seen: KeptCall | None = None
+    seen: list[tuple[Taken, Given | None]] = []
 
-    def see(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        nonlocal waiting, seen
-        if waiting == 0:
-            taken = plain(args), plain(kwargs)
-            seen = KeptCall(*taken, None, versions(taken))
-            raise _EnoughError
+    def before(taken: Arguments) -> Taken | None:
+        nonlocal waiting
         waiting -= 1
+        if waiting >= 0:
+            return None
+        found = look_before(taken)
+        if look_after is None:
+            seen.append((found, None))
+            raise _EnoughError
+        return found
 
-    handle = module.get_submodule(path).register_forward_pre_hook(see, with_kwargs=True)
-    try:
-        with (
-            torch.no_grad(),
-            as_user_error(module, _failure(model)),
-            reporting(module, progress),
-            suppress(_EnoughError),
-        ):
-            for called, call in pieces:
-                called(*call.args, **call.kwargs)
-    finally:
-        handle.remove()
-    if seen is None:
+    def after(_taken: Arguments, output: Any, found: Taken) -> None:
+        if waiting < 0 and look_after is not None:
+            seen.append((found, look_after(output)))
+            raise _EnoughError
+
+    with (
+        torch.no_grad(),
+        as_user_error(module, _failure(model)),
+        reporting(module, progress),
+        suppress(_EnoughError),
+        watching([Watch(module.get_submodule(path), after, before)]),
+    ):
+        for called, call in pieces:
+            called(*call.args, **call.kwargs)
+    if not seen:
         raise LookupError(f"{path} was not called so often")
-    return seen
+    return seen[0]
 
 
 class _EnoughError(Exception):

@@ -12,8 +12,8 @@ from bertviewer.core.frozen import frozen
 if TYPE_CHECKING:
     from bertviewer.core.weights.reading import Span  # and with it numpy
 
-Axis = Literal["rows", "columns"]
-Part = Literal["query", "key", "value", "output"]
+Axis = Literal["rows", "columns", "matrices"]
+Part = Literal["query", "key", "value", "output", "head"]
 
 # What the families call them; each makes or takes all heads, one after the other.
 _SINGLE: Mapping[str, Part] = {
@@ -37,10 +37,11 @@ class HeadLayout:
     """How the heads lie in a tensor.
 
     Attributes:
-        axis: whether a head has rows or columns of it.
+        axis: whether a head has rows or columns of it, or a matrix of its own, which is counted
+            by the second dimension of four.
         parts: what it is for each head; several where they are stacked in one tensor.
         heads: how many heads there are.
-        size: the rows or columns of one of them.
+        size: the rows or columns of one of them, or how many matrices.
     """
 
     axis: Axis
@@ -89,6 +90,30 @@ def head_layout(architecture: Architecture, tensor: TensorInfo) -> HeadLayout | 
         taken = tensor.shape[0 if is_in_out else 1]
         return _layout(takes, ("output",), taken, size, count)
     return None
+
+
+def seen_heads(
+    architecture: Architecture, path: str, shape: tuple[int, ...], *, is_given: bool
+) -> HeadLayout | None:
+    """Return how the heads lie in what a module took or gave in a run; ``None`` if they do not.
+
+    What the projections of query, key and value give has the heads side by side, and so has what
+    the output's projection takes. The second of four dimensions is heads, if there are as many.
+    """
+    nodes = {node.path: node for node in architecture.modules}
+    if len(shape) == 4:
+        around = (nodes[above] for above in ancestors(path) if above in nodes)
+        counts = [count for node in around if (count := _number(node, _COUNTS)) is not None]
+        config = (architecture.config.get(name) for name in _COUNTS)
+        counts += [value for value in config if isinstance(value, int)]
+        is_by_head = shape[1] > 1 and shape[1] in counts
+        return HeadLayout("matrices", ("head",), shape[1], 1) if is_by_head else None
+    weight = next((t for t in architecture.parameters if t.name == f"{path}.weight"), None)
+    layout = None if weight is None else head_layout(architecture, weight)
+    if layout is None or not shape or is_given != (layout.parts != ("output",)):
+        return None
+    fits = shape[-1] == len(layout.parts) * layout.heads * layout.size
+    return HeadLayout("columns", layout.parts, layout.heads, layout.size) if fits else None
 
 
 def _attention(

@@ -35,21 +35,28 @@ class Matrix:
     def __post_init__(self) -> None:
         if len(self.leading) != max(0, len(self.values.shape) - 2):
             raise ValueError(f"{self.leading} leads to no matrix of {self.values.shape}")
+        whole = self._whole
+        for span, size in zip((self.rows, self.columns), whole, strict=True):
+            if span is not None and not 0 <= span[0] <= span[1] <= size:
+                raise ValueError(f"there are no {span} of {size}")
 
     @property
     def row_span(self) -> Span:
         """The rows of the tensor's that these are."""
-        shape = self.values.shape
-        if 0 in shape[:-2]:
-            return 0, 0  # nothing leads to a matrix
-        height = shape[-2] if len(shape) > 1 else prod(shape)
-        return self.rows or (0, height)
+        return self.rows or (0, self._whole[0])
 
     @property
     def column_span(self) -> Span:
         """The columns of the tensor's that these are."""
+        return self.columns or (0, self._whole[1])
+
+    @property
+    def _whole(self) -> tuple[int, int]:
+        """Rows and columns that there are."""
         shape = self.values.shape
-        return self.columns or (0, shape[-1] if len(shape) > 1 else 1)
+        if 0 in shape[:-2]:
+            return 0, shape[-1]  # nothing leads to a matrix
+        return (shape[-2], shape[-1]) if len(shape) > 1 else (prod(shape), 1)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -14,14 +14,22 @@ class Origin:
     """Where values come from.
 
     Attributes:
-        kind: "file" for what is stored, "drawn" for what was drawn at random.
-        file: the file, ``None`` for what was drawn.
-        key: the tensor's name in the file.
+        kind: "file" for what is stored, "drawn" for what was drawn at random, "run" for what a
+            module took or gave, "check" for what was recomputed of it.
+        file: the file, ``None`` for what is in none.
+        key: the tensor's name in the file; the module in a run.
+        of_random: whether it was computed with weights that were drawn at random.
     """
 
-    kind: Literal["file", "drawn"]
+    kind: Literal["file", "drawn", "run", "check"]
     file: Path | None = None
     key: str = ""
+    of_random: bool = False
+
+    @property
+    def is_random(self) -> bool:
+        """Whether chance made the values, and no training."""
+        return self.kind == "drawn" or self.of_random
 
 
 class TensorValues(Protocol):

@@ -49,6 +49,17 @@ def decode(raw: bytes | bytearray, dtype: str) -> Values:
     raise ValueError(f"unknown dtype {dtype!r}")
 
 
+def encode(values: Values, dtype: str) -> bytes:
+    """Return elements as ``decode`` takes them: bytes of this dtype, by safetensors' name."""
+    if dtype == "BF16":
+        return (values.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
+    if dtype == "F16":
+        return values.astype("<f2").tobytes()
+    if dtype == "BOOL":
+        return values.astype(np.uint8).tobytes()
+    return values.astype(_PLAIN[dtype]).tobytes()
+
+
 def _e4m3_table() -> NDArray[np.float32]:
     """Return the values of all bytes: a sign, 4 bits of exponent, 3 of fraction (arXiv 2209.05433).
 

@@ -20,6 +20,7 @@ from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.chart_line import ChartLine
 from bertviewer.ui.charts.chart_menu import fill_menu
 from bertviewer.ui.charts.message import Message, Offer
+from bertviewer.ui.charts.pointed_values import offer_values
 from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.look.theme_of import theme_of
@@ -186,6 +187,8 @@ class ChartPanel(QWidget):
 
     def _open_menu(self, plot: ChartPlot, position: QPoint) -> None:
         menu = QMenu(plot)
+        if plot is self.plot:
+            offer_values(menu, plot, position, self._workspace)
         fill_menu(menu, plot, lambda: plot.chart, self._workspace, self._get_title)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))

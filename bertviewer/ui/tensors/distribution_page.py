@@ -7,13 +7,13 @@ from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 
 from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 

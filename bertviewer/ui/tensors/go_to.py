@@ -4,7 +4,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QStringListModel,
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 
-from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.named_values import NO_TOKENS, Axis
 
 OFFERED = 12
 DIGITS = 9
@@ -29,7 +29,7 @@ class GoTo(QLineEdit):
         super().__init__(parent)
         self.setObjectName("goToRow")
         self.setClearButtonEnabled(True)
-        self._tokens = TokenIndex(())
+        self._tokens = NO_TOKENS
         self._offered: tuple[int, ...] = ()
         self._list = QStringListModel(self)
         completer = _Completer(self._list, self)
@@ -43,14 +43,16 @@ class GoTo(QLineEdit):
         assert popup is not None
         self._popup = popup
         self.textEdited.connect(self._offer)
-        self.set_tokens(self._tokens)
+        self.set_axis(Axis())
 
-    def set_tokens(self, tokens: TokenIndex) -> None:
-        """Know other tokens, or none."""
-        self._tokens = tokens
+    def set_axis(self, axis: Axis) -> None:
+        """Know what other rows stand for, as tokens."""
+        self._tokens = axis.names
         self._offered = ()
         self._list.setStringList([])
-        words = self.tr("Go to row or token") if len(tokens) else self.tr("Go to row")
+        words = self.tr("Go to feature") if axis.kind == "feature" else self.tr("Go to row")
+        if len(axis.names):
+            words = self.tr("Go to row or token")
         self.setPlaceholderText(words)
         self.setAccessibleName(words)
         self.setToolTip(words)

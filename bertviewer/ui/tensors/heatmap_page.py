@@ -5,6 +5,8 @@ from typing import Any
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from bertviewer.charts.tensor_charts import map_chart
+from bertviewer.core.tensors.named_values import Axis
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.core.weights.reading import Span
 from bertviewer.plots.zoom_plot import ZoomPlot
@@ -13,7 +15,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -106,7 +107,9 @@ class HeatmapPage(ComputedPage):
         self._farther.setEnabled(self._region != whole)
         self._panel.set_title(self._title(result))
         shown = self._shown.currentData()
-        self._panel.show_charts(map_chart(result, part.matrix, shown, translate))
+        axes = _numbered(part.rows), _numbered(part.columns)
+        chart = map_chart(result, part.matrix, shown, translate, axes=axes)
+        self._panel.show_charts(chart)
 
     def why_not(self, part: TensorPart) -> str:
         """Say that a vector is no picture."""
@@ -122,6 +125,11 @@ class HeatmapPage(ComputedPage):
             return title
         # The mean of a block says nothing of them.
         return self.tr("{0}, without {1} NaN or Inf").format(title, f"{found.left_out:,}")
+
+
+def _numbered(axis: Axis) -> Axis:
+    """Return an axis without the names of a vocabulary: of thousands numbers tell where one is."""
+    return axis if axis.places else Axis(kind=axis.kind)
 
 
 def _zoomed(span: Span, place: float, factor: float, size: int) -> Span:

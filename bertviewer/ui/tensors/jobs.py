@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from bertviewer.core.activations.check_step import CheckStep
+    from bertviewer.core.activations.seen_tensor import SeenName, SeenTensor
     from bertviewer.core.activations.statistics import Statistics
     from bertviewer.core.analysis.histogram_data import Histogram
     from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -20,19 +22,59 @@ if TYPE_CHECKING:
     from bertviewer.core.progress import Progress
     from bertviewer.core.source.model_source import ModelSource
     from bertviewer.core.tensors.matrix import Matrix
+    from bertviewer.core.tensors.named_values import NamedValues
+    from bertviewer.core.tensors.part import TensorPart
     from bertviewer.core.tensors.reduction import TensorMap
     from bertviewer.core.tensors.spectrum import Spectrum
     from bertviewer.core.tensors.survey_data import Survey
     from bertviewer.core.tensors.token_index import TokenIndex
-    from bertviewer.core.tensors.values import TensorValues
     from bertviewer.core.weights.reading import Span
+    from bertviewer.ui.watched_run import WatchedRun
 
 
-def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> TensorValues | None:
+def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> NamedValues | None:
     """Find where a tensor's values are; ``None`` for a model without weights."""
     from bertviewer.core.closer_look.tensor_values import tensor_values
+    from bertviewer.core.tensors.named_values import NamedValues
 
-    return tensor_values(model, name, progress)
+    values = tensor_values(model, name, progress)
+    if values is None:
+        return None
+    weights = "random" if values.origin.is_random else "pretrained"
+    metadata = {"model": model.source.name, "tensor": name, "weights": weights}
+    return NamedValues(values, metadata=metadata)
+
+
+def seen_tensors_job(
+    watched: WatchedRun, path: str, call: int, model: LoadedModel, progress: Progress
+) -> tuple[SeenTensor, ...]:
+    """List what a module took and gave in a call of a run."""
+    from bertviewer.core.closer_look.seen_tensors import seen_tensors
+
+    return seen_tensors(model, watched.run, watched.kept, path, progress, call=call)
+
+
+def seen_values_job(  # noqa: PLR0917
+    watched: WatchedRun,
+    path: str,
+    call: int,
+    key: SeenName,
+    model: LoadedModel,
+    progress: Progress,
+) -> NamedValues:
+    """Find the values of what a module took or gave in a call of a run."""
+    from bertviewer.core.closer_look.seen_tensors import seen_values
+
+    return seen_values(model, watched.run, watched.kept, path, key, progress, call=call)
+
+
+def checked_step_job(
+    watched: WatchedRun, step: CheckStep, model: LoadedModel, progress: Progress
+) -> NamedValues:
+    """Find what a step of a check compared."""
+    from bertviewer.core.closer_look.checked_step import checked_step
+
+    return checked_step(model, watched.run, watched.kept, step, progress)
 
 
 def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
@@ -79,9 +121,9 @@ def singular_values_job(matrix: Matrix, _model: LoadedModel, progress: Progress)
 
 
 def save_tensor_job(
-    matrix: Matrix, path: Path, models: Iterable[ModelSource], progress: Progress
+    part: TensorPart, path: Path, models: Iterable[ModelSource], progress: Progress
 ) -> Path:
-    """Write a tensor as .npy or CSV, over no file of ``models``; the path comes back."""
+    """Write a tensor as its file's name says, over no file of ``models``; the path comes back."""
     from bertviewer.core.tensors.saving import save
 
-    return save(matrix, path, models, progress)
+    return save(part, path, models, progress)

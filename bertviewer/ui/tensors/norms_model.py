@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from bertviewer.charts.table import Cell, Table
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.survey_data import Norms
 from bertviewer.ui.tables import SHARE_ROLE, Index, alignment
-from bertviewer.ui.tensors.tensor_part import TensorPart
-from bertviewer.ui.tensors.values_model import cell_text
+from bertviewer.ui.tensors.cell_words import cell_text
 
 NUMBER, NAME, NORM = range(3)
 
@@ -48,7 +48,7 @@ class NormsModel(QAbstractTableModel):
     @property
     def has_names(self) -> bool:
         """Whether the rows stand for tokens."""
-        return self._is_rows and self._part is not None and len(self._part.tokens) > 0
+        return self._is_rows and self._part is not None and len(self._part.rows.names) > 0
 
     def number(self, row: int) -> int:
         """Return the tensor's row or column that a line is of."""

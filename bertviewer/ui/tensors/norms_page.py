@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_menu import choose_data
@@ -21,7 +22,6 @@ from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 WIDTHS = {NUMBER: 80, NAME: 150}  # pixels

@@ -7,9 +7,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.core.system import libraries
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.tensors.notice import Notice
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 

@@ -1,4 +1,4 @@
-"""Which slice of a tensor is looked at: a head, or where in more than two dimensions."""
+"""Which slice of a tensor is looked at: a head, a token, or where in more than two dimensions."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSpinBox, QWidget
@@ -6,15 +6,19 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSpinBox, QWidget
 from bertviewer.core.tensors.heads import HeadLayout
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import TensorValues
+from bertviewer.ui.tensors.token_choice import TokenChoice
 
 ALL = -1
+HEADS_AT = 1
+"""The dimension of four that counts the heads."""
 
 
 class PartChoice(QWidget):
     """Choices that a tensor has, and none that it has not; ``changed`` tells of a new one.
 
     ``head_chosen`` brings the head that a person chose. All heads are no other head: who chose
-    them sees whole tensors until another head is selected anywhere in the window.
+    them sees whole tensors until another head is selected anywhere in the window. ``tokens`` has
+    the choice of a token.
     """
 
     changed = Signal()
@@ -25,21 +29,34 @@ class PartChoice(QWidget):
         self._layout: HeadLayout | None = None
         self._wanted: int | None = None  # the head to show, of every tensor that has it
         self._shared = 1  # so many of the window's heads have one of the tensor's
-        self._leading: list[QSpinBox] = []
-        self._part = QComboBox()
-        self._part.setObjectName("partOfHeads")
-        self._part.setAccessibleName(self.tr("Query, key or value"))
-        self._head = QComboBox()
-        self._head.setObjectName("headChoice")
-        self._head.setAccessibleName(self.tr("Head"))
+        self._sizes: tuple[int, ...] = ()  # of the dimensions before the last two
+        self._leading: dict[int, QSpinBox] = {}
+        self._part = _choice("partOfHeads", self.tr("Query, key or value"))
+        self._head = _choice("headChoice", self.tr("Head"))
+        self.tokens = TokenChoice()
+        self._beside = _choice("comparedChoice", self.tr("Given, recomputed or their difference"))
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(6)
-        self._row.addWidget(self._part)
-        self._row.addWidget(self._head)
+        for choice in (self._part, self._head, self.tokens, self._beside):
+            self._row.addWidget(choice)
         self._part.currentIndexChanged.connect(self._on_part)
         self._head.currentIndexChanged.connect(self._on_head)
+        self.tokens.changed.connect(self.changed)
+        self._beside.currentIndexChanged.connect(self.changed)
         self.show_choices((), None)
+        self.show_beside(())
+
+    @property
+    def count(self) -> int:
+        """How many choices there are."""
+        choices = (self._part, self._head, self.tokens, self._beside, *self._leading.values())
+        return sum(not choice.isHidden() for choice in choices)
+
+    @property
+    def compared(self) -> str:
+        """Which of several tensors is shown, "" where there is one."""
+        return self._beside.currentData() or ""
 
     def show_choices(
         self, shape: tuple[int, ...], layout: HeadLayout | None, shared: int = 1
@@ -52,7 +69,7 @@ class PartChoice(QWidget):
             shared: how many of the window's heads share one of these, as several heads of
                 queries share one of keys.
         """
-        self._show_leading(shape[:-2] if len(shape) > 2 else ())
+        self._show_leading(shape[:-2] if len(shape) > 2 else (), layout)
         if (layout, shared) == (self._layout, self._shared) and self._head.count():
             return
         self._layout, self._shared = layout, shared
@@ -67,6 +84,18 @@ class PartChoice(QWidget):
         self._head.setVisible(layout is not None)
         self._enable()
 
+    def show_beside(self, titles: tuple[str, ...]) -> None:
+        """Offer several tensors of which one is shown, the last one at first."""
+        before = [self._beside.itemData(row) for row in range(self._beside.count())]
+        if before != list(titles):
+            self._beside.blockSignals(True)
+            self._beside.clear()
+            for title in titles:
+                self._beside.addItem(title, title)
+            self._beside.setCurrentIndex(len(titles) - 1)
+            self._beside.blockSignals(False)
+        self._beside.setVisible(len(titles) > 1)
+
     def show_head(self, head: int | None) -> bool:
         """Choose a head, of this tensor and of others; return whether that shows another slice."""
         self._wanted = head
@@ -76,61 +105,94 @@ class PartChoice(QWidget):
         self._head.blockSignals(False)
         return self._head.isEnabled() and self._head.currentIndex() != before
 
+    def show_index(self, index: tuple[int, ...]) -> None:
+        """Choose the slice that holds an element of the tensor; ``changed`` tells if it is new."""
+        if self._layout is not None and self._layout.axis == "matrices":
+            self._head.setCurrentIndex(self._head.findData(index[HEADS_AT]))
+        elif self._layout is not None:
+            self._part.setCurrentIndex(max(0, self._part.findData(ALL)))
+            self._head.setCurrentIndex(self._head.findData(ALL))
+        for axis, box in self._leading.items():
+            box.setValue(index[axis])
+        if len(index) > 1:
+            self.tokens.show_row(index[-2])
+
     def matrix(self, values: TensorValues) -> Matrix:
         """Return the chosen slice."""
-        leading = tuple(box.value() for box in self._leading)
+        rows, columns = self.tokens.span, None
+        leading = [0] * len(self._sizes)
+        for axis, box in self._leading.items():
+            leading[axis] = box.value()
         layout = self._layout
-        if layout is None:
-            return Matrix(values, leading)
+        span = self._head_span()
+        if layout is not None and layout.axis == "matrices":
+            leading[HEADS_AT] = self._head.currentData()
+        elif layout is not None and span is not None:
+            rows, columns = (span, None) if layout.axis == "rows" else (rows, span)
+        return Matrix(values, tuple(leading), rows, columns)
+
+    def _head_span(self) -> tuple[int, int] | None:
+        """Return the rows or columns of the chosen head or part, ``None`` for all."""
+        layout = self._layout
+        if layout is None or layout.axis == "matrices":
+            return None
         part, head = self._part.currentData(), self._head.currentData()
         if part == ALL:
-            return Matrix(values, leading)
-        if head == ALL:
-            if len(layout.parts) == 1:
-                return Matrix(values, leading)
-            span = layout.span(part, 0)[0], layout.span(part, layout.heads - 1)[1]
-        else:
-            span = layout.span(part, head)
-        if layout.axis == "rows":
-            return Matrix(values, leading, rows=span)
-        return Matrix(values, leading, columns=span)
+            return None
+        if head != ALL:
+            return layout.span(part, head)
+        if len(layout.parts) == 1:
+            return None
+        return layout.span(part, 0)[0], layout.span(part, layout.heads - 1)[1]
 
     def _fill(self, layout: HeadLayout) -> None:
+        has_all = layout.axis != "matrices"
         if len(layout.parts) > 1:
             self._part.addItem(self.tr("all parts"), ALL)
         for number, part in enumerate(layout.parts):
             self._part.addItem(part, number)
-        self._head.addItem(self.tr("all heads"), ALL)
+        if has_all:
+            self._head.addItem(self.tr("all heads"), ALL)
         for head in range(layout.heads):
             first, stop = layout.span(0, head)
             self._head.addItem(self.tr("head {0}").format(head), head)
-            self._head.setItemData(
-                head + 1, f"{layout.axis} {first}–{stop - 1}", Qt.ItemDataRole.ToolTipRole
-            )
+            if has_all:
+                self._head.setItemData(
+                    head + 1, f"{layout.axis} {first}–{stop - 1}", Qt.ItemDataRole.ToolTipRole
+                )
         self._choose_wanted()
 
     def _choose_wanted(self) -> None:
         if self._layout is not None:
             head = ALL if self._wanted is None else self._wanted // self._shared
             is_there = head < self._layout.heads
-            self._head.setCurrentIndex(self._head.findData(head if is_there else ALL))
+            # Of matrices one has to be chosen.
+            self._head.setCurrentIndex(max(0, self._head.findData(head if is_there else ALL)))
 
-    def _show_leading(self, sizes: tuple[int, ...]) -> None:
-        if [box.maximum() + 1 for box in self._leading] == list(sizes):
+    def _show_leading(self, sizes: tuple[int, ...], layout: HeadLayout | None) -> None:
+        """Offer what is not told by a head, and is not a batch of one."""
+        by_head = layout is not None and layout.axis == "matrices"
+        self._sizes = sizes
+        wanted = {
+            axis: size
+            for axis, size in enumerate(sizes)
+            if size != 1 and not (by_head and axis == HEADS_AT)
+        }
+        if {axis: box.maximum() + 1 for axis, box in self._leading.items()} == wanted:
             return
-        for box in self._leading:
+        for box in self._leading.values():
             self._row.removeWidget(box)
             box.deleteLater()
-        self._leading = []
-        for axis, size in enumerate(sizes):
+        self._leading = {}
+        for axis, size in wanted.items():
             box = QSpinBox()
             box.setObjectName(f"leadingIndex{axis}")
             box.setAccessibleName(self.tr("Index in dimension {0}").format(axis))
             box.setToolTip(self.tr("Index in dimension {0}").format(axis))
             box.setRange(0, max(0, size - 1))
             box.valueChanged.connect(self.changed)
-            self._row.insertWidget(axis, box)
-            self._leading.append(box)
+            self._row.insertWidget(len(self._leading), box)
+            self._leading[axis] = box
 
     def _on_head(self) -> None:
         head = self._head.currentData()
@@ -148,3 +210,10 @@ class PartChoice(QWidget):
 
     def _enable(self) -> None:
         self._head.setEnabled(self._part.currentData() != ALL)
+
+
+def _choice(name: str, accessible_name: str) -> QComboBox:
+    choice = QComboBox()
+    choice.setObjectName(name)
+    choice.setAccessibleName(accessible_name)
+    return choice

@@ -1,5 +1,6 @@
 """A button that writes the values that are shown to a file."""
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -7,9 +8,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import check_writable
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.tensors import jobs
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 
@@ -26,7 +27,11 @@ class SaveButton(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         # The dots say that there is more to come; Qt's arrow would hang below the text.
         menu = QMenu(self)
-        for suffix, title in ((".npy", self.tr("As .npy…")), (".csv", self.tr("As CSV…"))):
+        for suffix, title in (
+            (".npy", self.tr("As .npy…")),
+            (".safetensors", self.tr("As .safetensors…")),
+            (".csv", self.tr("As CSV…")),
+        ):
             action = menu.addAction(title)
             action.setObjectName(f"save{suffix}")
             action.triggered.connect(partial(self._choose_file, suffix))
@@ -49,7 +54,7 @@ class SaveButton(QToolButton):
             return
         saved = self._workspace.saved
         models = self._workspace.models
-        work = partial(jobs.save_tensor_job, self._part.matrix, path, models)
+        work = partial(jobs.save_tensor_job, self._part, path, models)
         self._workspace.scheduler.start("save", work, lambda written: saved.emit(str(written)))
 
     def _choose_file(self, suffix: str) -> None:
@@ -58,10 +63,18 @@ class SaveButton(QToolButton):
         name, _ = QFileDialog.getSaveFileName(
             self,
             self.tr("Save the values"),
-            f"{self._part.matrix.values.name}{suffix}",
+            f"{_file_name(self._part)}{suffix}",
             f"{suffix[1:].upper()} (*{suffix})",
         )
         if name:
             path = Path(name)
             # What was chosen in the menu is what is written, whatever was typed.
             self.save(path if path.suffix.lower() == suffix else Path(f"{name}{suffix}"))
+
+
+def _file_name(part: TensorPart) -> str:
+    """Return what a file is called that a person has not named: module and tensor."""
+    values = part.matrix.values
+    module = part.metadata.get("module", "")
+    parts = [module, part.metadata.get("side", ""), values.name]
+    return re.sub(r"[^\w.\-]+", "-", "-".join(filter(None, parts))).strip("-.")

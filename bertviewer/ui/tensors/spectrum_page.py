@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.requests import ModelWork
@@ -15,7 +16,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 

@@ -1,23 +1,44 @@
-"""A module's tensors as a table."""
+"""A module's tensors as a table: parameters, what it took and gave in a run, what was checked."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
+from bertviewer.core.activations.check_step import CheckStep
+from bertviewer.core.activations.seen_tensor import SeenTensor
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.frozen import frozen
+from bertviewer.core.text.numerals import with_minus
+from bertviewer.report.summaries import deviation
+from bertviewer.ui.sorting import sorted_order
 from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
+Listed = TensorInfo | SeenTensor | CheckStep
+"""What a row can be of."""
+
+
+@frozen
+class Group:
+    """Rows of one kind below a title."""
+
+    title: str
+    listed: tuple[Listed, ...]
+
 
 class TensorTableModel(TableModel):
-    """One row a tensor; names are given relative to the module that is shown."""
+    """One row a tensor; names are given relative to the module that is shown.
+
+    Where there is more than parameters, each group stands below its title, and is sorted by
+    itself.
+    """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__((), parent)
-        self._tensors: tuple[TensorInfo, ...] = ()
+        self._listed: tuple[Listed | None, ...] = ()  # of a title there is none
         self._random: frozenset[str] = frozenset()
         self._columns = (
             Column(self.tr("Name")),
@@ -29,48 +50,80 @@ class TensorTableModel(TableModel):
             Column(self.tr("Notes")),
         )
 
-    def set_tensors(
-        self, tensors: Sequence[TensorInfo], prefix: str, random: Sequence[str] = ()
-    ) -> None:
+    def set_groups(self, groups: Sequence[Group], prefix: str, random: Sequence[str] = ()) -> None:
         """Show other tensors; ``prefix`` is cut off their names, ``random`` ones are marked."""
         self._random = frozenset(random)
-        self._tensors = tuple(tensors)
-        self.set_rows(
-            [
-                Row(self._cells(tensor, prefix, tensor.name in self._random), hint=tensor.name)
-                for tensor in tensors
-            ]
-        )
+        shown = [group for group in groups if group.listed]
+        listed: list[Listed | None] = []
+        rows = []
+        for group in shown:
+            if len(groups) > 1:
+                listed.append(None)
+                rows.append(Row((group.title, *[""] * (len(self._columns) - 1)), is_bold=True))
+            listed += group.listed
+            rows += [self._row(one, prefix) for one in group.listed]
+        self._listed = tuple(listed)
+        self.set_rows(rows)
 
-    def tensor(self, row: int) -> TensorInfo | None:
-        """Return the tensor of a row, ``None`` if there is no such row."""
-        return self._tensors[self.given(row)] if 0 <= row < len(self._tensors) else None
+    def listed(self, row: int) -> Listed | None:
+        """Return what a row is of, ``None`` if there is no such row, or it is a title."""
+        return self._listed[self.given(row)] if 0 <= row < len(self._listed) else None
 
     def largest(self) -> int | None:
-        """Return the row of the first of the largest tensors, of those with values of their own.
+        """Return the row of the first of the largest parameters with values of their own.
 
         ``None`` if there is none. What is random is passed by: all weights would be loaded for it.
         """
-        own = [row for row, each in enumerate(self._tensors) if each.name not in self._random]
-        rows = own or range(len(self._tensors))
-        number = max(rows, key=lambda row: (self._tensors[row].numel, -row), default=None)
-        return None if number is None else self.place(self._tensors[number].name)
+        every = [one for one in self._listed if isinstance(one, TensorInfo)]
+        own = [one for one in every if one.name not in self._random]
+        tensors = own or every
+        number = max(range(len(tensors)), key=lambda n: (tensors[n].numel, -n), default=None)
+        return None if number is None else self.place(tensors[number])
 
-    def place(self, name: str) -> int | None:
-        """Return the row of the tensor of that name, ``None`` if it is not shown."""
-        rows = (row for row in range(len(self._tensors)) if self._name(row) == name)
+    def place(self, listed: Listed) -> int | None:
+        """Return the row of something, ``None`` if it is not shown."""
+        rows = (row for row in range(len(self._listed)) if self.listed(row) == listed)
         return next(rows, None)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        """Return no flags for a title: it is not chosen, and the keys pass it by. Qt calls it."""
+        is_title = index.isValid() and self.listed(index.row()) is None
+        return Qt.ItemFlag.NoItemFlags if is_title else super().flags(index)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
         if role == PATH_ROLE and index.isValid():
-            return self._name(index.row())
+            listed = self.listed(index.row())
+            return listed.name if isinstance(listed, TensorInfo) else None
         return super().data(index, role)
 
-    def _name(self, row: int) -> str:
-        return self._tensors[self.given(row)].name
+    def _sort(self, rows: Sequence[Row]) -> list[int]:
+        """Sort what is between two titles."""
+        column, order = self._sorted
+        if column < 0:
+            return list(range(len(rows)))
+        is_number, is_down = self._columns[column].is_number, order == Qt.SortOrder.DescendingOrder
+        found: list[int] = []
+        start = 0
+        for end in [*(n for n, one in enumerate(self._listed) if one is None), len(rows)]:
+            texts = [row.cells[column] for row in rows[start:end]]
+            found += [start + n for n in sorted_order(texts, is_number, is_down=is_down)]
+            found += [end] if end < len(rows) else []
+            start = end + 1
+        return found
 
-    def _cells(self, tensor: TensorInfo, prefix: str, is_random: bool) -> tuple[str, ...]:
+    def _row(self, listed: Listed, prefix: str) -> Row:
+        if isinstance(listed, TensorInfo):
+            return Row(self._of_parameter(listed, prefix), hint=listed.name)
+        if isinstance(listed, SeenTensor):
+            return Row(self._of_run(listed))
+        return Row(self._of_step(listed, prefix), hint=listed.path, is_bold=not listed.ok)
+
+    def _of_parameter(self, tensor: TensorInfo, prefix: str) -> tuple[str, ...]:
+        is_random = tensor.name in self._random
+        note = self.tr("not in the checkpoint: random") if is_random else ""
+        if tensor.tied_to is not None:
+            note = self.tr("tied to {0}, counted there").format(tensor.tied_to)
         return (
             tensor.name.removeprefix(prefix),
             shape_text(tensor.shape),
@@ -78,10 +131,25 @@ class TensorTableModel(TableModel):
             f"{tensor.numel:,}",
             tensor.dtype,
             self.tr("yes") if tensor.trainable else self.tr("no"),
-            self._notes(tensor, is_random),
+            note,
         )
 
-    def _notes(self, tensor: TensorInfo, is_random: bool) -> str:
-        if tensor.tied_to is not None:
-            return self.tr("tied to {0}, counted there").format(tensor.tied_to)
-        return self.tr("not in the checkpoint: random") if is_random else ""
+    def _of_run(self, seen: SeenTensor) -> tuple[str, ...]:
+        note = self.tr("{0}: not shown number by number").format(seen.left_out)
+        return (
+            seen.key.name,
+            shape_text(seen.shape),
+            readable(shape_text(seen.symbolic_shape)),
+            f"{seen.numel:,}",
+            seen.dtype,
+            "",
+            note if seen.left_out else "",
+        )
+
+    def _of_step(self, step: CheckStep, prefix: str) -> tuple[str, ...]:
+        below = step.path.removeprefix(prefix)
+        is_below = bool(below) and f"{step.path}." != prefix
+        verdict = self.tr("✓ equal") if step.ok else self.tr("✗ DIFFERENT")
+        figures = (with_minus(deviation(n)) for n in (step.max_abs_error, step.tolerance))
+        note = self.tr("{0}: max |Δ| {1}, tolerance {2}").format(verdict, *figures)
+        return (f"{below}: {step.step}" if is_below else step.step, *[""] * 5, note)

@@ -1,40 +1,85 @@
 """What the tensor is that is looked into, and where its values come from."""
 
 from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.tensors.values import TensorValues
+from bertviewer.core.tensors.named_values import NamedValues
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.staleness import why_stale
+from bertviewer.ui.tensors.subject import Subject
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
 
 _Role = QPalette.ColorRole
+LONGEST_TIP = 1000
 
 
 class TensorTitle(ElidedLabel):
-    """Name, shape, type and source in a line; the full name and file under the mouse."""
+    """Name, shape, type and source in a line; the full name and source under the mouse.
+
+    Of a run it says, as the run's own line does, when that is no longer what is typed or chosen.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._shown: tuple[Subject, NamedValues] | None = None
+        for signal in (
+            workspace.next_run.changed,
+            workspace.device_chosen,
+            workspace.devices_changed,
+        ):
+            signal.connect(self._write)
 
     def show_name(self, name: str) -> None:
         """Show nothing but a name: there are no values."""
+        self._shown = None
         self.setText(name)
         self.setToolTip("")
         self.setForegroundRole(_Role.WindowText)
 
-    def show_values(self, values: TensorValues) -> None:
+    def show_values(self, subject: Subject, found: NamedValues) -> None:
         """Show what values these are."""
-        origin, is_random = values.origin, values.origin.file is None
-        short = ".".join(values.name.split(".")[-2:])
+        self._shown = subject, found
+        self._write()
+
+    def _write(self) -> None:
+        if self._shown is None:
+            return
+        subject, found = self._shown
+        values, origin = found.values, found.values.origin
         facts = f"{shape_text(values.shape)}  {values.dtype}"
-        if origin.file is None:
-            # What is random has to be seen first, however narrow the pane is.
-            parts = self.tr("RANDOM"), short, facts
-            whence = self.tr("drawn at random, and not read from a checkpoint")
-        else:
-            parts = short, facts, self.tr("from {0}").format(origin.file.name)
-            whence = str(origin.file)
-        self.setText(" · ".join(parts))
-        self.setForegroundRole(WARNING if is_random else _Role.WindowText)
-        tip = f"{values.name}\n{whence}"
-        if origin.key and origin.key != values.name:
+        stale = self._why_stale(subject)
+        # What is random or stale has to be seen first, however narrow the pane is.
+        parts = [stale.rstrip(":"), self.tr("RANDOM") if origin.is_random else ""]
+        parts += [subject.title, facts]
+        if origin.file is not None:
+            parts.append(self.tr("from {0}").format(origin.file.name))
+        self.setText(" · ".join(filter(None, parts)))
+        is_doubtful = origin.is_random or bool(stale)
+        self.setForegroundRole(WARNING if is_doubtful else _Role.WindowText)
+        tip = f"{subject.name}\n{self._whence(subject, found)}"
+        if origin.file is not None and origin.key != values.name:
             tip += "\n" + self.tr("stored as {0}").format(origin.key)
         self.setToolTip(plain_tip(tip))
+
+    def _why_stale(self, subject: Subject) -> str:
+        workspace = self._workspace
+        if subject.watched is None:
+            return ""
+        return why_stale(subject.watched.run, workspace.next_run, workspace.device)
+
+    def _whence(self, subject: Subject, found: NamedValues) -> str:
+        origin = found.values.origin
+        if origin.file is not None:
+            return str(origin.file)
+        if subject.watched is None:
+            return self.tr("drawn at random, and not read from a checkpoint")
+        sentence = subject.watched.run.sentence.text[:LONGEST_TIP]
+        whence = self.tr("of the run of “{0}”").format(isolated(sentence))
+        if origin.is_random:
+            whence += "\n" + self.tr("its weights were drawn at random: no value comes of training")
+        return whence

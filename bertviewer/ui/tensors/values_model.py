@@ -5,11 +5,13 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
+from bertviewer.charts.naming import visible
 from bertviewer.core.errors import UserError
-from bertviewer.core.text.numerals import with_minus
+from bertviewer.core.tensors.part import TensorPart
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.core.weights.decoding import Values
 from bertviewer.ui.tables import Index, alignment
-from bertviewer.ui.tensors.tensor_part import TensorPart
+from bertviewer.ui.tensors.cell_words import cell_text
 
 ROWS, COLUMNS = 128, 256
 """The size of a piece that is read at once."""
@@ -87,27 +89,26 @@ class ValuesModel(QAbstractTableModel):
         if part is None:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            has_words = orientation == Qt.Orientation.Vertical and len(part.tokens) > 0
+            has_words = orientation == Qt.Orientation.Vertical and len(part.down.names) > 0
             return alignment(is_number=not has_words)
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         if orientation == Qt.Orientation.Horizontal:
-            return str(part.matrix.column_span[0] + section)
-        first, stop = part.matrix.row_span
-        name = part.row_name(section)
+            return visible(part.column_title(section))
+        first, name = part.first_line, part.line_name(section)
         if not name:
             return str(first + section)
         # With spaces as wide as digits, numbers and tokens stand below one another.
-        digits = len(str(stop - 1))
-        return f"{str(first + section).rjust(digits, FIGURE_SPACE)}  {name}"
+        digits = len(str(first + self._size(0) - 1))
+        return f"{str(first + section).rjust(digits, FIGURE_SPACE)}  {isolated(visible(name))}"
 
     def _size(self, axis: int) -> int:
-        return 0 if self._part is None else min(MOST, self._part.matrix.shape[axis])
+        return 0 if self._part is None else min(MOST, self._part.shape[axis])
 
     def _read(self, part: TensorPart, down: int, across: int) -> Values | None:
-        rows, columns = part.matrix.shape
+        rows, columns = part.shape
         try:
-            return part.matrix.block(
+            return part.block(
                 (down * ROWS, min(rows, (down + 1) * ROWS)),
                 (across * COLUMNS, min(columns, (across + 1) * COLUMNS)),
             )
@@ -116,27 +117,3 @@ class ValuesModel(QAbstractTableModel):
             self._is_broken = True
             self.failed.emit(str(error))
             return None
-
-
-def cell_text(value: float | bool) -> str:
-    """Return a number with six digits behind the point, so that they stand below one another.
-
-    Very small ones, and those of more than two digits before the point, have an exponent;
-    integers and booleans are as they are.
-    """
-    if isinstance(value, bool | int):
-        text = str(value)
-    elif value == 0 or 1e-4 <= round(abs(value), 6) < 100:
-        text = f"{value:.6f}"
-    else:
-        text = f"{value:.3e}"
-    return with_minus(text)
-
-
-def exact_text(value: float | bool) -> str:
-    """Return a number with seven digits, and with all of them where that is more."""
-    if isinstance(value, bool | int):
-        return with_minus(str(value))
-    seven, every = f"{value:.7g}", repr(value)
-    same = float(seven) == value or value != value  # noqa: PLR0124 - NaN is not itself
-    return with_minus(seven if same else f"{seven}  ({every})")

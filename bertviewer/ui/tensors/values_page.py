@@ -17,14 +17,16 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.table import Cell, Table, csv_text, written
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
+from bertviewer.ui.tensors.cell_words import exact_text, place_text
 from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
-from bertviewer.ui.tensors.tensor_part import TensorPart
-from bertviewer.ui.tensors.values_model import MOST, ValuesModel, exact_text
+from bertviewer.ui.tensors.values_model import MOST, ValuesModel
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 GO_TO = 170  # pixels
@@ -32,6 +34,9 @@ NAME = 84  # pixels that a token has beside its number
 SAMPLE = "−00.000000"
 PADDING = 18  # pixels beside a number
 MOST_COPIED = 1_000_000
+WIDEST = 150  # pixels of a title above a column
+FEW = 256
+"""Titles above columns that are measured: those in sight are among them, or are like these."""
 
 
 class ValuesPage(TensorPage):
@@ -84,19 +89,20 @@ class ValuesPage(TensorPage):
         part, before = self.part, self._model.part
         if part is None or part is before:
             return
-        is_alike = before is not None and before.matrix.shape == part.matrix.shape
+        is_alike = before is not None and before.shape == part.shape
         down, right = self._table.verticalScrollBar(), self._table.horizontalScrollBar()
         scrolled = down.value(), right.value()
-        if before is None or before.tokens is not part.tokens:
-            self._go_to.set_tokens(part.tokens)
+        if before is None or before.down.names is not part.down.names:
+            self._go_to.set_axis(part.down)
         self._model.show_part(part)
+        self._table.horizontalHeader().setDefaultSectionSize(self._column_width(part))
         header, width = self._table.verticalHeader(), self._header_width(part)
         if header.minimumWidth() != width:
             header.setFixedWidth(width)
             header.geometriesChanged.emit()  # so that the table makes room for it
         down.setValue(scrolled[0] if is_alike else 0)
         right.setValue(scrolled[1] if is_alike else 0)
-        if max(part.matrix.shape) > MOST:
+        if max(part.shape) > MOST:
             self._described.setText(
                 self.tr("The first {0} rows and columns are shown; a file can have all").format(
                     f"{MOST:,}"
@@ -108,24 +114,37 @@ class ValuesPage(TensorPage):
         super().forget()
         self._model.show_part(None)
 
-    def go_to(self, row: int) -> None:
-        """Select a row, by its index in the tensor, and bring it into sight."""
+    def go_to(self, line: int) -> None:
+        """Select a line, by its index in the tensor, and bring it into sight."""
         part = self._model.part
         if part is None:
             return
-        place = row - part.matrix.row_span[0]
+        place = line - part.first_line
         if not 0 <= place < self._model.rowCount():
-            first, stop = part.matrix.row_span
+            first = part.first_line
             self._described.setText(
                 self.tr("There is no row {0} here: they go from {1} to {2}").format(
-                    row, first, stop - 1
+                    line, first, first + part.shape[0] - 1
                 )
             )
             return
-        column = max(0, self._table.currentIndex().column())
-        index = self._model.index(place, min(column, self._model.columnCount() - 1))
+        self._go(place, max(0, self._table.currentIndex().column()))
+
+    def go_to_cell(self, row: int, column: int) -> None:
+        """Select a cell of the matrix that is shown, and bring it into sight."""
+        if self._model.part is not None:
+            self._go(*self._model.part.place(row, column))
+
+    def _go(self, line: int, column: int) -> None:
+        index = self._model.index(line, min(column, self._model.columnCount() - 1))
         self._table.setCurrentIndex(index)
         self._table.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+        part = self._model.part
+        if part is not None and part.beside:
+            # All that is read of an element, its first number at last.
+            last = self._model.index(line, column + len(part.beside) - 1)
+            for each in (last, index):
+                self._table.scrollTo(each, QAbstractItemView.ScrollHint.EnsureVisible)
 
     def copy(self, way: "Callable[[_Cells], str]") -> None:
         """Copy the selected cells, all digits of their values, as ``way`` writes them."""
@@ -143,12 +162,12 @@ class ValuesPage(TensorPage):
             )
             return
         try:
-            block = part.matrix.block(rows, columns).tolist()
+            block = part.block(rows, columns).tolist()
         except UserError as error:
             self._described.setText(str(error))
             return
-        first_row, first_column = part.matrix.row_span[0], part.matrix.column_span[0]
-        cells = _Cells(block, first_row + rows[0], first_column + columns[0])
+        titles = tuple(part.column_title(column) for column in range(*columns))
+        cells = _Cells(block, part.first_line + rows[0], titles)
         QApplication.clipboard().setText(way(cells))
         told = count_text(count, self.tr("Copied 1 value"), self.tr("Copied {0} values"))
         self._described.setText(told)
@@ -164,16 +183,24 @@ class ValuesPage(TensorPage):
         # Of one width, whatever they hold: to ask for it would read the whole tensor.
         across.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         across.setStretchLastSection(False)
-        width = table.fontMetrics().horizontalAdvance(SAMPLE) + PADDING
-        across.setDefaultSectionSize(width)
         down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         down.setHighlightSections(True)
         down.show()
 
     def _header_width(self, part: TensorPart) -> int:
         """Return room for the largest number, and for tokens where there are any."""
-        number = self._table.fontMetrics().horizontalAdvance(str(part.matrix.row_span[1]))
-        return number + PADDING + (NAME if len(part.tokens) else 0)
+        last = str(part.first_line + part.shape[0])
+        number = self._table.fontMetrics().horizontalAdvance(last)
+        return number + PADDING + (NAME if len(part.down.names) else 0)
+
+    def _column_width(self, part: TensorPart) -> int:
+        """Return room for a number, and for the title above it where that has words."""
+        has_words = bool(part.beside) or len(part.across.names) > 0
+        few = min(part.shape[1], FEW) if has_words else 0
+        metrics = self._table.horizontalHeader().fontMetrics()
+        widths = [metrics.horizontalAdvance(part.column_title(n)) for n in range(few)]
+        number = self._table.fontMetrics().horizontalAdvance(SAMPLE)
+        return min(WIDEST, max(number, *widths, 0)) + PADDING
 
     def _tell(self, index: QModelIndex) -> None:
         part = self._model.part
@@ -182,14 +209,27 @@ class ValuesPage(TensorPage):
         value = self._model.value(index.row(), index.column())
         if value is None:
             return
-        place = ", ".join(map(str, part.matrix.index(index.row(), index.column())))
-        name = part.row_name(index.row())
-        where = f"{name}  [{place}]" if name else f"[{place}]"
-        self._described.setText(f"{where} = {exact_text(value)}")
+        row, column = part.cell(index.row(), index.column())
+        place = part.matrix.index(row, column)
+        known = place_text(place, (part.rows, part.columns)) or part.row_name(row)
+        where = f"{known}  [{', '.join(map(str, place))}]".strip()
+        if not part.beside:
+            self._describe(f"{where} = {exact_text(value)}")
+            return
+        first = index.column() - index.column() % len(part.beside)
+        found = (self._model.value(index.row(), first + n) for n in range(len(part.beside)))
+        each = zip(part.beside, found, strict=True)
+        told = "  ·  ".join(f"{title} {exact_text(one)}" for title, one in each if one is not None)
+        self._describe(f"{where}:  {told}")
+
+    def _describe(self, text: str) -> None:
+        """Tell of a cell; all of it under the mouse, where there is little room."""
+        self._described.setText(text)
+        self._described.setToolTip(plain_tip(text))
 
     def _on_missed(self, text: str) -> None:
         part = self._model.part
-        has_tokens = part is not None and len(part.tokens) > 0
+        has_tokens = part is not None and len(part.down.names) > 0
         words = (
             self.tr("No token begins with {0}") if has_tokens else self.tr("There is no row {0}")
         )
@@ -198,16 +238,17 @@ class ValuesPage(TensorPage):
 
 @frozen
 class _Cells:
-    """Values that are next to one another, and the row and the column of the first."""
+    """Values that are next to one another, the index of the first line, and the columns' titles."""
 
     values: list[list[Cell]]
     row: int
-    column: int
+    titles: tuple[str, ...]
 
     def table(self) -> Table:
-        """Return them with the numbers of their columns and rows."""
-        header = ("", *(str(self.column + number) for number in range(len(self.values[0]))))
-        return header, [(self.row + number, *row) for number, row in enumerate(self.values)]
+        """Return them with the titles of their columns and the numbers of their lines."""
+        return ("", *self.titles), [
+            (self.row + number, *row) for number, row in enumerate(self.values)
+        ]
 
 
 def _lines(cells: _Cells) -> str:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.ui.pages import PageKind, Pages
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
@@ -17,7 +18,6 @@ from bertviewer.ui.tensors.notice import Notice
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.spectrum_page import SpectrumPage
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_page import ValuesPage
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
@@ -96,8 +96,18 @@ class TensorViews(QWidget):
         line.addStretch(1)
         return line
 
+    def go_to(self, row: int, column: int) -> None:
+        """Bring a cell of the matrix that is shown into sight, among its values."""
+        self._values_page().go_to_cell(row, column)
+
     def _take(self, part: TensorPart | None) -> None:
         self._part = part
+        # Of an activation there is no other copy: a page out of sight shall not keep it alive.
+        for page in self._pages.all_built:
+            if page.part is None or page.isVisible():
+                continue
+            if part is None or page.part.matrix.values is not part.matrix.values:
+                page.forget()
         self.save_button.set_part(part)
         for button in self._buttons.buttons():
             button.setEnabled(part is not None)
@@ -119,7 +129,11 @@ class TensorViews(QWidget):
         page.row_chosen.connect(self._go_to)
 
     def _go_to(self, row: int) -> None:
+        self._values_page().go_to(row)
+
+    def _values_page(self) -> ValuesPage:
+        """Return the page of the values, in sight by now."""
         self._buttons.button(0).setChecked(True)
         values = self._pages.current
         assert isinstance(values, ValuesPage)
-        values.go_to(row)
+        return values

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.closer_look.tensor_values import from_parameter, tensor_values
+from bertviewer.core.closer_look.tensor_values import DRAWN, from_tensor, tensor_values
 from bertviewer.core.closer_look.token_rows import token_rows
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
@@ -68,7 +68,7 @@ def test_a_name_that_is_not_there(tiny_bert_folder: Path) -> None:
 @pytest.mark.parametrize("shape", [(), (5,), (4, 3), (2, 3, 4)])
 def test_parameters_of_every_dtype_are_read(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
     parameter = torch.randn(shape).to(dtype)
-    values = from_parameter("w", parameter)
+    values = from_tensor("w", parameter, DRAWN)
     assert values.dtype == str(dtype).removeprefix("torch.")
     assert values.shape == shape
     rows, columns = values.elements.shape
@@ -77,7 +77,7 @@ def test_parameters_of_every_dtype_are_read(dtype: torch.dtype, shape: tuple[int
 
 
 def test_a_parameter_that_is_not_contiguous_is_read() -> None:
-    values = from_parameter("w", torch.arange(6.0).reshape(2, 3).T)
+    values = from_tensor("w", torch.arange(6.0).reshape(2, 3).T, DRAWN)
     assert values.block((0, 3), (0, 2)).tolist() == [[0, 3], [1, 4], [2, 5]]
 
 

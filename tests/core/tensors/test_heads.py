@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from bertviewer.core.backend import torch
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.tensors.heads import HeadLayout, Part, head_layout
+from bertviewer.core.tensors.heads import HeadLayout, Part, head_layout, seen_heads
 
 ROWS = HeadLayout("rows", ("query",), 12, 64)
 STACKED: tuple[Part, ...] = ("query", "key", "value")
@@ -93,3 +93,19 @@ def test_gpt2s_columns_are_what_a_head_asks_for() -> None:
             made.detach().numpy(), query[:, :, head].detach().numpy(), rtol=1e-5, atol=1e-6
         )
     assert np.isfinite(made.detach().numpy()).all()
+
+
+def test_heads_of_what_modules_take_and_give() -> None:
+    architecture = open_model(parse_source("bert-base-uncased")).architecture
+    attention = "encoder.layer.0.attention"
+    query = seen_heads(architecture, f"{attention}.self.query", (1, 9, 768), is_given=True)
+    assert query == HeadLayout("columns", ("query",), 12, 64)
+    dense = f"{attention}.output.dense"
+    assert seen_heads(architecture, dense, (1, 9, 768), is_given=False) == HeadLayout(
+        "columns", ("output",), 12, 64
+    )
+    assert seen_heads(architecture, dense, (1, 9, 768), is_given=True) is None
+    probabilities = seen_heads(architecture, f"{attention}.self", (1, 12, 9, 9), is_given=True)
+    assert probabilities == HeadLayout("matrices", ("head",), 12, 1)
+    assert seen_heads(architecture, f"{attention}.self", (1, 1, 9, 9), is_given=False) is None
+    assert seen_heads(architecture, "pooler", (1, 768), is_given=True) is None

@@ -1,16 +1,23 @@
+import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from safetensors import safe_open
+from safetensors.numpy import load_file
 from safetensors.torch import save_file
 
 from bertviewer.core.backend import torch
+from bertviewer.core.closer_look.tensor_values import DRAWN, from_tensor
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.tensors import matrix as module
 from bertviewer.core.tensors import saving
 from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.named_values import Axis
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.saving import save
+from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
@@ -27,7 +34,7 @@ def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_npy_is_the_tensor(shape: tuple[int, ...], tmp_path: Path) -> None:
     values = RANDOM.normal(size=shape).astype(np.float32)
     whole = Matrix(in_memory(values), leading=(0,) * max(0, len(shape) - 2))
-    assert save(whole, tmp_path / "t.npy", ()) == tmp_path / "t.npy"
+    assert save(TensorPart(whole), tmp_path / "t.npy", ()) == tmp_path / "t.npy"
     found = np.load(tmp_path / "t.npy", allow_pickle=False)
     assert found.dtype == np.float32
     assert_array_equal(found, values)
@@ -35,9 +42,9 @@ def test_npy_is_the_tensor(shape: tuple[int, ...], tmp_path: Path) -> None:
 
 def test_slices_are_saved_alone(tmp_path: Path) -> None:
     values = RANDOM.normal(size=(4, 20, 30))
-    save(Matrix(in_memory(values), (2,), (5, 9), (10, 25)), tmp_path / "t.npy", ())
+    save(TensorPart(Matrix(in_memory(values), (2,), (5, 9), (10, 25))), tmp_path / "t.npy", ())
     assert_array_equal(np.load(tmp_path / "t.npy"), values[2, 5:9, 10:25])
-    save(Matrix(in_memory(values[0, 0]), rows=(5, 9)), tmp_path / "v.npy", ())
+    save(TensorPart(Matrix(in_memory(values[0, 0]), rows=(5, 9))), tmp_path / "v.npy", ())
     assert_array_equal(np.load(tmp_path / "v.npy"), values[0, 0, 5:9])
 
 
@@ -46,7 +53,7 @@ def test_small_floats_are_saved_as_float32(dtype: torch.dtype, tmp_path: Path) -
     values = torch.randn(9, 5).to(dtype)
     save_file({"w": values}, tmp_path / "m.safetensors")
     stored = stored_in(tmp_path / "m.safetensors")["w"]
-    save(Matrix(FileValues("w", stored)), tmp_path / "t.npy", ())
+    save(TensorPart(Matrix(FileValues("w", stored))), tmp_path / "t.npy", ())
     found = np.load(tmp_path / "t.npy")
     assert found.dtype == np.float32
     assert_array_equal(found, values.float().numpy())
@@ -54,7 +61,9 @@ def test_small_floats_are_saved_as_float32(dtype: torch.dtype, tmp_path: Path) -
 
 def test_csv_has_all_digits_and_the_tensors_own_indices(tmp_path: Path) -> None:
     values = RANDOM.normal(size=(40, 7)).astype(np.float32)
-    save(Matrix(in_memory(values), rows=(10, 30), columns=(2, 7)), tmp_path / "t.CSV", ())
+    save(
+        TensorPart(Matrix(in_memory(values), rows=(10, 30), columns=(2, 7))), tmp_path / "t.CSV", ()
+    )
     lines = (tmp_path / "t.CSV").read_bytes().split(b"\r\n")
     assert lines[0] == b"row,2,3,4,5,6"
     table = np.array([list(map(float, line.split(b","))) for line in lines[1:-1]])
@@ -75,15 +84,69 @@ def test_an_older_file_stays_where_saving_fails(tmp_path: Path) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        save(Matrix(FileValues("w", stored)), target, (), progress)
+        save(TensorPart(Matrix(FileValues("w", stored))), target, (), progress)
     with file.open("r+b") as opened:
         opened.truncate(stored.offset + 2000)
     with pytest.raises(UserError, match="ends in the middle of w"):
-        save(Matrix(FileValues("w", stored)), target, ())
+        save(TensorPart(Matrix(FileValues("w", stored))), target, ())
     assert target.read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.safetensors", "t.npy"]
 
 
 def test_a_csv_is_never_whole_in_memory() -> None:
-    pieces = saving.csv_pieces(matrix(np.zeros((1000, 8))))
+    pieces = saving.csv_pieces(TensorPart(matrix(np.zeros((1000, 8)))))
     assert max(map(len, pieces)) < 1000
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.bool]
+)
+def test_safetensors_has_the_tensor_as_it_is(dtype: torch.dtype, tmp_path: Path) -> None:
+    values = (torch.randn(1, 9, 5) * 3).to(dtype)
+    if dtype.is_floating_point:
+        values[0, 0, :3] = torch.tensor([torch.inf, -torch.inf, torch.nan])
+    part = TensorPart(
+        Matrix(from_tensor("output", values, DRAWN), (0,)),
+        metadata={"model": "demo", "sentence": "ä"},
+    )
+    save(part, tmp_path / "t.safetensors", ())
+    with safe_open(tmp_path / "t.safetensors", "pt") as file:
+        assert file.metadata() == {"model": "demo", "sentence": "ä"}
+        assert list(file.keys()) == ["output"]
+        found = file.get_tensor("output")
+    assert found.dtype == dtype
+    assert found.shape == values.shape
+    assert torch.equal(found.isnan(), values.isnan())
+    assert torch.equal(found.nan_to_num(), values.nan_to_num())
+
+
+def test_safetensors_has_all_that_was_compared(tmp_path: Path) -> None:
+    given = RANDOM.normal(size=(30, 20)).astype(np.float32)
+    recomputed = given.astype(np.float64) + 1e-9
+    beside = {"given": Matrix(in_memory(given)), "recomputed": Matrix(in_memory(recomputed))}
+    save(TensorPart(beside["given"], beside=beside), tmp_path / "t.safetensors", ())
+    found = load_file(tmp_path / "t.safetensors")
+    assert_array_equal(found["given"], given)
+    assert_array_equal(found["recomputed"], recomputed)
+
+
+def test_csv_names_tokens_and_runs_no_formula(tmp_path: Path) -> None:
+    texts = ["=1+1", "-5", "@x", 'say "hi"', "a,b", "bank"]
+    tokens = Axis(TokenIndex(texts), "token", tuple(range(6)))
+    values = RANDOM.normal(size=(1, 6, 6))
+    save(TensorPart(Matrix(in_memory(values), (0,)), tokens, tokens), tmp_path / "t.csv", ())
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file))
+    assert header == ["row", "token", *(f"{n} {text}" for n, text in enumerate(texts))]
+    assert [row[1] for row in rows] == ["'=1+1", "'-5", "'@x", 'say "hi"', "a,b", "bank"]
+    assert [[float(cell) for cell in row[2:]] for row in rows] == values[0].tolist()
+
+
+def test_csv_of_one_token_has_a_line_for_each_number(tmp_path: Path) -> None:
+    tokens = Axis(TokenIndex(["the", "bank"]), "token", (0, 1))
+    values = RANDOM.normal(size=(1, 2, 40))
+    matrix_of_one = Matrix(in_memory(values), (0,), rows=(1, 2))
+    save(TensorPart(matrix_of_one, tokens, Axis(kind="feature")), tmp_path / "t.csv", ())
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert lines[0] == "row,1 bank"
+    assert [float(line.split(",")[1]) for line in lines[1:]] == values[0, 1].tolist()

@@ -3,6 +3,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.ui.tensors.go_to import GoTo
 
@@ -15,7 +16,7 @@ ENTER = Qt.Key.Key_Return
 def shown(qtbot: QtBot, tokens: TokenIndex) -> tuple[GoTo, list[int], list[str]]:
     edit = GoTo()
     qtbot.addWidget(edit)
-    edit.set_tokens(tokens)
+    edit.set_axis(Axis(tokens))
     rows: list[int] = []
     missed: list[str] = []
     edit.chosen.connect(rows.append)

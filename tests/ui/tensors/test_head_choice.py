@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtWidgets import (
     QComboBox,
+    QSpinBox,
     QTableView,
     QTabWidget,
 )
@@ -14,8 +16,9 @@ from bertviewer.charts.place import Place
 from bertviewer.core.tensors.heads import HeadLayout
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.tensors.cell_words import cell_text
 from bertviewer.ui.tensors.part_choice import PartChoice
-from bertviewer.ui.tensors.values_model import cell_text
+from tests.core.tensors.made_up import in_memory
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import QUERY, choose, rest
 
@@ -75,3 +78,32 @@ def test_a_head_that_several_share_follows_each_of_them(qtbot: QtBot) -> None:
     parts.show_choices((32,), None)
     parts.show_choices((16, 32), HeadLayout("rows", ("query",), 2, 8))
     assert choice.currentText() == "all heads", "there is no head 2"
+
+
+def test_heads_that_are_matrices_have_no_choice_of_all(qtbot: QtBot) -> None:
+    parts = PartChoice()
+    qtbot.addWidget(parts)
+    values = in_memory(np.arange(1 * 3 * 4 * 5.0).reshape(1, 3, 4, 5))
+    parts.show_choices(values.shape, HeadLayout("matrices", ("head",), 3, 1))
+    choice = find(parts, QComboBox, "headChoice")
+    assert [choice.itemText(n) for n in range(choice.count())] == ["head 0", "head 1", "head 2"]
+    # A batch of one is no choice.
+    assert parts.findChildren(QSpinBox) == []
+    assert parts.matrix(values).leading == (0, 0)
+    assert parts.show_head(2)
+    assert parts.matrix(values).leading == (0, 2)
+    with qtbot.waitSignal(parts.head_chosen) as chosen:
+        parts.show_index((0, 1, 3, 4))
+    assert chosen.args == [1]
+    assert parts.matrix(values).block((3, 4), (4, 5)).tolist() == [[39.0]]
+
+
+def test_dimensions_that_are_no_heads_have_a_field_each(qtbot: QtBot) -> None:
+    parts = PartChoice()
+    qtbot.addWidget(parts)
+    values = in_memory(np.arange(1 * 3 * 1 * 2 * 4.0).reshape(1, 3, 1, 2, 4))
+    parts.show_choices(values.shape, None)
+    (box,) = parts.findChildren(QSpinBox)
+    assert box.objectName() == "leadingIndex1"
+    parts.show_index((0, 2, 0, 1, 3))
+    assert parts.matrix(values).leading == (0, 2, 0)

@@ -3,10 +3,11 @@ from PySide6.QtCore import QPersistentModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 
 from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.named_values import Axis
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.ui.tables import SHARE_ROLE
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
-from bertviewer.ui.tensors.tensor_part import TensorPart
 from tests.core.tensors.made_up import in_memory
 
 DOWN, UP = Qt.SortOrder.DescendingOrder, Qt.SortOrder.AscendingOrder
@@ -22,7 +23,7 @@ def column(model: NormsModel, number: int) -> list[str]:
 def test_norms_are_sorted_by_any_column(qtmodeltester: ModelTester) -> None:
     model = NormsModel()
     qtmodeltester.check(model)
-    model.show_norms(TensorPart(PART, TOKENS), NORMS, is_rows=True)
+    model.show_norms(TensorPart(PART, Axis(TOKENS)), NORMS, is_rows=True)
     qtmodeltester.check(model)
     assert column(model, NUMBER) == ["3", "4", "5", "6"]
     assert column(model, NAME) == ["d", "b", "a", "c"]
@@ -33,7 +34,7 @@ def test_norms_are_sorted_by_any_column(qtmodeltester: ModelTester) -> None:
     model.sort(NAME, DOWN)
     assert column(model, NAME) == ["d", "c", "b", "a"]
     # Others are sorted as those before.
-    model.show_norms(TensorPart(PART, TOKENS), NORMS[::-1].copy(), is_rows=True)
+    model.show_norms(TensorPart(PART, Axis(TOKENS)), NORMS[::-1].copy(), is_rows=True)
     assert column(model, NAME) == ["d", "c", "b", "a"]
     header, rows = model.table()
     assert header == ("Row", "token", "norm")
@@ -42,7 +43,7 @@ def test_norms_are_sorted_by_any_column(qtmodeltester: ModelTester) -> None:
 
 def test_bars_are_shares_of_the_largest() -> None:
     model = NormsModel()
-    model.show_norms(TensorPart(PART, TokenIndex(())), NORMS, is_rows=True)
+    model.show_norms(TensorPart(PART), NORMS, is_rows=True)
     shares = [model.index(row, NORM).data(SHARE_ROLE) for row in range(4)]
     assert shares == [0.5, 1.0, 0.0, 0.25]
     assert not model.has_names
@@ -50,7 +51,7 @@ def test_bars_are_shares_of_the_largest() -> None:
 
 def test_columns_have_no_tokens() -> None:
     model = NormsModel()
-    model.show_norms(TensorPart(PART, TOKENS), np.arange(5.0), is_rows=False)
+    model.show_norms(TensorPart(PART, Axis(TOKENS)), np.arange(5.0), is_rows=False)
     assert column(model, NUMBER) == ["0", "1", "2", "3", "4"]
     assert not model.has_names
     assert model.headerData(0, Qt.Orientation.Horizontal) == "Column"
@@ -58,7 +59,7 @@ def test_columns_have_no_tokens() -> None:
 
 def test_what_is_selected_stays_so_when_it_is_sorted() -> None:
     model = NormsModel()
-    model.show_norms(TensorPart(PART, TOKENS), NORMS, is_rows=True)
+    model.show_norms(TensorPart(PART, Axis(TOKENS)), NORMS, is_rows=True)
     held = QPersistentModelIndex(model.index(1, NORM))
     for column_sorted, order in ((NORM, DOWN), (NAME, UP), (NUMBER, DOWN)):
         model.sort(column_sorted, order)

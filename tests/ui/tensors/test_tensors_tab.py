@@ -25,9 +25,9 @@ from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.tensors.cell_words import cell_text
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.save_button import SaveButton
-from bertviewer.ui.tensors.values_model import cell_text
 from bertviewer.ui.tensors.views import TensorViews
 from tests.ui.finding import find, is_drawn
 from tests.ui.tensors.tensor_window import (

@@ -10,16 +10,17 @@ from pytestqt.modeltest import ModelTester
 from safetensors.numpy import save_file
 
 from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.named_values import Axis
+from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues, Origin
 from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
-from bertviewer.ui.tensors.tensor_part import TensorPart
-from bertviewer.ui.tensors.values_model import ValuesModel, cell_text, exact_text
+from bertviewer.ui.tensors.cell_words import cell_text, exact_text
+from bertviewer.ui.tensors.values_model import ValuesModel
 from bertviewer.ui.tensors.values_page import SAMPLE
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
-NOTHING = TokenIndex(())
 VERTICAL, HORIZONTAL = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
 
 
@@ -45,7 +46,7 @@ class Endless:
 def test_it_is_a_sound_model(qtmodeltester: ModelTester) -> None:
     model = ValuesModel()
     qtmodeltester.check(model)
-    model.show_part(TensorPart(matrix(np.arange(12.0).reshape(4, 3)), NOTHING))
+    model.show_part(TensorPart(matrix(np.arange(12.0).reshape(4, 3))))
     qtmodeltester.check(model)
     assert model.index(2, 1).data() == "7.000000"
     model.show_part(None)
@@ -55,7 +56,7 @@ def test_it_is_a_sound_model(qtmodeltester: ModelTester) -> None:
 def test_only_what_is_in_sight_is_read_and_only_once() -> None:
     values = Endless()
     model = ValuesModel()
-    model.show_part(TensorPart(Matrix(values), NOTHING))
+    model.show_part(TensorPart(Matrix(values)))
     assert values.asked == []
     assert (model.rowCount(), model.columnCount()) == (1_000_000, 5000)
     for _ in range(2):
@@ -75,14 +76,14 @@ def test_only_what_is_in_sight_is_read_and_only_once() -> None:
 def test_headers_are_the_tensors_own_indices_and_tokens() -> None:
     model = ValuesModel()
     part = Matrix(in_memory(np.zeros((10, 8))), rows=(4, 8), columns=(2, 6))
-    model.show_part(TensorPart(part, NOTHING))
+    model.show_part(TensorPart(part))
     assert model.headerData(0, VERTICAL) == "4"
     assert model.headerData(3, HORIZONTAL) == "5"
     tokens = TokenIndex([f"<b>{number}" for number in range(10)])
-    model.show_part(TensorPart(part, tokens))
+    model.show_part(TensorPart(part, Axis(tokens)))
     assert model.headerData(1, VERTICAL) == "5  <b>5"
     # Tokens stand below one another: a space as wide as a digit is where one is missing.
-    model.show_part(TensorPart(Matrix(in_memory(np.zeros((11, 8)))), tokens))
+    model.show_part(TensorPart(Matrix(in_memory(np.zeros((11, 8)))), Axis(tokens)))
     assert model.headerData(1, VERTICAL) == "\u20071  <b>1"
 
 
@@ -113,7 +114,7 @@ def test_a_file_that_is_cut_off_is_told_once(tmp_path: Path) -> None:
     model = ValuesModel()
     told: list[str] = []
     model.failed.connect(told.append)
-    model.show_part(TensorPart(Matrix(FileValues("w", stored)), NOTHING))
+    model.show_part(TensorPart(Matrix(FileValues("w", stored))))
     assert model.index(0, 0).data() == "1.000000"
     with file.open("r+b") as opened:
         opened.truncate(stored.offset + 100)

@@ -11,7 +11,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.tables import Column, Row, TableModel
-from bertviewer.ui.tensors.tensor_table import TensorTableModel
+from bertviewer.ui.tensors.tensor_table import Group, TensorTableModel
 from bertviewer.ui.tree.model import (
     COLUMNS,
     OUTPUT_SHAPE,
@@ -132,7 +132,7 @@ def test_the_tensor_table_is_a_sound_model(
     model = TensorTableModel()
     qtmodeltester.check(model)
     random = architecture.source.random_tensors
-    model.set_tensors(architecture.tensors_below("cls"), "cls.", random)
+    model.set_groups([Group("", architecture.tensors_below("cls"))], "cls.", random)
     qtmodeltester.check(model)
     rows = [[model.index(r, c).data() for c in range(7)] for r in range(model.rowCount())]
     assert rows[0] == [
@@ -146,7 +146,7 @@ def test_the_tensor_table_is_a_sound_model(
 
 def test_shapes_in_symbols_are_written_for_people() -> None:
     model = TensorTableModel()
-    model.set_tensors(derived("gpt2").tensors_below("h.0.attn"), "h.0.attn.")
+    model.set_groups([Group("", derived("gpt2").tensors_below("h.0.attn"))], "h.0.attn.")
     shapes = {model.index(row, 0).data(): model.index(row, 2).data() for row in range(4)}
     assert shapes["c_attn.weight"] == "[D, 3·D]"
     assert shapes["c_proj.weight"] == "[D, D]"

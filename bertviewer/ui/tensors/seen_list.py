@@ -1,0 +1,101 @@
+"""What there is to see of a module in the last run, and of which of its calls."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QComboBox
+
+from bertviewer.core.activations.seen_tensor import SeenTensor
+from bertviewer.ui.background.requests import Request
+from bertviewer.ui.tensors import jobs
+from bertviewer.ui.watched_run import FROM_FILE
+from bertviewer.ui.workspace import Workspace
+
+Seen = tuple[SeenTensor, ...]
+
+
+class SeenList(QObject):
+    """Asks the worker what a module took and gave; ``changed`` tells that it is there.
+
+    ``late`` tells that it takes a while.
+    ``choice`` offers the calls of a module that was called several times.
+    """
+
+    changed = Signal()
+    late = Signal()
+
+    def __init__(self, workspace: Workspace, parent: QObject) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._request = Request[Seen](workspace.requests, self, needs_torch=False)
+        self.path = ""
+        self.why = ""
+        """Why there is nothing to see, or "" if there is or will be."""
+        self.choice = QComboBox()
+        self.choice.setObjectName("callChoice")
+        self.choice.setAccessibleName(self.tr("Call of the module"))
+        self.choice.setToolTip(self.tr("The run called this module several times: which call?"))
+        self.choice.hide()
+        self.choice.currentIndexChanged.connect(self.changed)
+        self._request.finished.connect(self.changed)
+        self._request.late.connect(self.late)
+        # Nothing is kept of a run that was replaced; who is in sight asks for the new one.
+        workspace.runs.run_changed.connect(self.forget)
+
+    @property
+    def call(self) -> int:
+        """The call that is chosen, counted from 0."""
+        return max(0, self.choice.currentIndex())
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is still to come."""
+        return self._request.is_waiting
+
+    @property
+    def tensors(self) -> Seen:
+        """What is known of the module; nothing of another one, or of another run."""
+        is_known = self._request.key == self._key() and self._request.result is not None
+        return (self._request.result or ()) if is_known else ()
+
+    def show_module(self, path: str) -> None:
+        """Ask for what a module took and gave in the last run."""
+        watched = self._workspace.runs.watched
+        activation = None if watched is None else watched.run.activation(path)
+        calls = 0 if activation is None else len(activation.calls)
+        self._offer(calls, is_new=path != self.path)
+        self.path = path
+        self.why = ""
+        if watched is None or watched.capture is None or activation is None:
+            self.cancel()
+            if watched is not None:
+                not_called = self.tr("The last run did not call it, or it gave no tensor.")
+                self.why = FROM_FILE if watched.capture is None else not_called
+            return
+        work = partial(jobs.seen_tensors_job, watched, path, self.call)
+        if self._request.want(self._key(), work):
+            self.why = self._request.error
+
+    def cancel(self) -> None:
+        """Want nothing more."""
+        self._request.cancel()
+
+    def forget(self) -> None:
+        """Keep nothing: the model or the run is another one."""
+        self._request.forget()
+
+    def _key(self) -> object:
+        return self._workspace.runs.watched, self.path, self.call
+
+    def _offer(self, calls: int, *, is_new: bool) -> None:
+        """Offer the calls of a module; of another one the first."""
+        if is_new or self.choice.count() != calls:
+            before = self.call
+            self.choice.blockSignals(True)
+            self.choice.clear()
+            self.choice.addItems(
+                [self.tr("call {0} of {1}").format(n, calls) for n in range(calls)]
+            )
+            self.choice.setCurrentIndex(before if before < calls else 0)
+            self.choice.blockSignals(False)
+        self.choice.setVisible(calls > 1)

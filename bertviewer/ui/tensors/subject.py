@@ -1,0 +1,87 @@
+"""What can be looked into: a parameter, a tensor of a run, or a step of a check."""
+
+from collections.abc import Callable, Hashable
+from functools import partial
+
+from bertviewer.core.activations.check_step import CheckStep
+from bertviewer.core.activations.seen_tensor import SeenTensor
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.frozen import frozen
+from bertviewer.core.tensors.heads import HeadLayout, head_layout, seen_heads
+from bertviewer.core.tensors.named_values import NamedValues
+from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.ui.background.requests import ModelWork
+from bertviewer.ui.tensors import jobs
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.watched_run import WatchedRun
+
+Shape = tuple[int, ...]
+
+SIDES = {
+    "took": QT_TRANSLATE_NOOP("Subject", "took {0}"),
+    "gave": QT_TRANSLATE_NOOP("Subject", "gave {0}"),
+}
+
+
+@frozen(eq=False)
+class Subject:
+    """How a tensor is told from others, and how its values are found.
+
+    Attributes:
+        key: what tells it from others.
+        title: what it is called in a few words.
+        name: the same in full.
+        find: has the worker find its values; ``None`` comes of a model without weights.
+        heads: how heads lie in a tensor of its shape.
+        rows: has the worker find which tokens its rows are, where that takes longer.
+        watched: the run that it is of, ``None`` for a parameter.
+    """
+
+    key: Hashable
+    title: str
+    name: str
+    find: ModelWork[NamedValues | None]
+    heads: Callable[[Shape], HeadLayout | None]
+    rows: ModelWork[TokenIndex] | None = None
+    watched: WatchedRun | None = None
+
+
+def of_parameter(tensor: TensorInfo, architecture: Architecture) -> Subject:
+    """Return a parameter as something to look into."""
+    return Subject(
+        tensor.name,
+        ".".join(tensor.name.split(".")[-2:]),
+        tensor.name,
+        partial(jobs.tensor_values_job, tensor.name),
+        lambda _: head_layout(architecture, tensor),
+        partial(jobs.token_rows_job, tensor),
+    )
+
+
+def of_run(
+    seen: SeenTensor, watched: WatchedRun, path: str, call: int, architecture: Architecture
+) -> Subject:
+    """Return what a module took or gave in a call as something to look into."""
+    title = translate("Subject", SIDES[seen.key.side]).format(seen.key.name)
+    is_given = seen.key.side == "gave"
+    return Subject(
+        (watched, path, call, seen.key),
+        title,
+        f"{path or architecture.root.class_name}: {title}",
+        partial(jobs.seen_values_job, watched, path, call, seen.key),
+        lambda shape: seen_heads(architecture, path, shape, is_given=is_given),
+        watched=watched,
+    )
+
+
+def of_step(step: CheckStep, watched: WatchedRun, architecture: Architecture) -> Subject:
+    """Return what a step of a check compared as something to look into."""
+    return Subject(
+        (watched, step),
+        translate("Subject", "checked: {0}").format(step.step),
+        f"{step.path or architecture.root.class_name}: {step.step}",
+        partial(jobs.checked_step_job, watched, step),
+        lambda shape: seen_heads(architecture, step.path, shape, is_given=True),
+        watched=watched,
+    )

@@ -1,0 +1,48 @@
+"""The element in which what was given and what was recomputed differ the most."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from bertviewer.charts.theme import GRID
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.tensors.named_values import NamedValues
+from bertviewer.core.text.numerals import number_text
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.labels import plain_label
+from bertviewer.ui.tensors.cell_words import place_text
+
+
+class WorstLine(QWidget):
+    """Says how large the difference is, where, and what rounding may do; ``wanted`` goes there."""
+
+    wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text: QLabel = plain_label("")
+        self._text.setObjectName("largestDifferenceText")
+        button = flat_button(
+            "largestDifference",
+            self.tr("Go to it"),
+            self.tr("Go to the element with the largest difference"),
+        )
+        button.clicked.connect(self.wanted)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(4 * GRID, 0, 2 * GRID, 0)
+        line.addWidget(self._text, 1)
+        line.addWidget(button)
+        self.hide()
+
+    def show_worst(self, found: NamedValues | None) -> None:
+        """Show it; without a check there is nothing to be seen."""
+        worst = None if found is None else found.worst
+        self.setVisible(worst is not None)
+        if found is None or worst is None:
+            self._text.clear()
+            return
+        where = place_text(worst.index, found.axes)
+        place = " ".join(filter(None, (shape_text(worst.index), where)))
+        size = number_text(abs(worst.difference), 3)
+        tolerance = number_text(worst.tolerance, 3)
+        text = self.tr("Largest difference {0} at {1}; rounding allows {2} there")
+        self._text.setText(text.format(size, place, tolerance))
