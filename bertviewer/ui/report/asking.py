@@ -1,0 +1,70 @@
+"""Asks where a report shall be written, and as what."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from bertviewer.core.frozen import frozen
+from bertviewer.ui.report.formats import FORMATS, Format
+from bertviewer.ui.report.wishes import last_folder
+from bertviewer.ui.translation import translate
+
+
+@frozen
+class Target:
+    """A file, and what is to be written to it."""
+
+    path: Path
+    form: Format
+
+
+def proposed_name(model: str, form: Format) -> str:
+    """Return what a report of a model is called: the end of its name, and the format's ending."""
+    end = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+    letters = "".join("-" if letter in ':*?"<>|' or not letter.isprintable() else letter
+                      for letter in end)  # fmt: skip
+    return f"{letters.strip(' .')[:100] or 'model'}{form.suffix}"
+
+
+def ask_file(parent: QWidget, model: str, form: Format) -> Target | None:
+    """Ask for a file; its ending says what is written, the format that was chosen if it has none.
+
+    ``None`` is for no file.
+    """
+    folder, name = last_folder(), proposed_name(model, form)
+    filters = {f"{each.title} (*{each.suffix})": each for each in FORMATS}
+    first = next(words for words, each in filters.items() if each is form)
+    written, chosen = QFileDialog.getSaveFileName(
+        parent,
+        translate("report_asking", "Export report"),
+        name if folder is None else str(folder / name),
+        ";;".join(filters),
+        first,
+    )
+    if not written:
+        return None
+    return target_of(parent, Path(written), filters.get(chosen, form))
+
+
+def target_of(parent: QWidget, path: Path, form: Format) -> Target | None:
+    """Return what is written to a path; the format's ending is added where it has none."""
+    suffix = path.suffix.lower()
+    typed = next((each for each in FORMATS if each.suffix == suffix), None)
+    if typed is not None:
+        return Target(path, typed)
+    full = path.with_name(f"{path.name}{form.suffix}")
+    # The dialog for files has asked for the name that was typed alone.
+    return None if full.exists() and not _may_replace(parent, full) else Target(full, form)
+
+
+def _may_replace(parent: QWidget, path: Path) -> bool:
+    text = translate("report_asking", "{0} is there already. Replace it?").format(path.name)
+    box = QMessageBox(QMessageBox.Icon.Question, "bertviewer", "", parent=parent)
+    box.setObjectName("reportReplace")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(text)
+    yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
+    box.setStandardButtons(yes | no)
+    box.setDefaultButton(no)
+    return box.exec() == yes

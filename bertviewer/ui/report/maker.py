@@ -1,0 +1,135 @@
+"""Makes reports in the worker: looks closer at the run, gathers, has it drawn, and sets it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bertviewer.core.frozen import frozen
+from bertviewer.core.progress import Progress
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.report.drawer import Drawer
+from bertviewer.ui.report.material import Material
+
+if TYPE_CHECKING:
+    from bertviewer.core.architecture.architecture import Architecture
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.report.building import Draft
+    from bertviewer.report.choices import Choices
+    from bertviewer.report.document import ReportDocument
+    from bertviewer.report.subject import Looks
+    from bertviewer.ui.report.formats import Format
+
+
+@frozen
+class Order:
+    """What is to be made: the choices, and the layers whose heads are shown."""
+
+    choices: "Choices"
+    layers: tuple[int, ...] | None
+
+
+@frozen(eq=False)
+class Pages:
+    """The pages of a report as SVG, and how many bytes its file would have."""
+
+    svgs: tuple[bytes, ...]
+    nbytes: int
+
+
+class ReportMaker:
+    """Makes reports of one material; what does not change from one to the next is kept.
+
+    Its functions are the worker's, which does one at a time.
+    """
+
+    def __init__(self, material: Material, drawer: Drawer) -> None:
+        self.material = material
+        self._drawer = drawer
+        self._looks: Looks | None = None
+        self._drawn: dict[str, str] = {}
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether a closer look at the run is still to come."""
+        watched = self.material.watched
+        return self._looks is None and watched is not None and watched.capture is not None
+
+    def look(self, model: "LoadedModel", progress: Progress) -> None:
+        """Look closer at the run, once."""
+        from bertviewer.report.looking import looked_at
+
+        watched = self.material.watched
+        if self.needs_look and watched is not None:
+            progress(0, 0, "Looking closer at the run")
+            self._looks = looked_at(model, watched.run, watched.kept, progress)
+
+    def document(self, order: Order, model: "LoadedModel", progress: Progress) -> "ReportDocument":
+        """Return the report, with all of its pictures drawn."""
+        progress(0, 0, "Gathering the report")
+        draft, architecture = self._draft(order, model, progress)
+        total = len(draft.pictures)
+        for done, (name, picture) in enumerate(draft.pictures.items()):
+            go_on = partial(progress, done, total, "Drawing the pictures")
+            go_on()
+            if name not in self._drawn:
+                self._drawn[name] = self._drawer.draw(picture, architecture, go_on)
+        return draft.with_pictures({name: self._drawn[name] for name in draft.pictures})
+
+    def pages(self, order: Order, model: "LoadedModel", progress: Progress) -> Pages:
+        """Return the report's pages, to be looked at."""
+        from bertviewer.report.typesetting import report_pages, report_pdf
+
+        document = self.document(order, model, progress)
+        progress(0, 0, "Setting the pages")
+        svgs = report_pages(document, order.choices.paper)
+        progress(0, 0, "Setting the pages")
+        nbytes = len(report_pdf(document, order.choices.paper))
+        progress(0, 0, "Setting the pages")
+        return Pages(svgs, nbytes)
+
+    def write(  # noqa: PLR0917
+        self,
+        path: Path,
+        form: "Format",
+        order: Order,
+        models: Iterable[ModelSource],
+        model: "LoadedModel",
+        progress: Progress,
+    ) -> Path:
+        """Write the report, over no file of ``models``; the path comes back."""
+        from bertviewer.core.saving.files import save
+        from bertviewer.ui.report.formats import content_of
+
+        self.look(model, progress)
+        document = self.document(order, model, progress)
+        progress(0, 0, "Typesetting the report")
+        content = content_of(document, order.choices, form)
+        # Typst cannot be stopped: what it gave after all is let go here.
+        progress(0, 0, "Writing the report")
+        save(path, content, models)
+        return path
+
+    def _draft(
+        self, order: Order, model: "LoadedModel", progress: Progress
+    ) -> "tuple[Draft, Architecture]":
+        from bertviewer.report.building import build_document
+        from bertviewer.report.subject import Looks, Subject
+
+        material, run = self.material, self.material.run
+        architecture = material.architecture
+        if architecture.costs is None or architecture.flows is None:
+            # A first run may have drawn random weights, which the window knows.
+            architecture = replace(model.with_formulas(progress), source=architecture.source)
+        subject = Subject(
+            architecture=architecture,
+            run=None if run is None else replace(run, check=material.check),
+            other=material.other,
+            looks=self._looks or Looks(),
+            keys=material.keys,
+            comparison=material.comparison,
+            layers=order.layers,
+            statistic=material.statistic,
+        )
+        return build_document(subject, order.choices), architecture
