@@ -1,5 +1,8 @@
 """A grid of coloured cells: one picture on the screen, rectangles without seams on paper."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QRectF
@@ -17,6 +20,9 @@ LEAST_SPACED = 12.0
 SPACE = 1.0
 MOST_RECTANGLES = 5_000
 """More cells than these are a picture on paper too."""
+SHARP = 640
+"""Pixels that a picture on paper has across: programs that smooth it leave its cells' edges."""
+_as_pictures = False
 
 _PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.Type.Picture))
 
@@ -24,6 +30,28 @@ _PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.T
 def is_paper(painter: QPainter) -> bool:
     """Tell whether a painter draws what can be enlarged: a PDF, an SVG, a recording."""
     return painter.paintEngine().type() in _PAPER
+
+
+@contextmanager
+def cells_as_pictures() -> Iterator[None]:
+    """Have few cells drawn as a picture on paper too: thousands of rectangles take their time."""
+    global _as_pictures  # noqa: PLW0603 - drawing is the window's thread's, and never nested
+    _as_pictures = True
+    try:
+        yield
+    finally:
+        _as_pictures = False
+
+
+def are_rectangles(painter: QPainter, count: int) -> bool:
+    """Return whether so many cells are drawn as rectangles, and not as a picture."""
+    return is_paper(painter) and not _as_pictures and count <= MOST_RECTANGLES
+
+
+def sharp(image: QImage) -> QImage:
+    """Return a picture of cells with as many pixels for each that it stays sharp on paper."""
+    times = max(1, SHARP // max(image.width(), image.height(), 1))
+    return image.scaled(image.width() * times, image.height() * times)
 
 
 def draw_rectangles(painter: QPainter, bounds: QRectF, values: Values, scale: ColorScale) -> None:
@@ -80,10 +108,10 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
         if not is_paper(painter):
             size = max(1, min(rows, tall)), max(1, min(columns, wide))
             painter.drawImage(self.boundingRect(), self._image(*size))
-        elif self._values.size <= MOST_RECTANGLES:
+        elif are_rectangles(painter, self._values.size):
             draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
         else:
-            painter.drawImage(self.boundingRect(), self._image(rows, columns))
+            painter.drawImage(self.boundingRect(), sharp(self._image(rows, columns)))
         if self._between and min(wide / columns, tall / rows) >= LEAST_SPACED:
             self._draw_lines(painter)
 
