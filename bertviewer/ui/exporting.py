@@ -56,7 +56,6 @@ class Exporting(QObject):
         from bertviewer.ui.report.asking import target_of
         from bertviewer.ui.report.dialog import order_of
         from bertviewer.ui.report.formats import find_format
-        from bertviewer.ui.report.layers import layer_count, meant_layers
         from bertviewer.ui.report.maker import ReportMaker
         from bertviewer.ui.report.material import material_of
         from bertviewer.ui.report.wishes import remembered
@@ -65,12 +64,13 @@ class Exporting(QObject):
         wishes = remembered(material.source.name)
         target = target_of(self._window, path, find_format(wishes.form))
         if target is not None:
-            order = order_of(material, wishes, meant_layers(wishes.layers, layer_count(material)))
+            order = order_of(material, wishes, target.path.name)
             self._write(target, ReportMaker(material, self._drawer()), order, self._window)
 
     def _ask(self, dialog: "ReportDialog") -> None:
         """Ask for a file, and write the report to it that a dialog shows."""
         from bertviewer.ui.report.asking import ask_file
+        from bertviewer.ui.report.dialog import order_of
         from bertviewer.ui.report.formats import find_format
         from bertviewer.ui.report.wishes import remember_folder
 
@@ -79,7 +79,8 @@ class Exporting(QObject):
         if target is not None:
             dialog.show_form(target.form.name)
             remember_folder(target.path.parent)
-            self._write(target, dialog.maker, dialog.order, dialog)
+            order = order_of(dialog.maker.material, dialog.wishes, target.path.name)
+            self._write(target, dialog.maker, order, dialog)
 
     def _write(
         self, target: "Target", maker: "ReportMaker", order: "Order", parent: QWidget

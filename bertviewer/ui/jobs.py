@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FIRST_TAB = "bertviewer.ui.map.tab"
 OVERVIEW = "bertviewer.ui.inspector.page"
 VIEW_MODULES = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
+REPORT_MODULES = ("bertviewer.ui.report.dialog", "bertviewer.report.drawing")
 REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
@@ -107,6 +108,9 @@ def prepare_views_job(progress: Progress) -> None:
         progress(0, 0, "")
         time.sleep(REST / 10)
     prepare_views()
+    progress(0, 0, "")
+    for name in REPORT_MODULES:
+        import_module(name)
 
 
 def prepare_views() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
+from bertviewer.charts.theme import GRID
 from bertviewer.report.contents import CHAPTERS, Chapter
 from bertviewer.ui.report.material import Material
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -46,10 +47,12 @@ class ChapterList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setUniformItemSizes(True)
+        self.viewport().setAutoFillBackground(False)
         self._kept: tuple[str, ...] = ()  # left out, of those that there is nothing of now
         for chapter in CHAPTERS:
             item = QListWidgetItem(translate("report_chapters", chapter.title))
             item.setData(NAME, chapter.name)
+            item.setSizeHint(QSize(0, self.fontMetrics().height() + 2 * GRID))
             self.addItem(item)
         self.setCurrentRow(0)
         self.itemChanged.connect(self.changed)

@@ -25,7 +25,7 @@ from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.report.chapters import ChapterList
 from bertviewer.ui.report.formats import FORMATS
-from bertviewer.ui.report.layers import ALL, ENDS, layer_count, meant_layers, read_layers
+from bertviewer.ui.report.layers import ALL, ENDS, layer_count, read_layers
 from bertviewer.ui.report.material import Material
 from bertviewer.ui.report.wishes import Wishes
 
@@ -87,11 +87,6 @@ class Choosing(QScrollArea):
             is_grey=self._grey.isChecked(),
             form=self._form.currentData(),
         )
-
-    @property
-    def layers(self) -> tuple[int, ...] | None:
-        """The layers whose heads are shown; ``None`` for the usual ones."""
-        return meant_layers(self._layers.text(), self._layer_count)
 
     def show_wishes(self, material: Material, wishes: Wishes) -> None:
         """Show what is wished for of a report of this material, without saying that it changed."""

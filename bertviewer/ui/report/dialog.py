@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.plain_text import printable
 from bertviewer.report.contents import CHAPTERS
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.report.asking import proposed_name
@@ -14,6 +15,7 @@ from bertviewer.ui.report.choosing import Choosing
 from bertviewer.ui.report.command import command_of
 from bertviewer.ui.report.drawer import Drawer
 from bertviewer.ui.report.formats import find_format
+from bertviewer.ui.report.layers import layer_count, meant_layers
 from bertviewer.ui.report.maker import Order, ReportMaker
 from bertviewer.ui.report.material import Material, material_of
 from bertviewer.ui.report.outcome import Outcome
@@ -29,11 +31,12 @@ PATIENCE = 250
 _NAMES = tuple(chapter.name for chapter in CHAPTERS)
 
 
-def order_of(material: Material, wishes: Wishes, layers: tuple[int, ...] | None) -> Order:
-    """Return what is to be made of a material for these wishes."""
+def order_of(material: Material, wishes: Wishes, file: str = "") -> Order:
+    """Return what is to be made of a material for these wishes; ``file`` is its file's name."""
     choices = wishes.choices(_NAMES, "")
-    file = proposed_name(material.source.name, find_format(wishes.form))
-    command = command_of(material, choices, layers, file)
+    layers = meant_layers(wishes.layers, layer_count(material))
+    name = file or proposed_name(material.source.name, find_format(wishes.form))
+    command = command_of(material, choices, layers, name)
     return Order(wishes.choices(_NAMES, command), layers)
 
 
@@ -54,6 +57,9 @@ class ReportDialog(QDialog):
         self._choosing = Choosing()
         self._view = PagesView()
         self._bar = thin_bar("reportProgress", self.tr("Progress of the report"))
+        policy = self._bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # nothing moves when it comes and goes
+        self._bar.setSizePolicy(policy)
         self._outcome = Outcome()
         self._preview = Preview(workspace, self)
         self._typed = QTimer(self)
@@ -77,11 +83,6 @@ class ReportDialog(QDialog):
     def wishes(self) -> Wishes:
         """What is chosen."""
         return self._choosing.wishes
-
-    @property
-    def order(self) -> Order:
-        """What is to be made."""
-        return order_of(self.maker.material, self.wishes, self._choosing.layers)
 
     def begin(self) -> None:
         """Have the pages made."""
@@ -117,14 +118,10 @@ class ReportDialog(QDialog):
         workspace.exported.connect(self._on_exported)
 
     def _lay_out(self) -> None:
-        line = QFrame()
-        line.setFrameShape(QFrame.Shape.VLine)
-        line.setFixedWidth(1)
         middle = QHBoxLayout()
         middle.setSpacing(0)
         self._choosing.setFixedWidth(CHOICES_WIDTH)
         middle.addWidget(self._choosing)
-        middle.addWidget(line)
         middle.addWidget(self._view, 1)
         foot = QHBoxLayout()
         foot.setContentsMargins(4 * GRID, 3 * GRID, 4 * GRID, 3 * GRID)
@@ -151,12 +148,13 @@ class ReportDialog(QDialog):
         """Have the pages made as they are wished for now."""
         self._typed.stop()
         self._outcome.say("")
-        self._preview.want(self.maker, self.order)
+        self._preview.want(self.maker, order_of(self.maker.material, self.wishes))
         self._update()
 
     def _gather(self) -> None:
         """Begin anew with what the window knows now."""
-        self.maker = ReportMaker(material_of(self._workspace, self._statistic), self._drawer)
+        material = material_of(self._workspace, self._statistic)
+        self.maker = ReportMaker(material, self._drawer, self.maker)
         self._choosing.take(self.maker.material)
         self._make()
 
@@ -180,9 +178,8 @@ class ReportDialog(QDialog):
             self._outcome.say(self.tr("Cancelled: no file was written"))
 
     def _on_exported(self, path: str) -> None:
-        name = Path(path).name
-        size = f"{Path(path).stat().st_size / 1e6:.1f}"
-        self._outcome.show_file(Path(path), self.tr("{0} was written, {1} MB").format(name, size))
+        words = self.tr("{0} was written").format(printable(Path(path).name))
+        self._outcome.show_file(Path(path), words)
 
     def _on_export(self) -> None:
         remember(self.wishes, self.maker.material.source.name)
@@ -191,11 +188,15 @@ class ReportDialog(QDialog):
     def _update(self) -> None:
         """Show what goes on, and offer what can be done meanwhile."""
         is_written = self._workspace.scheduler.activity == "export"
+        has_focus = self.focusWidget() in (self._export, self._cancel)
         self._bar.setVisible(is_written or self._preview.is_waiting)
         self._cancel.setVisible(is_written)
         self._export.setVisible(not is_written)
         self._export.setEnabled(not self._workspace.scheduler.activity)
         self._choosing.setEnabled(not is_written)
+        if has_focus:
+            button = self._cancel if is_written else self._export
+            button.setFocus(Qt.FocusReason.OtherFocusReason)
         if not is_written and not self._outcome.has_file:
             self._outcome.say(self._described())
 

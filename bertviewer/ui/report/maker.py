@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.report.contents import CHAPTERS
 from bertviewer.ui.report.drawer import Drawer
 from bertviewer.ui.report.material import Material
 
@@ -44,24 +45,31 @@ class ReportMaker:
     Its functions are the worker's, which does one at a time.
     """
 
-    def __init__(self, material: Material, drawer: Drawer) -> None:
+    def __init__(
+        self, material: Material, drawer: Drawer, before: "ReportMaker | None" = None
+    ) -> None:
         self.material = material
         self._drawer = drawer
-        self._looks: Looks | None = None
+        is_same_run = before is not None and before.material.watched is material.watched
+        self._looks: Looks | None = before._looks if before and is_same_run else None
         self._drawn: dict[str, str] = {}
 
-    @property
-    def needs_look(self) -> bool:
-        """Whether a closer look at the run is still to come."""
-        watched = self.material.watched
-        return self._looks is None and watched is not None and watched.capture is not None
+    def needs_look(self, order: Order) -> bool:
+        """Whether a closer look at the run is still to come for what is to be made."""
+        watched, sections = self.material.watched, order.choices.sections
+        tells_of_run = any(
+            chapter.needs_run and (sections is None or chapter.name in sections)
+            for chapter in CHAPTERS
+        )
+        has_more = watched is not None and watched.capture is not None
+        return self._looks is None and has_more and tells_of_run
 
     def look(self, model: "LoadedModel", progress: Progress) -> None:
         """Look closer at the run, once."""
         from bertviewer.report.looking import looked_at
 
         watched = self.material.watched
-        if self.needs_look and watched is not None:
+        if self._looks is None and watched is not None:
             progress(0, 0, "Looking closer at the run")
             self._looks = looked_at(model, watched.run, watched.kept, progress)
 
@@ -102,7 +110,8 @@ class ReportMaker:
         from bertviewer.core.saving.files import save
         from bertviewer.ui.report.formats import content_of
 
-        self.look(model, progress)
+        if self.needs_look(order):
+            self.look(model, progress)
         document = self.document(order, model, progress)
         progress(0, 0, "Typesetting the report")
         content = content_of(document, order.choices, form)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
+from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 
@@ -66,11 +67,13 @@ class Outcome(QWidget):
 
     def _on_open(self) -> None:
         if self._path is not None and not _shown(self._path):
-            self._tell(self.tr("No program here opens {0}").format(self._path.name))
+            self._tell(self.tr("No program here opens {0}").format(printable(self._path.name)))
 
     def _on_folder(self) -> None:
         if self._path is not None and not _shown(self._path.parent):
-            self._tell(self.tr("No program here shows {0}").format(self._path.parent))
+            self._tell(
+                self.tr("No program here shows {0}").format(printable(str(self._path.parent)))
+            )
 
 
 def _shown(path: Path) -> bool:

@@ -130,6 +130,8 @@ class PagesView(QAbstractScrollArea):
                 painter.drawImage(rect, image)
             painter.setPen(QColor(theme.line))
             painter.drawRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5))
+        # What the pages stand beside.
+        painter.fillRect(QRectF(0, 0, 1, self.viewport().height()), QColor(theme.line))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._message:
             painter.setPen(QColor(theme.muted))

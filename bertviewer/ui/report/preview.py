@@ -84,11 +84,11 @@ class Preview(QObject):
         if self._wanted is None:
             return
         maker, order = self._wanted
-        if self._look.error and self._look.key == maker:
+        if self._look.key is maker and self._look.error:
             self.changed.emit()
             return
         # A wish of another title leaves the look at the run as it is.
-        if maker.needs_look and not self._look.want(maker, maker.look):
+        if maker.needs_look(order) and not self._look.want(maker, maker.look):
             return
         architecture = maker.material.architecture
         self._pages.needs_torch = architecture.costs is None or architecture.flows is None
