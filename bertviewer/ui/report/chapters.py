@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
 from bertviewer.charts.theme import GRID
@@ -88,6 +89,17 @@ class ChapterList(QListWidget):
                 item.setCheckState(_BOX[is_wanted])
         self.blockSignals(False)
         self.changed.emit()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Mark the chapter that keys tick; Qt calls it."""
+        super().focusInEvent(event)
+        if (item := self.currentItem()) is not None:
+            item.setSelected(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Mark none; Qt calls it."""
+        super().focusOutEvent(event)
+        self.clearSelection()
 
     def sizeHint(self) -> QSize:
         """Return room for all of them: what stands around is scrolled. Qt calls it."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.errors import UserError
-from bertviewer.plots.fonts import weighted
+from bertviewer.plots.fonts import grown, weighted
 from bertviewer.report.choices import PAPERS, Paper
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
@@ -30,6 +30,7 @@ from bertviewer.ui.report.material import Material
 from bertviewer.ui.report.wishes import Wishes
 
 PAPER_TITLES: dict[Paper, str] = {"a4": "A4", "letter": "Letter"}
+WIDTH = 72 * GRID
 LONGEST = 200
 """Letters of a title or an author."""
 
@@ -69,7 +70,8 @@ class Choosing(QScrollArea):
         self._grey.setToolTip(self.tr("For a printer without colours"))
         forms = [(each.name, each.title) for each in FORMATS]
         self._form = self._choice("reportFormat", forms, self.tr("Format of the file"))
-        self.setWidget(self._make_page())
+        self._page = self._make_page()
+        self.setWidget(self._page)
         for combo in (self._paper, self._form):
             combo.currentIndexChanged.connect(self.changed)
         self._grey.toggled.connect(self.changed)
@@ -108,6 +110,11 @@ class Choosing(QScrollArea):
         self._layer_count = layer_count(material)
         self._layers.setEnabled(self._layer_count > 0)
         self._show_trouble()
+
+    def sizeHint(self) -> QSize:
+        """Return room for the widest control, and the bar that it may be scrolled by."""
+        page, bar = self._page.minimumSizeHint(), self.verticalScrollBar().sizeHint()
+        return QSize(max(grown(WIDTH), page.width() + bar.width()), page.height())
 
     def show_form(self, name: str) -> None:
         """Show another format."""

@@ -25,7 +25,6 @@ from bertviewer.ui.report.wishes import Wishes, remember, remembered
 from bertviewer.ui.workspace import Workspace
 
 SIZE = QSize(1120, 820)
-CHOICES_WIDTH = 76 * GRID
 PATIENCE = 250
 """Milliseconds from the last letter that was typed to the pages that have it."""
 _NAMES = tuple(chapter.name for chapter in CHAPTERS)
@@ -120,7 +119,7 @@ class ReportDialog(QDialog):
     def _lay_out(self) -> None:
         middle = QHBoxLayout()
         middle.setSpacing(0)
-        self._choosing.setFixedWidth(CHOICES_WIDTH)
+        self._choosing.setFixedWidth(self._choosing.sizeHint().width())
         middle.addWidget(self._choosing)
         middle.addWidget(self._view, 1)
         foot = QHBoxLayout()
