@@ -74,8 +74,8 @@ class Exporting(QObject):
         from bertviewer.ui.report.formats import find_format
         from bertviewer.ui.report.wishes import remember_folder
 
-        name = dialog.maker.material.source.name
-        target = ask_file(dialog, name, find_format(dialog.wishes.form))
+        source = dialog.maker.material.source
+        target = ask_file(dialog, source, find_format(dialog.wishes.form))
         if target is not None:
             dialog.show_form(target.form.name)
             remember_folder(target.path.parent)

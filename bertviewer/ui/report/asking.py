@@ -6,9 +6,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from bertviewer.core.frozen import frozen
+from bertviewer.core.source.hub_name import SCHEME
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import RUNS_SUFFIX
 from bertviewer.ui.report.formats import FORMATS, Format
 from bertviewer.ui.report.wishes import last_folder
 from bertviewer.ui.translation import translate
+
+LONGEST = 100
+"""Letters of a name, without its ending."""
+_FILES = (".json", ".safetensors", ".bin", RUNS_SUFFIX)
+_USUAL = ("config", "model", "pytorch_model")
 
 
 @frozen
@@ -19,20 +27,27 @@ class Target:
     form: Format
 
 
-def proposed_name(model: str, form: Format) -> str:
-    """Return what a report of a model is called: the end of its name, and the format's ending."""
-    end = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
-    letters = "".join("-" if letter in ':*?"<>|' or not letter.isprintable() else letter
-                      for letter in end)  # fmt: skip
-    return f"{letters.strip(' .')[:100] or 'model'}{form.suffix}"
+def proposed_name(source: ModelSource, form: Format) -> str:
+    """Return what a report of a model is called: its name, and the format's ending."""
+    name = source.name.removeprefix(SCHEME).rstrip("/\\").replace("\\", "/")
+    if source.kind == "hub":
+        name = name.partition("@")[0]
+    path = Path(name)
+    if path.suffix in _FILES:
+        # A configuration and weights are called alike everywhere; their folder is not.
+        path = path.parent if path.stem in _USUAL and path.parent.name else path.with_suffix("")
+    letters = "".join(
+        "-" if letter in ':*?"<>|' or not letter.isprintable() else letter for letter in path.name
+    )
+    return f"{letters.strip(' .')[:LONGEST] or 'model'}{form.suffix}"
 
 
-def ask_file(parent: QWidget, model: str, form: Format) -> Target | None:
+def ask_file(parent: QWidget, source: ModelSource, form: Format) -> Target | None:
     """Ask for a file; its ending says what is written, the format that was chosen if it has none.
 
     ``None`` is for no file.
     """
-    folder, name = last_folder(), proposed_name(model, form)
+    folder, name = last_folder(), proposed_name(source, form)
     filters = {f"{each.title} (*{each.suffix})": each for each in FORMATS}
     first = next(words for words, each in filters.items() if each is form)
     written, chosen = QFileDialog.getSaveFileName(

@@ -97,7 +97,7 @@ class Choosing(QScrollArea):
         self._layers.setText(wishes.layers)
         self._paper.setCurrentIndex(max(0, self._paper.findData(wishes.paper)))
         self._title.setText(wishes.title)
-        self._title.setPlaceholderText(material.source.name)
+        self._title.setPlaceholderText(material.title)
         self._author.setText(wishes.author)
         self._grey.setChecked(wishes.is_grey)
         self._form.setCurrentIndex(max(0, self._form.findData(wishes.form)))

@@ -34,7 +34,7 @@ def order_of(material: Material, wishes: Wishes, file: str = "") -> Order:
     """Return what is to be made of a material for these wishes; ``file`` is its file's name."""
     choices = wishes.choices(_NAMES, "")
     layers = meant_layers(wishes.layers, layer_count(material))
-    name = file or proposed_name(material.source.name, find_format(wishes.form))
+    name = file or proposed_name(material.source, find_format(wishes.form))
     command = command_of(material, choices, layers, name)
     return Order(wishes.choices(_NAMES, command), layers)
 

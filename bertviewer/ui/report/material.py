@@ -48,6 +48,12 @@ class Material:
         return None if self.watched is None else self.watched.run
 
     @property
+    def title(self) -> str:
+        """What a report is called that nobody gave a title to."""
+        source = self.architecture.source if self.run is None else self.run.source
+        return source.name
+
+    @property
     def is_from_file(self) -> bool:
         """Whether the last run was read from a file, so that there is no closer look at it."""
         return self.watched is not None and self.watched.capture is None
