@@ -69,6 +69,10 @@ class PagesView(QAbstractScrollArea):
         """Whether there are pictures of all pages in sight."""
         return bool(self._sizes) and not self._lacking.intersection(self._in_sight())
 
+    def page_rect(self, number: int) -> QRectF:
+        """Return where a page is in the viewport."""
+        return self._rects()[number]
+
     def show_pages(self, sizes: Sequence[Size]) -> None:
         """Show other pages: what is in sight of the old ones stays until the new ones come."""
         seen = set(self._in_sight())
