@@ -53,19 +53,18 @@ class Exporting(QObject):
         """Write the report of the open model and of its last run, as it was chosen last."""
         if self._workspace.source is None:
             return
-        from bertviewer.ui.report.asking import target_of
+        from bertviewer.ui.report.asking import Target
         from bertviewer.ui.report.dialog import order_of
-        from bertviewer.ui.report.formats import find_format
+        from bertviewer.ui.report.formats import find_format, format_of
         from bertviewer.ui.report.maker import ReportMaker
         from bertviewer.ui.report.material import material_of
         from bertviewer.ui.report.wishes import remembered
 
         material = material_of(self._workspace, self._statistic())
         wishes = remembered(material.source.name)
-        target = target_of(self._window, path, find_format(wishes.form))
-        if target is not None:
-            order = order_of(material, wishes, target.path.name)
-            self._write(target, ReportMaker(material, self._drawer()), order, self._window)
+        target = Target(path, format_of(path) or find_format(wishes.form))
+        order = order_of(material, wishes, path.name)
+        self._write(target, ReportMaker(material, self._drawer()), order, self._window)
 
     def _ask(self, dialog: "ReportDialog") -> None:
         """Ask for a file, and write the report to it that a dialog shows."""

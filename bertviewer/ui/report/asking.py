@@ -9,7 +9,7 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.source.hub_name import SCHEME
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import RUNS_SUFFIX
-from bertviewer.ui.report.formats import FORMATS, Format
+from bertviewer.ui.report.formats import FORMATS, Format, format_of
 from bertviewer.ui.report.wishes import last_folder
 from bertviewer.ui.translation import translate
 
@@ -64,8 +64,7 @@ def ask_file(parent: QWidget, source: ModelSource, form: Format) -> Target | Non
 
 def target_of(parent: QWidget, path: Path, form: Format) -> Target | None:
     """Return what is written to a path; the format's ending is added where it has none."""
-    suffix = path.suffix.lower()
-    typed = next((each for each in FORMATS if each.suffix == suffix), None)
+    typed = format_of(path)
     if typed is not None:
         return Target(path, typed)
     full = path.with_name(f"{path.name}{form.suffix}")

@@ -1,5 +1,7 @@
 """What a report can be written as."""
 
+from pathlib import Path
+
 from bertviewer.core.frozen import frozen
 from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
@@ -21,6 +23,12 @@ FORMATS = (Format("pdf", "PDF", ".pdf"),)
 def find_format(name: str) -> Format:
     """Return the format of that name, the first if there is none."""
     return next((each for each in FORMATS if each.name == name), FORMATS[0])
+
+
+def format_of(path: Path) -> Format | None:
+    """Return the format that a file's ending stands for, ``None`` if it stands for none."""
+    suffix = path.suffix.lower()
+    return next((each for each in FORMATS if each.suffix == suffix), None)
 
 
 def content_of(document: ReportDocument, choices: Choices, form: Format) -> bytes:
