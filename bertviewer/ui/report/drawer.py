@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 
+from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.frozen import frozen
 
@@ -17,9 +18,17 @@ PATIENCE = 0.02
 
 
 @frozen(eq=False)
-class _Wish:
+class Sheet:
+    """A picture of a model, and the colours to draw it in."""
+
     picture: "Picture"
     architecture: Architecture
+    theme: Theme
+
+
+@frozen(eq=False)
+class _Wish:
+    sheet: Sheet
     drawing: "Future[str]"
 
 
@@ -32,9 +41,7 @@ class Drawer(QObject):
         super().__init__(parent)
         self._wanted.connect(self._draw, Qt.ConnectionType.QueuedConnection)
 
-    def draw(
-        self, picture: "Picture", architecture: Architecture, go_on: Callable[[], None]
-    ) -> str:
+    def draw(self, sheet: Sheet, go_on: Callable[[], None]) -> str:
         """Have a picture drawn, and return it as SVG; a worker's thread calls this.
 
         Raises:
@@ -44,7 +51,7 @@ class Drawer(QObject):
         import bertviewer.report.drawing  # noqa: F401
 
         drawing: Future[str] = Future()
-        self._wanted.emit(_Wish(picture, architecture, drawing))
+        self._wanted.emit(_Wish(sheet, drawing))
         try:
             while True:
                 go_on()
@@ -61,7 +68,8 @@ class Drawer(QObject):
         if not wish.drawing.set_running_or_notify_cancel():
             return
         try:
-            ((_, drawing),) = draw_pictures({"": wish.picture}, wish.architecture)
+            sheet = wish.sheet
+            ((_, drawing),) = draw_pictures({"": sheet.picture}, sheet.architecture, sheet.theme)
         except BaseException as error:  # noqa: BLE001 - the worker raises it
             wish.drawing.set_exception(error)
         else:

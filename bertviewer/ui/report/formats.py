@@ -40,4 +40,4 @@ def content_of(document: ReportDocument, choices: Choices, form: Format) -> byte
     from bertviewer.report.typesetting import report_pdf
 
     assert form.name == "pdf"
-    return report_pdf(document, choices.paper)
+    return report_pdf(document, choices.paper, choices.theme)

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bertviewer.charts.theme import Theme
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.contents import CHAPTERS
-from bertviewer.ui.report.drawer import Drawer
+from bertviewer.ui.report.drawer import Drawer, Sheet
 from bertviewer.ui.report.material import Material
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class ReportMaker:
         self._drawer = drawer
         is_same_run = before is not None and before.material.watched is material.watched
         self._looks: Looks | None = before._looks if before and is_same_run else None
-        self._drawn: dict[str, str] = {}
+        self._drawn: dict[tuple[str, Theme], str] = {}
 
     def needs_look(self, order: Order) -> bool:
         """Whether a closer look at the run is still to come for what is to be made."""
@@ -77,13 +78,14 @@ class ReportMaker:
         """Return the report, with all of its pictures drawn."""
         progress(0, 0, "Gathering the report")
         draft, architecture = self._draft(order, model, progress)
-        total = len(draft.pictures)
+        total, theme = len(draft.pictures), order.choices.theme
         for done, (name, picture) in enumerate(draft.pictures.items()):
             go_on = partial(progress, done, total, "Drawing the pictures")
             go_on()
-            if name not in self._drawn:
-                self._drawn[name] = self._drawer.draw(picture, architecture, go_on)
-        return draft.with_pictures({name: self._drawn[name] for name in draft.pictures})
+            if (name, theme) not in self._drawn:
+                sheet = Sheet(picture, architecture, theme)
+                self._drawn[name, theme] = self._drawer.draw(sheet, go_on)
+        return draft.with_pictures({name: self._drawn[name, theme] for name in draft.pictures})
 
     def pages(self, order: Order, model: "LoadedModel", progress: Progress) -> Pages:
         """Return the report's pages, to be looked at."""
@@ -91,9 +93,9 @@ class ReportMaker:
 
         document = self.document(order, model, progress)
         progress(0, 0, "Setting the pages")
-        svgs = report_pages(document, order.choices.paper)
+        svgs = report_pages(document, order.choices.paper, order.choices.theme)
         progress(0, 0, "Setting the pages")
-        nbytes = len(report_pdf(document, order.choices.paper))
+        nbytes = len(report_pdf(document, order.choices.paper, order.choices.theme))
         progress(0, 0, "Setting the pages")
         return Pages(svgs, nbytes)
 
