@@ -68,7 +68,7 @@ def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAP
 
 
 def report_pages(
-    document: ReportDocument, paper: Paper = "a4", theme: Theme = LIGHT
+    document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER
 ) -> tuple[bytes, ...]:
     """Set a report's pages as SVG, to be looked at: they are those of the PDF.
 
