@@ -20,8 +20,6 @@ LEAST_SPACED = 12.0
 SPACE = 1.0
 MOST_RECTANGLES = 5_000
 """More cells than these are a picture on paper too."""
-SHARP = 640
-"""Pixels that a picture on paper has across: programs that smooth it leave its cells' edges."""
 _as_pictures = False
 
 _PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.Type.Picture))
@@ -48,9 +46,12 @@ def are_rectangles(painter: QPainter, count: int) -> bool:
     return is_paper(painter) and not _as_pictures and count <= MOST_RECTANGLES
 
 
-def sharp(image: QImage) -> QImage:
-    """Return a picture of cells with as many pixels for each that it stays sharp on paper."""
-    times = max(1, SHARP // max(image.width(), image.height(), 1))
+def sharp(image: QImage, width: float) -> QImage:
+    """Return a picture of cells with as many pixels as it is wide on paper, whole ones for each.
+
+    Programs that smooth pictures leave the edges of cells that have several.
+    """
+    times = max(1, round(width / max(1, image.width())))
     return image.scaled(image.width() * times, image.height() * times)
 
 
@@ -111,7 +112,7 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
         elif are_rectangles(painter, self._values.size):
             draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
         else:
-            painter.drawImage(self.boundingRect(), sharp(self._image(rows, columns)))
+            painter.drawImage(self.boundingRect(), sharp(self._image(rows, columns), wide))
         if self._between and min(wide / columns, tall / rows) >= LEAST_SPACED:
             self._draw_lines(painter)
 

@@ -67,7 +67,7 @@ class HeadCells:
         values = reduced(self._chart.measured(head), *pixels, scale.is_signed)
         hidden = self._hidden(head, QRectF(QPointF(), rect.size()))
         image = scale.picture(values)
-        image = sharp(image) if is_paper(painter) else image
+        image = sharp(image, rect.width()) if is_paper(painter) else image
         self._pictures[head] = picture = _Picture(size, image, hidden)
         return picture
 

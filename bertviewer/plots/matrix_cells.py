@@ -54,7 +54,9 @@ class CellPicture:
             values = np.where(np.isfinite(values), values, np.nan)
             self._image = scale.picture(reduced(values, *size, scale.is_signed))
             self._key = key
-        painter.drawImage(rect, sharp(self._image) if is_paper(painter) else self._image)
+        painter.drawImage(
+            rect, sharp(self._image, rect.width()) if is_paper(painter) else self._image
+        )
 
 
 def draw_dividers(painter: QPainter, chart: GridChart, layout: MatrixLayout, theme: Theme) -> None:
