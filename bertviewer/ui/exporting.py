@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import check_writable
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.run_files.saving import SavesRuns
 from bertviewer.ui.workspace import Workspace
@@ -53,24 +52,22 @@ class Exporting(QObject):
         """Write the report of the open model and of its last run, as it was chosen last."""
         if self._workspace.source is None:
             return
-        from bertviewer.ui.report.asking import Target
+        from bertviewer.ui.report.asking import Target, find_format, typed_format
         from bertviewer.ui.report.dialog import order_of
-        from bertviewer.ui.report.formats import find_format, format_of
         from bertviewer.ui.report.maker import ReportMaker
         from bertviewer.ui.report.material import material_of
         from bertviewer.ui.report.wishes import remembered
 
         material = material_of(self._workspace, self._statistic())
         wishes = remembered(material.source.name)
-        target = Target(path, format_of(path) or find_format(wishes.form))
+        target = Target(path, typed_format(path) or find_format(wishes.form))
         order = order_of(material, wishes, path.name)
         self._write(target, ReportMaker(material, self._drawer()), order, self._window)
 
     def _ask(self, dialog: "ReportDialog") -> None:
         """Ask for a file, and write the report to it that a dialog shows."""
-        from bertviewer.ui.report.asking import ask_file
+        from bertviewer.ui.report.asking import ask_file, find_format
         from bertviewer.ui.report.dialog import order_of
-        from bertviewer.ui.report.formats import find_format
         from bertviewer.ui.report.wishes import remember_folder
 
         source = dialog.maker.material.source
@@ -84,9 +81,11 @@ class Exporting(QObject):
     def _write(
         self, target: "Target", maker: "ReportMaker", order: "Order", parent: QWidget
     ) -> None:
+        from bertviewer.report.formats.saving import check_report
+
         workspace = self._workspace
         try:
-            check_writable(target.path, workspace.models)
+            check_report(target.path, target.form, workspace.models)
         except UserError as error:
             show_error(parent, str(error))
             return

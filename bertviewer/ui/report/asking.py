@@ -9,7 +9,7 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.source.hub_name import SCHEME
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import RUNS_SUFFIX
-from bertviewer.ui.report.formats import FORMATS, Format, format_of
+from bertviewer.report.formats.formats import FORMATS, ReportFormat
 from bertviewer.ui.report.wishes import last_folder
 from bertviewer.ui.translation import translate
 
@@ -19,15 +19,26 @@ _FILES = (".json", ".safetensors", ".bin", RUNS_SUFFIX)
 _USUAL = ("config", "model", "pytorch_model")
 
 
-@frozen
+@frozen(eq=False)
 class Target:
     """A file, and what is to be written to it."""
 
     path: Path
-    form: Format
+    form: ReportFormat
 
 
-def proposed_name(source: ModelSource, form: Format) -> str:
+def find_format(name: str) -> ReportFormat:
+    """Return the format of that name, the first if there is none."""
+    return next((each for each in FORMATS if each.name == name), FORMATS[0])
+
+
+def typed_format(path: Path) -> ReportFormat | None:
+    """Return the format that a file's ending stands for, ``None`` if it stands for none."""
+    suffix = path.suffix.lower()
+    return next((each for each in FORMATS if suffix in each.suffixes), None)
+
+
+def proposed_name(source: ModelSource, form: ReportFormat) -> str:
     """Return what a report of a model is called: its name, and the format's ending."""
     name = source.name.removeprefix(SCHEME).rstrip("/\\").replace("\\", "/")
     if source.kind == "hub":
@@ -39,16 +50,19 @@ def proposed_name(source: ModelSource, form: Format) -> str:
     letters = "".join(
         "-" if letter in ':*?"<>|' or not letter.isprintable() else letter for letter in path.name
     )
-    return f"{letters.strip(' .')[:LONGEST] or 'model'}{form.suffix}"
+    return f"{letters.strip(' .')[:LONGEST] or 'model'}{form.suffixes[0]}"
 
 
-def ask_file(parent: QWidget, source: ModelSource, form: Format) -> Target | None:
+def ask_file(parent: QWidget, source: ModelSource, form: ReportFormat) -> Target | None:
     """Ask for a file; its ending says what is written, the format that was chosen if it has none.
 
     ``None`` is for no file.
     """
     folder, name = last_folder(), proposed_name(source, form)
-    filters = {f"{each.title} (*{each.suffix})": each for each in FORMATS}
+    filters = {
+        f"{each.title} ({' '.join(f'*{suffix}' for suffix in each.suffixes)})": each
+        for each in FORMATS
+    }
     first = next(words for words, each in filters.items() if each is form)
     written, chosen = QFileDialog.getSaveFileName(
         parent,
@@ -62,12 +76,12 @@ def ask_file(parent: QWidget, source: ModelSource, form: Format) -> Target | Non
     return target_of(parent, Path(written), filters.get(chosen, form))
 
 
-def target_of(parent: QWidget, path: Path, form: Format) -> Target | None:
+def target_of(parent: QWidget, path: Path, form: ReportFormat) -> Target | None:
     """Return what is written to a path; the format's ending is added where it has none."""
-    typed = format_of(path)
+    typed = typed_format(path)
     if typed is not None:
         return Target(path, typed)
-    full = path.with_name(f"{path.name}{form.suffix}")
+    full = path.with_name(f"{path.name}{form.suffixes[0]}")
     # The dialog for files has asked for the name that was typed alone.
     return None if full.exists() and not _may_replace(parent, full) else Target(full, form)
 

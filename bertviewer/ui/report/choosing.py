@@ -20,11 +20,11 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.errors import UserError
 from bertviewer.plots.fonts import grown, weighted
 from bertviewer.report.choices import PAPERS, Paper
+from bertviewer.report.formats.formats import FORMATS
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.report.chapters import ChapterList
-from bertviewer.ui.report.formats import FORMATS
 from bertviewer.ui.report.layers import ALL, ENDS, layer_count, read_layers
 from bertviewer.ui.report.material import Material
 from bertviewer.ui.report.wishes import Wishes

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.run.device import CPU
 from bertviewer.report.choices import PAPERS, Choices
 from bertviewer.ui.recent import opened_name
@@ -14,8 +15,11 @@ def command_of(
 ) -> str:
     """Return it, "" where no command makes the same."""
     run = material.run
-    if material.source.kind == "runs" or material.comparison is not None:
+    compared = material.comparison
+    if material.source.kind == "runs":
         return ""
+    if compared is not None and compared.left.name != material.source.name:
+        return ""  # it is measured from the other one
     if run is not None and (
         material.is_from_file
         or material.other is not None
@@ -30,23 +34,31 @@ def command_of(
 def _words(
     material: Material, choices: Choices, layers: tuple[int, ...] | None, file: str
 ) -> Iterator[str]:
-    source, run = material.source, material.run
-    name = opened_name(source)
+    source, compared = material.source, material.comparison
     # A folder may be called as an option is.
-    yield from ("bertviewer", "report", f"./{name}" if name.startswith("-") else name)
-    yield from ("-o", file if not file.startswith("-") else f"./{file}")
+    yield from ("bertviewer", "report", _no_option(opened_name(source)), "-o", _no_option(file))
     if source.task.name != "base":
         yield from ("--task", source.task.name)
-    if source.pickle_allowed:
+    if source.pickle_allowed or (compared is not None and compared.right.kind == "pickle"):
         yield "--allow-pickle"
-    if run is not None:
-        yield f"--sentence={run.sentence.text}"
-        if run.sentence.pair is not None:
-            yield f"--pair={run.sentence.pair}"
-        if run.source.weights != "pretrained":
-            yield "--random-weights"
-        if material.check is not None:
-            yield "--check"
+    if material.run is not None:
+        yield from _of_run(material.run, is_checked=material.check is not None)
+    if compared is not None:
+        yield f"--compare={opened_name(compared.right)}"
+    yield from _of_choices(choices, layers)
+
+
+def _of_run(run: ActivationRun, *, is_checked: bool) -> Iterator[str]:
+    yield f"--sentence={run.sentence.text}"
+    if run.sentence.pair is not None:
+        yield f"--pair={run.sentence.pair}"
+    if run.source.weights != "pretrained":
+        yield "--random-weights"
+    if is_checked:
+        yield "--check"
+
+
+def _of_choices(choices: Choices, layers: tuple[int, ...] | None) -> Iterator[str]:
     if choices.sections is not None:
         yield f"--sections={','.join(choices.sections)}"
     if layers is not None:
@@ -58,3 +70,7 @@ def _words(
             yield f"--{option}={text}"
     if choices.is_grey:
         yield "--grey"
+
+
+def _no_option(name: str) -> str:
+    return f"./{name}" if name.startswith("-") else name

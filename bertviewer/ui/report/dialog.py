@@ -9,12 +9,12 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.plain_text import printable
 from bertviewer.report.contents import CHAPTERS
+from bertviewer.report.formats.formats import FORMATS
 from bertviewer.ui.busy_bar import thin_bar
-from bertviewer.ui.report.asking import proposed_name
+from bertviewer.ui.report.asking import find_format, proposed_name
 from bertviewer.ui.report.choosing import Choosing
 from bertviewer.ui.report.command import command_of
 from bertviewer.ui.report.drawer import Drawer
-from bertviewer.ui.report.formats import find_format
 from bertviewer.ui.report.layers import layer_count, meant_layers
 from bertviewer.ui.report.maker import Order, ReportMaker
 from bertviewer.ui.report.material import Material, material_of
@@ -206,4 +206,6 @@ class ReportDialog(QDialog):
         if pages is None:
             return ""
         count = count_text(len(pages.svgs), self.tr("1 page"), self.tr("{0} pages"))
-        return self.tr("{0}, {1} MB").format(count, f"{pages.nbytes / 1e6:.1f}")
+        is_pdf = self.wishes.form == FORMATS[0].name
+        text = self.tr("{0}, {1} MB") if is_pdf else self.tr("{0}, {1} MB as PDF")
+        return text.format(count, f"{pages.nbytes / 1e6:.1f}")

@@ -17,11 +17,12 @@ from bertviewer.ui.report.material import Material
 if TYPE_CHECKING:
     from bertviewer.core.architecture.architecture import Architecture
     from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.source.origin import Origin
     from bertviewer.report.building import Draft
     from bertviewer.report.choices import Choices
     from bertviewer.report.document import ReportDocument
+    from bertviewer.report.formats.formats import ReportFormat
     from bertviewer.report.subject import Looks
-    from bertviewer.ui.report.formats import Format
 
 
 @frozen
@@ -52,11 +53,28 @@ class ReportMaker:
         self.material = material
         self._drawer = drawer
         is_same_run = before is not None and before.material.watched is material.watched
+        self._origin: Origin | None = None if before is None else before._origin
         self._looks: Looks | None = before._looks if before and is_same_run else None
         self._drawn: dict[tuple[str, Theme], str] = {}
 
-    def needs_look(self, order: Order) -> bool:
-        """Whether a closer look at the run is still to come for what is to be made."""
+    def unseen(self, order: Order) -> tuple[str, ...]:
+        """Return what is to be looked at before this can be made."""
+        weights = ("weights",) if self._origin is None else ()
+        return (*weights, *(("run",) if self._needs_looks(order) else ()))
+
+    def look(self, order: Order, model: "LoadedModel", progress: Progress) -> None:
+        """Look at the weights' files and closer at the run, each once."""
+        from bertviewer.report.looking import looked_at, origin_of_model
+
+        if self._origin is None:
+            progress(0, 0, "Looking at the weights' files")
+            self._origin = origin_of_model(model, progress)
+        watched = self.material.watched
+        if watched is not None and self._needs_looks(order):
+            progress(0, 0, "Looking closer at the run")
+            self._looks = looked_at(model, watched.run, watched.kept, progress)
+
+    def _needs_looks(self, order: Order) -> bool:
         watched, sections = self.material.watched, order.choices.sections
         tells_of_run = any(
             chapter.needs_run and (sections is None or chapter.name in sections)
@@ -64,15 +82,6 @@ class ReportMaker:
         )
         has_more = watched is not None and watched.capture is not None
         return self._looks is None and has_more and tells_of_run
-
-    def look(self, model: "LoadedModel", progress: Progress) -> None:
-        """Look closer at the run, once."""
-        from bertviewer.report.looking import looked_at
-
-        watched = self.material.watched
-        if self._looks is None and watched is not None:
-            progress(0, 0, "Looking closer at the run")
-            self._looks = looked_at(model, watched.run, watched.kept, progress)
 
     def document(self, order: Order, model: "LoadedModel", progress: Progress) -> "ReportDocument":
         """Return the report, with all of its pictures drawn."""
@@ -102,29 +111,24 @@ class ReportMaker:
     def write(  # noqa: PLR0917
         self,
         path: Path,
-        form: "Format",
+        form: "ReportFormat",
         order: Order,
         models: Iterable[ModelSource],
         model: "LoadedModel",
         progress: Progress,
     ) -> Path:
         """Write the report, over no file of ``models``; the path comes back."""
-        from bertviewer.core.saving.files import save
-        from bertviewer.ui.report.formats import content_of
+        from bertviewer.report.formats.saving import save_report
 
-        if self.needs_look(order):
-            self.look(model, progress)
+        self.look(order, model, progress)
         document = self.document(order, model, progress)
-        progress(0, 0, "Typesetting the report")
-        content = content_of(document, order.choices, form)
-        # Typst cannot be stopped: what it gave after all is let go here.
-        progress(0, 0, "Writing the report")
-        save(path, content, models)
+        save_report(path, document, form, order.choices, models, progress)
         return path
 
     def _draft(
         self, order: Order, model: "LoadedModel", progress: Progress
     ) -> "tuple[Draft, Architecture]":
+        from bertviewer.core.source.origin import Origin
         from bertviewer.report.building import build_document
         from bertviewer.report.subject import Looks, Subject
 
@@ -140,6 +144,7 @@ class ReportMaker:
             looks=self._looks or Looks(),
             keys=material.keys,
             comparison=material.comparison,
+            origin=self._origin or Origin(),
             layers=order.layers,
             statistic=material.statistic,
         )

@@ -1,6 +1,7 @@
 """The report as it is wished for now: its pages, and pictures of those that are in sight."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -84,11 +85,10 @@ class Preview(QObject):
         if self._wanted is None:
             return
         maker, order = self._wanted
-        if self._look.key is maker and self._look.error:
-            self.changed.emit()
-            return
         # A wish of another title leaves the look at the run as it is.
-        if maker.needs_look(order) and not self._look.want(maker, maker.look):
+        if unseen := maker.unseen(order):
+            if self._look.want((maker, unseen), partial(maker.look, order)):
+                self.changed.emit()  # it is known already why not
             return
         architecture = maker.material.architecture
         self._pages.needs_torch = architecture.costs is None or architecture.flows is None

@@ -9,7 +9,7 @@ from PySide6.QtCore import QLocale, QSettings
 
 from bertviewer.core.frozen import frozen
 from bertviewer.report.choices import PAPERS, Choices, Paper, today
-from bertviewer.ui.report.formats import FORMATS, find_format
+from bertviewer.report.formats.formats import FORMATS
 
 SETTING, FOLDER = "report", "reportFolder"
 
@@ -54,7 +54,7 @@ def remembered(model: str) -> Wishes:
     """Return what was wished for last; the title only if it was one for the model of that name."""
     stored = _stored()
     usual = Wishes(paper=_usual_paper())
-    paper = stored.get("paper")
+    paper, form = stored.get("paper"), stored.get("form")
     left_out = stored.get("left_out")
     return replace(
         usual,
@@ -64,7 +64,7 @@ def remembered(model: str) -> Wishes:
         title=_text(stored, "title") if stored.get("model") == model else "",
         author=_text(stored, "author"),
         is_grey=stored.get("is_grey") is True,
-        form=find_format(_text(stored, "form")).name,
+        form=next((each.name for each in FORMATS if each.name == form), usual.form),
     )
 
 

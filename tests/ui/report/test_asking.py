@@ -8,8 +8,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.model_source import Kind, ModelSource
 from bertviewer.core.source.tasks import find_task
-from bertviewer.ui.report.asking import Target, proposed_name, target_of
-from bertviewer.ui.report.formats import FORMATS
+from bertviewer.report.formats.formats import FORMATS, ReportFormat
+from bertviewer.ui.report.asking import proposed_name, target_of
 
 PDF = FORMATS[0]
 
@@ -46,13 +46,20 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: QMessageBox.StandardButto
     return asked
 
 
+def meant(parent: QWidget, path: Path) -> tuple[Path, ReportFormat]:
+    target = target_of(parent, path, PDF)
+    assert target is not None
+    return target.path, target.form
+
+
 def test_an_ending_that_was_typed_stays(qtbot: QtBot, tmp_path: Path) -> None:
     parent = QWidget()
     qtbot.addWidget(parent)
     for form in FORMATS:
-        path = tmp_path / f"report{form.suffix.upper()}"
-        assert target_of(parent, path, PDF) == Target(path, form)
-    assert target_of(parent, tmp_path / "v1.5", PDF) == Target(tmp_path / "v1.5.pdf", PDF)
+        for suffix in form.suffixes:
+            path = tmp_path / f"report{suffix.upper()}"
+            assert meant(parent, path) == (path, form)
+    assert meant(parent, tmp_path / "v1.5") == (tmp_path / "v1.5.pdf", PDF)
 
 
 def test_a_file_that_nobody_named_is_asked_for(
@@ -66,4 +73,4 @@ def test_a_file_that_nobody_named_is_asked_for(
     assert target_of(parent, tmp_path / "report", PDF) is None
     assert asked == ["report.pdf is there already. Replace it?"]
     answering(monkeypatch, QMessageBox.StandardButton.Yes)
-    assert target_of(parent, tmp_path / "report", PDF) == Target(there, PDF)
+    assert meant(parent, tmp_path / "report") == (there, PDF)

@@ -15,7 +15,6 @@ from bertviewer.core.progress import Progress
 from bertviewer.report import drawing, looking, typesetting
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.report import formats
 from bertviewer.ui.report.dialog import ReportDialog
 from bertviewer.ui.report.drawer import Drawer
 from bertviewer.ui.report.pages_view import PagesView
@@ -125,11 +124,12 @@ def while_drawing(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
 def while_typesetting(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
     def set_slowly(*_: object) -> bytes:
         reached.mark()
-        _GO_ON.wait(OPEN_TIMEOUT / 1000)
+        if reached():
+            _GO_ON.wait(OPEN_TIMEOUT / 1000)
         return b"%PDF"
 
     _GO_ON.clear()
-    monkeypatch.setattr(formats, "content_of", set_slowly)
+    monkeypatch.setattr(typesetting, "report_pdf", set_slowly)
 
 
 @pytest.mark.parametrize("stage", [while_looking, while_drawing, while_typesetting])
