@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QLineEdit, QMessageBox, QPushButton
+from PySide6.QtWidgets import QComboBox, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.errors import UserError
@@ -209,3 +209,21 @@ def test_a_file_that_cannot_be_written_is_told_at_once(
     assert "there is no folder" in box.text()
     box.close()
     assert demo_window.workspace.scheduler.activity == ""
+
+
+def test_an_ending_picks_the_format(
+    demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialog = open_report(demo_window, qtbot)
+    form = find(dialog, QComboBox, "reportFormat")
+    assert form.currentText() == "PDF"
+    answer(monkeypatch, tmp_path / "ours.htm")
+    write(dialog, qtbot)
+    assert form.currentText() == "Web page"
+    assert "22,713,216" in (tmp_path / "ours.htm").read_text(encoding="utf-8")
+    asked = answer(monkeypatch, tmp_path / "ours")
+    form.setCurrentText("Markdown")
+    write(dialog, qtbot)
+    assert asked[0][2] == str(tmp_path / "demo.md")
+    assert list((tmp_path / "ours-figures").glob("*.svg"))
+    assert (tmp_path / "ours.md").is_file()
