@@ -104,6 +104,14 @@ class PagesView(QAbstractScrollArea):
         self._set_range()
         self._on_moved()
 
+    def go_to(self, number: int) -> None:
+        """Bring a page to the top."""
+        if not self._sizes:
+            return
+        number = max(0, min(number, self.count - 1))
+        top = self._rects()[number].top() + self.verticalScrollBar().value()
+        self.verticalScrollBar().setValue(round(top - GAP))
+
     def ask(self) -> None:
         """Ask for pictures of the pages in sight, and of their neighbours after them."""
         seen = self._in_sight()
@@ -166,9 +174,9 @@ class PagesView(QAbstractScrollArea):
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self.count - 1}
         key = Qt.Key(event.key())
         if key in steps:
-            self._go_to(self.current + steps[key])
+            self.go_to(self.current + steps[key])
         elif key in ends:
-            self._go_to(ends[key])
+            self.go_to(ends[key])
         else:
             super().keyPressEvent(event)
 
@@ -177,13 +185,6 @@ class PagesView(QAbstractScrollArea):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self.viewport().update()
-
-    def _go_to(self, number: int) -> None:
-        if not self._sizes:
-            return
-        number = max(0, min(number, self.count - 1))
-        top = self._rects()[number].top() + self.verticalScrollBar().value()
-        self.verticalScrollBar().setValue(round(top - GAP))
 
     def _width(self) -> float:
         return max(80.0, min(WIDEST, self.viewport().width() - 2 * MARGIN))
