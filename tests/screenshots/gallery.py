@@ -145,7 +145,7 @@ CHAPTERS = (
         Picture("report", (reported,)),
         Picture("report-small", (reported,), sizes=((1024, 700),)),
         Picture("report-page", (reported, paged(9))),
-        Picture("report-grey", (reported, picked("reportGrey"), paged(15)), LIGHT),
+        Picture("report-grey", (reported, picked("reportGrey"), paged(19)), LIGHT),
         Picture("report-written", (reported, exported), LIGHT),
         Picture("filter", (does("focusFilter"), written("class:Linear params>100K"))),
         Picture("filter-nothing", (does("focusFilter"), written("qqqq"))),

@@ -30,7 +30,7 @@ from bertviewer.ui.report.material import Material
 from bertviewer.ui.report.wishes import Wishes
 
 PAPER_TITLES: dict[Paper, str] = {"a4": "A4", "letter": "Letter"}
-WIDTH = 72 * GRID
+WIDTH, WIDEST = 72 * GRID, 90 * GRID
 LONGEST = 200
 """Letters of a title or an author."""
 
@@ -114,7 +114,8 @@ class Choosing(QScrollArea):
     def sizeHint(self) -> QSize:
         """Return room for the widest control, and the bar that it may be scrolled by."""
         page, bar = self._page.minimumSizeHint(), self.verticalScrollBar().sizeHint()
-        return QSize(max(grown(WIDTH), page.width() + bar.width()), page.height())
+        least = page.width() + bar.width()
+        return QSize(max(least, min(grown(WIDTH), WIDEST)), page.height())
 
     def show_form(self, name: str) -> None:
         """Show another format."""
