@@ -51,7 +51,10 @@ class Preview(QObject):
     @property
     def error(self) -> str:
         """Why there are none."""
-        return self._look.error or self._pages.error
+        if self._wanted is None:
+            return ""
+        maker, order = self._wanted
+        return self._look.error if maker.unseen(order) else self._pages.error
 
     @property
     def is_waiting(self) -> bool:
@@ -77,7 +80,8 @@ class Preview(QObject):
             self._on_images()
 
     def close(self) -> None:
-        """Want nothing more."""
+        """Want nothing more, and keep nothing."""
+        self._wanted = None
         for request in (self._look, self._pages, self._images):
             request.forget()
 
@@ -87,6 +91,7 @@ class Preview(QObject):
         maker, order = self._wanted
         # A wish of another title leaves the look at the run as it is.
         if unseen := maker.unseen(order):
+            self._look.needs_torch = "run" in unseen
             if self._look.want((maker, unseen), partial(maker.look, order)):
                 self.changed.emit()  # it is known already why not
             return

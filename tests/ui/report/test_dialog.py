@@ -1,5 +1,8 @@
 """The report's dialog: what can be chosen, and the pages beside it."""
 
+import gc
+import weakref
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
@@ -179,6 +182,18 @@ def test_nothing_goes_on_once_it_is_closed(
     qtbot.waitUntil(lambda: not demo_window.findChildren(ReportDialog))
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert not demo_window.workspace.requests.is_running
+
+
+def test_nothing_is_kept_once_it_is_closed(
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    run(demo_window, SENTENCE, qtbot)
+    maker = weakref.ref(open_report(demo_window, qtbot).maker)
+    find(demo_window, ReportDialog).close()
+    qtbot.waitUntil(lambda: not demo_window.findChildren(ReportDialog))
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    gc.collect()
+    assert maker() is None
 
 
 def test_all_controls_have_names_tips_and_keys(demo_window: MainWindow, qtbot: QtBot) -> None:
