@@ -83,6 +83,9 @@ QCheckBox::indicator:checked, QListView::indicator:checked {{
     background: {theme.accent}; border-color: {theme.accent}; image: url("{check}");
 }}
 QCheckBox::indicator:disabled, QListView::indicator:disabled {{ border-color: {theme.line}; }}
+QCheckBox::indicator:checked:disabled, QListView::indicator:checked:disabled {{
+    background: {theme.disabled}; border-color: {theme.disabled};
+}}
 QCheckBox:focus {{ color: {theme.accent}; }}
 
 QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {pressed}; }}
