@@ -1,6 +1,6 @@
 """The chapters of a report, each with a box to tick; one that there is nothing of says why."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent
@@ -80,6 +80,18 @@ class ChapterList(QListWidget):
                 self._kept += (chapter.name,)
         self.blockSignals(False)
         self.updateGeometry()
+
+    def show_told(self, told: Collection[str]) -> None:
+        """Say which of the chapters that are wanted had nothing to tell of this model."""
+        self.blockSignals(True)
+        for chapter, item in zip(CHAPTERS, self._items(), strict=True):
+            if _can_be(item):
+                title = translate("report_chapters", chapter.title)
+                is_empty = item.checkState() == _BOX[True] and chapter.name not in told
+                nothing = translate("report_chapters", "nothing to tell")
+                item.setText(f"{title} – {nothing}" if is_empty else title)
+        self.blockSignals(False)
+        self.viewport().update()
 
     def tick_all(self, is_wanted: bool) -> None:
         """Tick all boxes that can be, or clear them."""

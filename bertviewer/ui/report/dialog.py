@@ -162,6 +162,7 @@ class ReportDialog(QDialog):
         if self._preview.error or pages is None:
             self._view.show_message(self._preview.error)
         else:
+            self._choosing.chapters.show_told(pages.chapters)
             self._view.show_pages([size_of(page) for page in pages.svgs])
         self._update()
 

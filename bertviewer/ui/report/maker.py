@@ -35,10 +35,11 @@ class Order:
 
 @frozen(eq=False)
 class Pages:
-    """The pages of a report as SVG, and how many bytes its file would have."""
+    """The pages of a report as SVG, how many bytes its PDF has, and the names of its chapters."""
 
     svgs: tuple[bytes, ...]
     nbytes: int
+    chapters: tuple[str, ...]
 
 
 class ReportMaker:
@@ -106,7 +107,7 @@ class ReportMaker:
         progress(0, 0, "Setting the pages")
         nbytes = len(report_pdf(document, order.choices.paper, order.choices.theme))
         progress(0, 0, "Setting the pages")
-        return Pages(svgs, nbytes)
+        return Pages(svgs, nbytes, tuple(chapter.name for chapter in document.chapters))
 
     def write(  # noqa: PLR0917
         self,

@@ -9,6 +9,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
     QComboBox,
+    QDialog,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -59,6 +60,18 @@ def test_a_run_has_chapters_of_its_own(demo_window: MainWindow, qtbot: QtBot) ->
     assert chapter(dialog, "Checks").text() == "Checks – nothing checked"
     assert chapter(dialog, "Two models").text() == "Two models – no other model"
     assert find(dialog, QLineEdit, "reportLayers").isEnabled()
+    # A model without a head predicts nothing.
+    assert chapter(dialog, "Predictions").text() == "Predictions – nothing to tell"
+    assert chapter(dialog, "Attention").text() == "Attention"
+
+
+def test_a_model_beside_another_one(demo_window: MainWindow, qtbot: QtBot) -> None:
+    demo_window.comparing.compare_with("demo")
+    qtbot.waitUntil(lambda: bool(demo_window.workspace.comparison.other), timeout=OPEN_TIMEOUT)
+    dialog = open_report(demo_window, qtbot)
+    assert chapter(dialog, "Two models").checkState() == Qt.CheckState.Checked
+    assert chapter(dialog, "Two models").text() == "Two models"
+    find(demo_window, QDialog, "comparisonWindow").close()
 
 
 def test_run_a_and_all_checks_are_told_of(demo_window: MainWindow, qtbot: QtBot) -> None:
