@@ -1,5 +1,7 @@
 """A grid of coloured cells: one picture on the screen, rectangles without seams on paper."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 
 import numpy as np
@@ -19,6 +21,7 @@ LEAST_SPACED = 12.0
 SPACE = 1.0
 MOST_RECTANGLES = 5_000
 """More cells than these are a picture on paper too."""
+_as_pictures = False
 
 _PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.Type.Picture))
 
@@ -26,6 +29,31 @@ _PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.T
 def is_paper(painter: QPainter) -> bool:
     """Tell whether a painter draws what can be enlarged: a PDF, an SVG, a recording."""
     return painter.paintEngine().type() in _PAPER
+
+
+@contextmanager
+def cells_as_pictures() -> Iterator[None]:
+    """Have few cells drawn as a picture on paper too: thousands of rectangles take their time."""
+    global _as_pictures  # noqa: PLW0603 - drawing is the window's thread's, and never nested
+    _as_pictures = True
+    try:
+        yield
+    finally:
+        _as_pictures = False
+
+
+def are_rectangles(painter: QPainter, count: int) -> bool:
+    """Return whether so many cells are drawn as rectangles, and not as a picture."""
+    return is_paper(painter) and not _as_pictures and count <= MOST_RECTANGLES
+
+
+def sharp(image: QImage, width: float) -> QImage:
+    """Return a picture of cells with as many pixels as it is wide on paper, whole ones for each.
+
+    Programs that smooth pictures leave the edges of cells that have several.
+    """
+    times = max(1, round(width / max(1, image.width())))
+    return image.scaled(image.width() * times, image.height() * times)
 
 
 def draw_rectangles(painter: QPainter, bounds: QRectF, values: Values, scale: ColorScale) -> None:
@@ -84,10 +112,10 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
         if not is_paper(painter):
             size = max(1, min(rows, tall)), max(1, min(columns, wide))
             painter.drawImage(self.boundingRect(), self._image(*size))
-        elif self._values.size <= MOST_RECTANGLES:
+        elif are_rectangles(painter, self._values.size):
             draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
         else:
-            painter.drawImage(self.boundingRect(), self._image(rows, columns))
+            painter.drawImage(self.boundingRect(), sharp(self._image(rows, columns), wide))
         if self._between and min(wide / columns, tall / rows, self.others) >= LEAST_SPACED:
             self._draw_lines(painter)
 

@@ -6,7 +6,7 @@ from PySide6.QtGui import QImage, QPainter, QPainterPath, QPen
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.theme import Theme
 from bertviewer.core.frozen import frozen
-from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
+from bertviewer.plots.cells import are_rectangles, draw_rectangles, is_paper, sharp
 from bertviewer.plots.color_scale import ColorScale, reduced, tinted
 from bertviewer.plots.hatch import draw_area, hidden_area
 
@@ -41,7 +41,7 @@ class HeadCells:
     def draw(self, painter: QPainter, head: int, rect: QRectF, scale: ColorScale) -> None:
         """Draw a head; a picture of another size is stretched until its turn has come."""
         chart = self._chart
-        if is_paper(painter) and chart.values.size <= MOST_RECTANGLES:
+        if are_rectangles(painter, chart.values.size):
             draw_area(painter, self._hidden(head, rect), self._theme)
             draw_rectangles(painter, rect, chart.measured(head), scale)
         else:
@@ -66,7 +66,9 @@ class HeadCells:
         self._left -= 1
         values = reduced(self._chart.measured(head), *pixels, scale.is_signed)
         hidden = self._hidden(head, QRectF(QPointF(), rect.size()))
-        self._pictures[head] = picture = _Picture(size, scale.picture(values), hidden)
+        image = scale.picture(values)
+        image = sharp(image, rect.width()) if is_paper(painter) else image
+        self._pictures[head] = picture = _Picture(size, image, hidden)
         return picture
 
     def _pixels(self, painter: QPainter, rect: QRectF) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.theme import Theme
-from bertviewer.plots.cells import MOST_RECTANGLES, SPACE, draw_rectangles, is_paper
+from bertviewer.plots.cells import SPACE, are_rectangles, draw_rectangles, is_paper, sharp
 from bertviewer.plots.color_scale import ColorScale, reduced, tinted
 from bertviewer.plots.frames import THICK, THIN, draw_frame
 from bertviewer.plots.hatch import draw_hatch
@@ -40,7 +40,7 @@ class CellPicture:
         rect = layout.rect(top, left, rows, columns)
         if chart.masked is not None:
             draw_hatch(painter, rect, chart.masked[part], theme)
-        if is_paper(painter) and rows * columns <= MOST_RECTANGLES:
+        if are_rectangles(painter, rows * columns):
             draw_rectangles(painter, rect, chart.measured[part], scale)
             return
         size = rows, columns
@@ -55,7 +55,9 @@ class CellPicture:
             values = np.where(np.isfinite(values), values, np.nan)
             self._image = scale.picture(reduced(values, *size, scale.is_signed))
             self._key = key
-        painter.drawImage(rect, self._image)
+        painter.drawImage(
+            rect, sharp(self._image, rect.width()) if is_paper(painter) else self._image
+        )
 
 
 def draw_dividers(painter: QPainter, chart: GridChart, layout: MatrixLayout, theme: Theme) -> None:

@@ -11,6 +11,7 @@ from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
+from bertviewer.plots.cells import cells_as_pictures
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -43,7 +44,8 @@ def _drawn(picture: Picture, architecture: Architecture, theme: Theme) -> str:
         outline = picture.drawn
         return svg_of(lambda painter: paint_stack(outline, painter, room, theme), width, height)
     plot = _plot(picture)
-    drawing = plot_svg(plot, width, height, theme)
+    with cells_as_pictures():
+        drawing = plot_svg(plot, width, height, theme)
     plot.close()
     plot.deleteLater()
     return drawing

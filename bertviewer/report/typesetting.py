@@ -66,6 +66,39 @@ def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAP
     Raises:
         UserError: it cannot be set.
     """
+    files, lettering = _files(document, paper, theme)
+    (pdf,) = _set(files, lettering.with_system, format="pdf", pdf_standards=["a-2a"])
+    return pdf
+
+
+def report_pages(
+    document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER
+) -> tuple[bytes, ...]:
+    """Set a report's pages as SVG, to be looked at: they are those of the PDF.
+
+    Raises:
+        UserError: it cannot be set.
+    """
+    files, lettering = _files(document, paper, theme)
+    return _set(files, lettering.with_system, format="svg")
+
+
+def page_png(page: bytes, pixels_per_inch: float) -> bytes:
+    """Draw one of ``report_pages`` as it is printed, as a PNG."""
+    files = {"main.typ": _PAGE, "page.svg": page}
+    (png,) = _set(files, with_system=False, format="png", ppi=pixels_per_inch)
+    return png
+
+
+_PAGE = b"""#set page(width: auto, height: auto, margin: 0pt)
+#image("page.svg")
+"""
+
+
+def _files(
+    document: ReportDocument, paper: Paper, theme: Theme
+) -> tuple[dict[str, bytes], Lettering]:
+    """Return all that Typst reads to set a report, and in what letters."""
     said = document.to_json()
     pictures: dict[str, str] = said.pop("pictures")
     lettering = lettering_of("".join((*_texts(said), *pictures.values())))
@@ -77,27 +110,31 @@ def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAP
         "colors": _colors(theme),
         "fonts": lettering.families,
     }
-    files: dict[str, bytes] = {
+    files = {
         "main.typ": _template("report.typ"),
         "maths.typ": _template("maths.typ"),
         "data.json": json.dumps(_printable(said, lettering), ensure_ascii=False).encode(),
         **{f"{name}.svg": lettering.printable(svg).encode() for name, svg in pictures.items()},
     }
+    return files, lettering
+
+
+def _set(files: dict[str, bytes], with_system: bool, **wishes: Any) -> tuple[bytes, ...]:
+    """Have Typst set files, and return what came of it: a file, or one for each page.
+
+    Raises:
+        UserError: they cannot be set.
+    """
     try:
-        # typst's annotations know files in memory under one name for paths only.
-        pdf = compiler(with_system=lettering.with_system).compile(
-            files,  # type: ignore[type-var]
-            format="pdf",
-            pdf_standards=["a-2a"],
-        )
+        made = compiler(with_system=with_system).compile(files, **wishes)
     except BaseException as error:
         # A panic is no Exception, and has no public name.
         if type(error).__name__ not in ("PanicException", "TypstError"):
             raise
         raise UserError(f"cannot typeset the report: {error}") from error
-    if not isinstance(pdf, bytes):
-        raise TypeError("typst gave no single PDF")
-    return pdf
+    if made is None:
+        raise TypeError("typst gave nothing")
+    return (made,) if isinstance(made, bytes) else tuple(made)
 
 
 def _colors(theme: Theme) -> dict[str, str]:

@@ -200,7 +200,7 @@ ENTRIES: tuple[Entry, ...] = (
     Action("compareHub", FILE, QT_TRANSLATE_NOOP("actions", "Compare with one of the h&ub…"),
            lambda c: c.opening.choose_hub(c.comparing.compare_with), needs=(MODEL, IDLE)),
     # A report of a run that is still going on would be one without it.
-    Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"),
+    Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report…"),
            lambda c: c.exporting.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
            begins_group=True),
     Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"),

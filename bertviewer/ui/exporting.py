@@ -1,16 +1,23 @@
 """All ways to take along what is open: the report, the modules, and the runs that are kept."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.saving.files import check_writable
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.run_files.saving import SavesRuns
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.ui.report.asking import Target
+    from bertviewer.ui.report.dialog import ReportDialog
+    from bertviewer.ui.report.drawer import Drawer
+    from bertviewer.ui.report.maker import Order, ReportMaker
 
 
 class Exporting(QObject):
@@ -27,32 +34,70 @@ class Exporting(QObject):
         self._workspace = workspace
         self._window = window
         self._statistic = statistic
+        self._made_drawer: Drawer | None = None
 
     def choose_report(self) -> None:
-        """Ask for a file and write the report to it."""
-        title, kind = self.tr("Export report as PDF"), self.tr("PDF (*.pdf)")
-        name, _ = QFileDialog.getSaveFileName(self._window, title, "bertviewer.pdf", kind)
-        if name:
-            self.write_report(Path(name))
+        """Show the report as it will be, and what can be chosen of it."""
+        if self._workspace.architecture is None:
+            return
+        from bertviewer.ui.report.dialog import ReportDialog
+
+        self._workspace.prepare_drawing()
+        dialog = ReportDialog(self._workspace, self._statistic(), self._drawer(), self._window)
+        dialog.export_wanted.connect(partial(self._ask, dialog))
+        dialog.open()
+        dialog.begin()
 
     def write_report(self, path: Path) -> None:
-        """Write the report of the open model and of its last run."""
-        workspace = self._workspace
-        architecture = workspace.architecture
-        if architecture is None:
+        """Write the report of the open model and of its last run, as it was chosen last."""
+        if self._workspace.source is None:
             return
-        try:
-            check_writable(path, workspace.models)
-        except UserError as error:
-            show_error(self._window, str(error))
-            return
-        run, statistic, drawn = workspace.runs.run, self._statistic(), None
-        if run is not None and statistic is not None:
-            from bertviewer.report.document import draw_run
+        from bertviewer.ui.report.asking import Target, find_format, typed_format
+        from bertviewer.ui.report.dialog import order_of
+        from bertviewer.ui.report.maker import ReportMaker
+        from bertviewer.ui.report.material import material_of
+        from bertviewer.ui.report.wishes import remembered
 
-            # Plots are widgets, which only this thread may draw; the rest is the worker's.
-            drawn = draw_run(architecture, run, statistic)
-        workspace.export(path, drawn)
+        material = material_of(self._workspace, self._statistic())
+        wishes = remembered(material.source.name)
+        target = Target(path, typed_format(path) or find_format(wishes.form))
+        order = order_of(material, wishes, path.name)
+        self._write(target, ReportMaker(material, self._drawer()), order, self._window)
+
+    def _ask(self, dialog: "ReportDialog") -> None:
+        """Ask for a file, and write the report to it that a dialog shows."""
+        from bertviewer.ui.report.asking import ask_file, find_format
+        from bertviewer.ui.report.dialog import order_of
+        from bertviewer.ui.report.wishes import remember_folder
+
+        source = dialog.maker.material.source
+        target = ask_file(dialog, source, find_format(dialog.wishes.form))
+        if target is not None:
+            dialog.show_form(target.form.name)
+            remember_folder(target.path.parent)
+            order = order_of(dialog.maker.material, dialog.wishes, target.path.name)
+            self._write(target, dialog.maker, order, dialog)
+
+    def _write(
+        self, target: "Target", maker: "ReportMaker", order: "Order", parent: QWidget
+    ) -> None:
+        from bertviewer.report.formats.saving import check_report
+
+        workspace = self._workspace
+        try:
+            check_report(target.path, target.form, workspace.models)
+        except UserError as error:
+            show_error(parent, str(error))
+            return
+        workspace.export(partial(maker.write, target.path, target.form, order, workspace.models))
+
+    def _drawer(self) -> "Drawer":
+        """Return the one who draws for the worker, for as long as there is a window."""
+        from bertviewer.ui.report.drawer import Drawer
+
+        if self._made_drawer is None:
+            self._made_drawer = Drawer(self)
+        return self._made_drawer
 
     def choose_modules(self) -> None:
         """Ask for a file and write the module tree to it, as ``summary --format csv`` does."""

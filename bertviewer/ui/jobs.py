@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from bertviewer.core.run_files.describing import KeptRuns
     from bertviewer.core.run_files.run_file import RunFile
     from bertviewer.core.source.model_source import ModelSource
-    from bertviewer.report.document import DrawnRun
     from bertviewer.ui.watched_run import WatchedRun
 
 
 FIRST_TAB = "bertviewer.ui.map.tab"
 OVERVIEW = "bertviewer.ui.inspector.page"
 VIEW_MODULES = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
+REPORT_MODULES = ("bertviewer.ui.report.dialog", "bertviewer.report.drawing")
 REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
@@ -108,6 +108,9 @@ def prepare_views_job(progress: Progress) -> None:
         progress(0, 0, "")
         time.sleep(REST / 10)
     prepare_views()
+    progress(0, 0, "")
+    for name in REPORT_MODULES:
+        import_module(name)
 
 
 def prepare_views() -> None:
@@ -253,22 +256,6 @@ def write_runs_job(
     data = None if model.blueprint is None else model.blueprint.data
     file = described(model.source, data, model.checkpoint, kept)
     save(path, content_of(file, progress), models)
-    return path
-
-
-def write_report_job(
-    path: Path,
-    architecture: Architecture,
-    drawn: DrawnRun | None,
-    models: Iterable[ModelSource],
-    progress: Progress,
-) -> Path:
-    """Typeset a report and write it, over no file of ``models``; the path comes back."""
-    from bertviewer.report.document import build_document
-    from bertviewer.report.pdf import write_document
-
-    progress(0, 0, "Typesetting the report")
-    write_document(path, build_document(architecture, drawn), models)
     return path
 
 

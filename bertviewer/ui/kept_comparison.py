@@ -25,6 +25,7 @@ class KeptComparison(QObject):
     """How far each module of the open model is from the other one's.
 
     Attributes:
+        comparison: how the two models differ; ``None`` where nothing is compared.
         changes: ‖Δ‖ / ‖left‖ by the module's path; empty where nothing is compared.
         other: the name of the other model, "" where there is none.
     """
@@ -33,6 +34,7 @@ class KeptComparison(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.comparison: Comparison | None = None
         self.changes: Mapping[str, float] = {}
         self.other = ""
 
@@ -45,11 +47,12 @@ class KeptComparison(QObject):
         """Keep another comparison in place of the one that there was."""
         from bertviewer.core.comparing.module_changes import module_changes
 
+        self.comparison = comparison
         self.changes, self.other = module_changes(comparison), other
         self.changed.emit()
 
     def close(self) -> None:
         """Keep none."""
         if self.other:
-            self.changes, self.other = {}, ""
+            self.comparison, self.changes, self.other = None, {}, ""
             self.changed.emit()

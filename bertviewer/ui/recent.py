@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSettings
 
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.settings import store
 
@@ -37,7 +38,7 @@ def remember(source: ModelSource) -> None:
     store(TIMES_SETTING, json.dumps(kept))
 
 
-def opened_name(source: ModelSource) -> str:
+def opened_name(source: ModelSource | SourceInfo) -> str:
     """Return the name by which a model is opened again from any folder."""
     if source.kind in ("preset", "demo", "hub"):
         return source.name

@@ -27,7 +27,7 @@ from bertviewer.ui.selection import Selection
 if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.report.document import DrawnRun
+    from bertviewer.ui.background.requests import ModelWork
 
 
 class Workspace(QObject):
@@ -140,12 +140,16 @@ class Workspace(QObject):
         work = partial(jobs.check_module_job, self._model, self.runs.watched, path)
         self.scheduler.start("check", work, partial(self.runs.set_check, self.runs.watched, path))
 
-    def export(self, path: Path, drawn: "DrawnRun | None") -> None:
-        """Write the PDF of the open model, and of a run whose plots are drawn already."""
-        if self.architecture is None:
-            return
+    def prepare_drawing(self) -> None:
+        """Have all there that the worker may name when it has pictures drawn."""
         self._classes.make_all()
-        work = partial(jobs.write_report_job, path, self.architecture, drawn, self.models)
+
+    def export(self, write: "ModelWork[Path]") -> None:
+        """Have a report of the open model written by ``write``, which returns its path."""
+        if self._model is None:
+            return
+        self.prepare_drawing()
+        work = partial(write, self._model)
         self.scheduler.start("export", work, lambda written: self.exported.emit(str(written)))
 
     def save_runs(self, path: Path) -> None:

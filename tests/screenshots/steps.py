@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QSettings, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -23,6 +23,8 @@ from bertviewer.charts.place import Place
 from bertviewer.core.progress import Progress
 from bertviewer.ui.actions import action_of
 from bertviewer.ui.frame.dock import PaneName
+from bertviewer.ui.report.pages_view import PagesView
+from bertviewer.ui.report.wishes import SETTING
 from tests.screenshots.chapter import Size, Step
 from tests.screenshots.guide import Guide
 
@@ -309,6 +311,35 @@ def on_a_full_disk(step: Step) -> Step:
 def exported(guide: Guide) -> None:
     """Write the report."""
     guide.window.exporting.write_report(guide.folder / "report.pdf")
+
+
+def reported(guide: Guide) -> None:
+    """Open the report's dialog, and wait for its pages."""
+    guide.window.exporting.choose_report()
+    guide.wait(lambda: guide.find(PagesView, "reportPages").is_drawn)
+
+
+def paged(number: int) -> Step:
+    """Go to a page of the report, counted from 1."""
+
+    def step(guide: Guide) -> None:
+        guide.rest()
+        pages = guide.find(PagesView, "reportPages")
+        pages.go_to(number - 1)
+        guide.wait(lambda: pages.is_drawn)
+
+    return step
+
+
+def picked(name: str) -> Step:
+    """Tick a box, and clear it after the picture: the dialog keeps what was chosen."""
+
+    def step(guide: Guide) -> None:
+        box = guide.find(QAbstractButton, name)
+        box.click()
+        guide.ends.append(lambda: QSettings().remove(SETTING))
+
+    return step
 
 
 def comparing(name: str) -> Step:

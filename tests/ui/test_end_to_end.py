@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QDialog,
     QFileDialog,
     QLabel,
     QLineEdit,
@@ -117,14 +118,16 @@ def test_the_main_job(
 
     path = tmp_path / "report.pdf"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    window.exporting.choose_report()
+    dialog = find(window, QDialog, "reportDialog")
     with qtbot.waitSignal(window.workspace.exported):
-        window.exporting.choose_report()
+        find(dialog, QPushButton, "reportExport").click()
     reader = pypdf.PdfReader(path)
     text = "\n".join(page.extract_text() for page in reader.pages)
     assert "22,713,216" in text
     assert "12212121" in text
     assert "##12" in text
-    assert "The rms of each layer" in text
+    assert "The rms of the output of each layer" in text
     assert reader.outline
 
 

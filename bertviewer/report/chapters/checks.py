@@ -40,8 +40,8 @@ def checks(subject: Subject) -> Drafted | None:
 def _blocks(run: ActivationRun, check: Check) -> Iterator[Block]:
     yield Paragraph(
         (
-            "Every module that was called is recomputed in float64 from what it took in this run, "
-            "by plain sums, products, exponentials and means, and compared with what it gave. The "
+            f"{_extent(run, check)} recomputed in float64 from what went in in this run, by plain "
+            "sums, products, exponentials and means, and compared with what came out. The "
             "tolerance is 16 times what rounding alone does to the same recomputation.",
         )
     )
@@ -68,6 +68,21 @@ def _blocks(run: ActivationRun, check: Check) -> Iterator[Block]:
     )
     if left:
         yield Points(left)
+
+
+def _extent(run: ActivationRun, check: Check) -> str:
+    """Say of which modules the chapter tells: in the window a person checks some of them."""
+    told = {step.path for step in check.steps} | {one.path for one in check.unchecked}
+    asked = sum(module.path in told for module in run.modules)
+    called = len(run.modules)
+    if asked == called:
+        return "Every module that was called is"
+    return count_text(
+        asked,
+        "One of the {1} modules that were called is",
+        "{0} of the {1} modules that were called are",
+        called,
+    )
 
 
 def _kinds(run: ActivationRun, check: Check) -> Table:

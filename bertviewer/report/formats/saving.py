@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.saving.files import check_writable, followed, save
 from bertviewer.core.saving.folders import Beside, check_folder, save_with_folder
 from bertviewer.core.source.model_source import ModelSource
@@ -34,20 +35,25 @@ def check_report(path: Path, form: ReportFormat, models: Iterable[ModelSource]) 
         check_folder(followed(path).parent / pictures_folder(path), FILES)
 
 
-def save_report(
+def save_report(  # noqa: PLR0917
     path: Path,
     document: ReportDocument,
     form: ReportFormat,
     choices: Choices,
     models: Iterable[ModelSource],
+    progress: Progress = no_progress,
 ) -> None:
     """Write a report; what was there before stays as it was if that fails.
 
     Raises:
         UserError: it cannot be written, or is a file of one of the models.
+        Cancelled: by ``progress``.
     """
     folder = pictures_folder(path)
+    progress(0, 0, "Typesetting the report")
     written = form.write(document, choices, folder)
+    # Typst cannot be stopped: what it gave after all is let go here.
+    progress(0, 0, "Writing the report")
     if not form.pictures:
         save(path, written.content, models)
         return

@@ -38,7 +38,7 @@ class BarParts:
         menu: the window's menus.
         path: widgets that say where one is, and find what one looks for.
         toggle_theme: makes a light window dark, and the other way round.
-        export: writes the report.
+        export: shows the report, to be written.
     """
 
     models: QMenu
@@ -76,7 +76,7 @@ class TopBar(QToolBar):
         self._export = QPushButton(self.tr("Export…"))
         self._export.setObjectName("exportButton")
         self._export.setProperty("accented", True)
-        self._export.setToolTip(self.tr("Write the report as PDF (Ctrl+E)"))
+        self._export.setToolTip(self.tr("Export the report (Ctrl+E)"))
         self._export.clicked.connect(parts.export)
         content = QWidget()
         content.setFixedHeight(HEIGHT)

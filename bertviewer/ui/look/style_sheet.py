@@ -74,15 +74,18 @@ QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow {{ width: 10px; height:
 QLineEdit:disabled {{ background: {theme.background}; color: {theme.disabled}; }}
 
 QCheckBox, QRadioButton {{ spacing: 6px; }}
-QCheckBox::indicator {{
+QCheckBox::indicator, QListView::indicator {{
     width: 14px; height: 14px; border-radius: 4px;
     border: 1px solid {theme.muted}; background: {theme.surface};
 }}
 QCheckBox::indicator:hover, QCheckBox::indicator:focus {{ border-color: {theme.accent}; }}
-QCheckBox::indicator:checked {{
+QCheckBox::indicator:checked, QListView::indicator:checked {{
     background: {theme.accent}; border-color: {theme.accent}; image: url("{check}");
 }}
-QCheckBox::indicator:disabled {{ border-color: {theme.line}; }}
+QCheckBox::indicator:disabled, QListView::indicator:disabled {{ border-color: {theme.line}; }}
+QCheckBox::indicator:checked:disabled, QListView::indicator:checked:disabled {{
+    background: {theme.disabled}; border-color: {theme.disabled};
+}}
 QCheckBox:focus {{ color: {theme.accent}; }}
 
 QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {pressed}; }}

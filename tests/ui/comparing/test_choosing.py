@@ -99,7 +99,7 @@ def test_no_file_of_both_models_is_replaced(
         for save in (
             find(comparison, QPushButton, "saveComparison").click,
             tiny_window.exporting.choose_modules,
-            tiny_window.exporting.choose_report,
+            lambda file=file: tiny_window.exporting.write_report(file),
         ):
             save()
             qtbot.waitUntil(lambda: bool(errors()), timeout=OPEN_TIMEOUT)

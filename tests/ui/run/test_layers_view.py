@@ -235,7 +235,7 @@ def test_the_report_has_what_is_on_screen(
     with qtbot.waitSignal(ran.workspace.exported):
         ran.exporting.write_report(path)
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
-    assert "The mean ± std of each layer" in text
+    assert "The mean ± std of the output of each layer" in text
     settle(ran, worker, qtbot)
 
 

@@ -3,8 +3,16 @@
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPushButton
+from PySide6.QtWidgets import (
+    QDialog,
+    QFileDialog,
+    QLabel,
+    QListWidget,
+    QMessageBox,
+    QPushButton,
+)
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.check_step import Check
@@ -181,4 +189,21 @@ def test_their_report_is_that_of_the_run(
         lambda: bool(failures) or (tmp_path / "report.pdf").is_file(), timeout=OPEN_TIMEOUT
     )
     assert failures == []
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def test_their_report_leaves_out_what_needs_a_closer_look(
+    opened: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    opened.exporting.choose_report()
+    dialog = find(opened, QDialog, "reportDialog")
+    chapters = find(dialog, QListWidget, "reportChapters")
+    (attention,) = chapters.findItems("Attention", Qt.MatchFlag.MatchStartsWith)
+    assert attention.text() == "Attention – run from a file"
+    assert not attention.flags() & Qt.ItemFlag.ItemIsEnabled
+    (runs,) = chapters.findItems("Two runs", Qt.MatchFlag.MatchStartsWith)
+    assert runs.checkState() == Qt.CheckState.Checked
+    said = find(dialog, QLabel, "reportOutcome")
+    qtbot.waitUntil(lambda: said.text().endswith(" MB"), timeout=OPEN_TIMEOUT)
+    dialog.close()
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)

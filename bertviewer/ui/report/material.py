@@ -1,0 +1,98 @@
+"""What the window knows of the open model and its runs when a report is wished for."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import Check
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.frozen import frozen
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.core.comparing.comparison import Comparison
+
+STATISTIC = "std"
+
+
+@frozen(eq=False)
+class Material:
+    """All that a report can tell of, as the window has it.
+
+    Attributes:
+        source: where the model came from.
+        architecture: as it is shown.
+        keys: how its checkpoint fits it.
+        watched: the last run.
+        other: run A, if another run is kept to be compared.
+        check: all that was checked of the last run.
+        comparison: the model beside another one, while that is looked at.
+        statistic: the one that is drawn layer by layer.
+    """
+
+    source: ModelSource
+    architecture: Architecture
+    keys: KeyReport | None
+    watched: WatchedRun | None
+    other: ActivationRun | None
+    check: Check | None
+    comparison: "Comparison | None"
+    statistic: str
+
+    @property
+    def run(self) -> ActivationRun | None:
+        """The last run."""
+        return None if self.watched is None else self.watched.run
+
+    @property
+    def title(self) -> str:
+        """What a report is called that nobody gave a title to."""
+        source = self.architecture.source if self.run is None else self.run.source
+        return source.name
+
+    @property
+    def is_from_file(self) -> bool:
+        """Whether the last run was read from a file, so that there is no closer look at it."""
+        return self.watched is not None and self.watched.capture is None
+
+
+def material_of(workspace: Workspace, statistic: str | None) -> Material:
+    """Gather it; there must be an open model."""
+    source, architecture = workspace.source, workspace.architecture
+    assert source is not None
+    assert architecture is not None
+    runs = workspace.runs
+    run_a = runs.watched_a
+    is_other = run_a is not None and run_a is not runs.watched
+    return Material(
+        source=source,
+        architecture=architecture,
+        keys=workspace.keys,
+        watched=runs.watched,
+        other=run_a.run if run_a is not None and is_other else None,
+        check=united(runs.checks, architecture) or (runs.run.check if runs.run else None),
+        comparison=workspace.comparison.comparison,
+        statistic=statistic or STATISTIC,
+    )
+
+
+def united(checks: Mapping[str, Check], architecture: Architecture) -> Check | None:
+    """Return all checks as one, in the order of the modules; ``None`` without any."""
+    if not checks:
+        return None
+    places = {node.path: place for place, node in enumerate(architecture.modules)}
+    steps = {step: None for check in checks.values() for step in check.steps}
+    checked = {step.path for step in steps}
+    unchecked = {one: None for check in checks.values() for one in check.unchecked}
+    return Check(
+        tuple(sorted(steps, key=lambda step: places.get(step.path, len(places)))),
+        tuple(
+            sorted(
+                (one for one in unchecked if one.path not in checked),
+                key=lambda one: places.get(one.path, len(places)),
+            )
+        ),
+    )

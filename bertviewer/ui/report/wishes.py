@@ -1,0 +1,107 @@
+"""What a person wishes of a report, kept from one report to the next."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QLocale, QSettings
+
+from bertviewer.core.frozen import frozen
+from bertviewer.report.choices import PAPERS, Choices, Paper, today
+from bertviewer.report.formats.formats import FORMATS
+
+SETTING, FOLDER = "report", "reportFolder"
+
+
+@frozen
+class Wishes:
+    """How the report is to be.
+
+    Attributes:
+        left_out: the chapters that are not wanted. One that is new to the program is.
+        layers: the layers whose heads are shown, as they were written down.
+        paper: the size of its pages.
+        title: ``""`` for the model's name.
+        author: ``""`` for none.
+        is_grey: whether it is for a printer without colours.
+        form: the name of its format.
+    """
+
+    left_out: tuple[str, ...] = ()
+    layers: str = ""
+    paper: Paper = "a4"
+    title: str = ""
+    author: str = ""
+    is_grey: bool = False
+    form: str = FORMATS[0].name
+
+    def choices(self, chapters: tuple[str, ...], command: str) -> Choices:
+        """Return what a report is built by; ``chapters`` are the names of all that there are."""
+        sections = tuple(name for name in chapters if name not in self.left_out)
+        return Choices(
+            sections=sections if self.left_out else None,
+            paper=self.paper,
+            title=self.title.strip(),
+            author=self.author.strip(),
+            is_grey=self.is_grey,
+            date=today(),
+            command=command,
+        )
+
+
+def remembered(model: str) -> Wishes:
+    """Return what was wished for last; the title only if it was one for the model of that name."""
+    stored = _stored()
+    usual = Wishes(paper=_usual_paper())
+    paper, form = stored.get("paper"), stored.get("form")
+    left_out = stored.get("left_out")
+    return replace(
+        usual,
+        left_out=tuple(map(str, left_out)) if isinstance(left_out, list) else (),
+        layers=_text(stored, "layers"),
+        paper=next((each for each in PAPERS if each == paper), usual.paper),
+        title=_text(stored, "title") if stored.get("model") == model else "",
+        author=_text(stored, "author"),
+        is_grey=stored.get("is_grey") is True,
+        form=next((each.name for each in FORMATS if each.name == form), usual.form),
+    )
+
+
+def remember(wishes: Wishes, model: str) -> None:
+    """Keep what is wished for, from a report of the model of that name."""
+    QSettings().setValue(SETTING, json.dumps({**asdict(wishes), "model": model}))
+
+
+def last_folder() -> Path | None:
+    """Return where a report was written last, ``None`` if that folder is not there."""
+    folder = Path(str(QSettings().value(FOLDER, "")))
+    try:
+        return folder if folder.is_absolute() and folder.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def remember_folder(folder: Path) -> None:
+    """Keep where a report was written."""
+    QSettings().setValue(FOLDER, str(folder))
+
+
+def _stored() -> dict[str, Any]:
+    """Return what is stored; settings may hold anything."""
+    try:
+        stored = json.loads(str(QSettings().value(SETTING, "{}")))
+    except (ValueError, RecursionError):
+        return {}
+    return stored if isinstance(stored, dict) else {}
+
+
+def _text(stored: dict[str, Any], key: str) -> str:
+    text = stored.get(key)
+    return text if isinstance(text, str) else ""
+
+
+def _usual_paper() -> Paper:
+    """Return the paper that printers have where the person lives."""
+    is_american = QLocale.system().measurementSystem() == QLocale.MeasurementSystem.ImperialUSSystem
+    return "letter" if is_american else "a4"

@@ -1,0 +1,229 @@
+"""A report on its way into a file: asked for, written, opened; given up, failed."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QComboBox, QLineEdit, QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.progress import Progress
+from bertviewer.report import drawing, looking, typesetting
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.report.dialog import ReportDialog
+from bertviewer.ui.report.drawer import Drawer
+from bertviewer.ui.report.pages_view import PagesView
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+from tests.ui.report.reporting import SENTENCE, answer, open_report, outcome, run, text_of
+
+OLD = b"what was there before"
+
+
+def press(dialog: ReportDialog, name: str) -> None:
+    button = find(dialog, QPushButton, name)
+    assert button.isVisible()
+    assert button.isEnabled()
+    button.click()
+
+
+def write(dialog: ReportDialog, qtbot: QtBot) -> None:
+    press(dialog, "reportExport")
+    qtbot.waitUntil(lambda: outcome(dialog).endswith(" was written"), timeout=OPEN_TIMEOUT)
+
+
+def test_what_was_chosen_is_written(
+    demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(demo_window, SENTENCE, qtbot)
+    dialog = open_report(demo_window, qtbot)
+    title = find(dialog, QLineEdit, "reportTitle")
+    title.setFocus()
+    qtbot.keyClicks(title, "#let x = 1 <b>")
+    asked = answer(monkeypatch, tmp_path / "ours.pdf")
+    write(dialog, qtbot)
+    assert asked[0][2] == "demo.pdf"
+    text = text_of(tmp_path / "ours.pdf")
+    assert "#let x = 1 <b>" in text
+    assert "22,713,216" in text
+    # What makes it again names the file that was chosen.
+    assert "bertviewer report demo -o ours.pdf" in " ".join(text.split())
+    asked = answer(monkeypatch, "")
+    press(dialog, "reportExport")
+    assert asked[0][2] == str(tmp_path / "demo.pdf")
+
+
+def test_what_was_written_is_opened(
+    demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    is_there = True
+
+    def open_url(url: QUrl) -> bool:
+        opened.append(url.toLocalFile())
+        return is_there
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
+    dialog = open_report(demo_window, qtbot)
+    answer(monkeypatch, tmp_path / "demo")
+    write(dialog, qtbot)
+    assert outcome(dialog) == "demo.pdf was written"
+    press(dialog, "reportOpen")
+    press(dialog, "reportShowFolder")
+    assert opened == [str(tmp_path / "demo.pdf"), str(tmp_path)]
+    is_there = False
+    press(dialog, "reportOpen")
+    assert outcome(dialog) == "No program here opens demo.pdf"
+    press(dialog, "reportShowFolder")
+    assert outcome(dialog) == f"No program here shows {tmp_path}"
+    (tmp_path / "demo.pdf").unlink()
+    is_there = True
+    press(dialog, "reportOpen")
+    assert outcome(dialog) == "No program here opens demo.pdf"
+
+
+class Reached:
+    """Whether an export, and not the pages beside it, has come to a stage."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._scheduler = window.workspace.scheduler
+        self._reached = threading.Event()
+
+    def mark(self) -> None:
+        if self._scheduler.activity == "export":
+            self._reached.set()
+
+    def __call__(self) -> bool:
+        return self._reached.is_set()
+
+
+Stage = Callable[[pytest.MonkeyPatch, Reached], None]
+_GO_ON = threading.Event()
+"""What Typst waits for, which cannot be stopped."""
+
+
+def while_looking(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
+    def look(_model: object, _run: object, _kept: object, progress: Progress) -> None:
+        while True:
+            reached.mark()
+            progress(0, 0, "Looking")
+
+    monkeypatch.setattr(looking, "looked_at", look)
+
+
+def while_drawing(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
+    # It is drawn by nobody.
+    monkeypatch.setattr(Drawer, "_draw", lambda _self, _wish: reached.mark())
+
+
+def while_typesetting(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
+    def set_slowly(*_: object) -> bytes:
+        reached.mark()
+        if reached():
+            _GO_ON.wait(OPEN_TIMEOUT / 1000)
+        return b"%PDF"
+
+    _GO_ON.clear()
+    monkeypatch.setattr(typesetting, "report_pdf", set_slowly)
+
+
+@pytest.mark.parametrize("stage", [while_looking, while_drawing, while_typesetting])
+def test_one_that_is_cancelled_leaves_the_old_file(  # noqa: PLR0917
+    stage: Stage,
+    demo_window: MainWindow,
+    worker: Worker,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(demo_window, SENTENCE, qtbot)
+    path = tmp_path / "report.pdf"
+    path.write_bytes(OLD)
+    reached = Reached(demo_window)
+    stage(monkeypatch, reached)
+    demo_window.exporting.choose_report()
+    dialog = find(demo_window, ReportDialog)
+    answer(monkeypatch, path)
+    press(dialog, "reportExport")
+    qtbot.waitUntil(reached, timeout=OPEN_TIMEOUT)
+    press(dialog, "reportCancel")
+    _GO_ON.set()
+    qtbot.waitUntil(lambda: outcome(dialog).startswith("Cancelled"), timeout=OPEN_TIMEOUT)
+    assert path.read_bytes() == OLD
+    assert [each.name for each in tmp_path.glob("*report*")] == ["report.pdf"]
+    assert find(dialog, QPushButton, "reportExport").isEnabled()
+    dialog.close()
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def test_one_that_fails_gets_one_dialog_and_leaves_the_old_file(
+    demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.pdf"
+    path.write_bytes(OLD)
+    dialog = open_report(demo_window, qtbot)
+
+    def fail(*_: object) -> bytes:
+        raise UserError("cannot typeset the report: no room")
+
+    monkeypatch.setattr(typesetting, "report_pdf", fail)
+    answer(monkeypatch, path)
+    press(dialog, "reportExport")
+    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
+    box = find(demo_window, QMessageBox, "errorDialog")
+    assert box.text() == "Cannot typeset the report: no room"
+    box.close()
+    assert path.read_bytes() == OLD
+    qtbot.waitUntil(find(dialog, QPushButton, "reportExport").isVisible)
+
+
+def test_pages_that_cannot_be_made_say_why(
+    demo_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> str:
+        raise UserError("there is no room for the picture")
+
+    monkeypatch.setattr(drawing, "draw_pictures", fail)
+    monkeypatch.setattr(typesetting, "report_pages", fail)
+    demo_window.exporting.choose_report()
+    dialog = find(demo_window, ReportDialog)
+    view = find(dialog, PagesView)
+    qtbot.waitUntil(
+        lambda: view.accessibleDescription() == "there is no room for the picture",
+        timeout=OPEN_TIMEOUT,
+    )
+
+
+def test_a_file_that_cannot_be_written_is_told_at_once(
+    demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialog = open_report(demo_window, qtbot)
+    answer(monkeypatch, tmp_path / "missing" / "report.pdf")
+    press(dialog, "reportExport")
+    box = find(dialog, QMessageBox, "errorDialog")
+    assert "there is no folder" in box.text()
+    box.close()
+    assert demo_window.workspace.scheduler.activity == ""
+
+
+def test_an_ending_picks_the_format(
+    demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialog = open_report(demo_window, qtbot)
+    form = find(dialog, QComboBox, "reportFormat")
+    assert form.currentText() == "PDF"
+    answer(monkeypatch, tmp_path / "ours.htm")
+    write(dialog, qtbot)
+    assert form.currentText() == "Web page"
+    assert "22,713,216" in (tmp_path / "ours.htm").read_text(encoding="utf-8")
+    asked = answer(monkeypatch, tmp_path / "ours")
+    form.setCurrentText("Markdown")
+    write(dialog, qtbot)
+    assert asked[0][2] == str(tmp_path / "demo.md")
+    assert list((tmp_path / "ours-figures").glob("*.svg"))
+    assert (tmp_path / "ours.md").is_file()
