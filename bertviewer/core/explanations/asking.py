@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.explanations import attention, counts, layers, tokens, vectors
+from bertviewer.core.explanations import attended, attention, counts, layers, tokens, vectors
 from bertviewer.core.explanations.explanation import (
     Answer,
     Asked,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps  # and with it numpy
 
 EXPLANATIONS: tuple[Explanation, ...] = (
+    *attended.EXPLANATIONS,
     *attention.EXPLANATIONS,
     *layers.EXPLANATIONS,
     *tokens.EXPLANATIONS,

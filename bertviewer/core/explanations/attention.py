@@ -1,15 +1,9 @@
-"""What is asked of attention: its heads, its scale, its masks, and what trained heads look at."""
+"""What is asked of attention: its heads, its scale, its masks, its distances."""
 
 import math
 
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
-from bertviewer.core.explanations.facts import (
-    is_causal,
-    is_random,
-    is_trained,
-    role_of,
-    tokens_of,
-)
+from bertviewer.core.explanations.facts import is_causal, role_of
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.facts import has_head_size, has_positions
@@ -17,8 +11,6 @@ from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.text.numerals import number_text
 
 ATTENTION = ("self-attention",)
-_EVEN = 0.95
-"""From which part of the largest entropy on heads look at all tokens alike."""
 
 
 def _layouts(asked: Asked) -> dict[str, HeadLayout]:
@@ -84,14 +76,15 @@ def _unscaled(asked: Asked) -> Numbers | None:
     return None if layout is None or not is_plain else {"size": str(layout.size)}
 
 
-def _sees_all(asked: Asked) -> Numbers | None:
+def sees_all_keys(asked: Asked) -> Numbers | None:
     """Return that padding is all that the attention's mask hides of its own sequence."""
     formula = formula_of(asked.node, asked.architecture)
     mask = next((t.meaning for t in formula.terms if t.symbol == "M"), "") if formula else ""
     return {} if "(padding)" in mask and not asked.view.is_cross else None
 
 
-def _hides_later(asked: Asked) -> Numbers | None:
+def hides_later(asked: Asked) -> Numbers | None:
+    """Return that the attention's mask hides all that comes later."""
     return {} if is_causal(asked.node, asked.architecture) else None
 
 
@@ -106,74 +99,6 @@ def _hidden_scores(asked: Asked) -> Numbers | None:
         return None
     hidden, every = int(maps.masked[0].sum()), maps.masked[0].size
     return {"hidden": f"{hidden:,}", "every": f"{every:,}"}
-
-
-def _special_keys(asked: Asked) -> tuple[int, ...]:
-    """Return the special tokens of a run that an attention can look at."""
-    run, maps = asked.run, asked.maps
-    if run is None:
-        return ()
-    special = (*tokens_of(run, "cls"), *tokens_of(run, "sep"))
-    return tuple(sorted(special if maps is None else set(special) & set(maps.key_tokens)))
-
-
-def _looks_at_special(asked: Asked) -> Numbers | None:
-    special = _special_keys(asked)
-    if not is_trained(asked) or not special or _sees_all(asked) is None or asked.run is None:
-        return None
-    labels = dict.fromkeys(asked.run.tokens[place].text for place in special)
-    return {"labels": " and ".join(labels)}
-
-
-def _share_of_special(asked: Asked) -> Numbers | None:
-    maps, special = asked.maps, _special_keys(asked)
-    if maps is None or not special or asked.run is None:
-        return None
-    columns = [maps.key_tokens.index(place) for place in special]
-    # [A]: what each head gives them, mean over the queries.
-    shares = maps.probabilities[:, :, columns].sum(axis=2).mean(axis=1)
-    if not math.isfinite(float(shares.sum())):
-        return None
-    count, every = len(special), len(maps.key_tokens)
-    head = int(shares.argmax())
-    return {
-        "share": f"{float(shares.mean()):.0%}",
-        "count": str(count),
-        "tokens": str(every),
-        "even": f"{count / every:.0%}",
-        "head": str(head),
-        "most": f"{float(shares[head]):.0%}",
-    }
-
-
-def _looks_at_first(asked: Asked) -> Numbers | None:
-    if asked.run is None or not is_trained(asked) or _hides_later(asked) is None:
-        return None
-    return {"first": asked.run.tokens[0].text.strip() or "the first"}
-
-
-def _share_of_first(asked: Asked) -> Numbers | None:
-    maps = asked.maps
-    if maps is None or maps.probabilities.shape[1] < 2:
-        return None
-    # The first query sees nothing else.
-    shares = maps.probabilities[:, 1:, 0].mean(axis=1)
-    return {"share": f"{float(shares.mean()):.0%}"} if math.isfinite(shares.sum()) else None
-
-
-def _even(asked: Asked) -> Numbers | None:
-    maps = asked.maps
-    if not is_random(asked.run) or maps is None or maps.masked is not None:
-        return None
-    most = math.log(len(maps.key_tokens))
-    mean = float(maps.entropies.mean())
-    if not math.isfinite(mean) or mean < _EVEN * most or most == 0:
-        return None
-    return {
-        "entropy": number_text(mean, 4),
-        "most": number_text(most, 4),
-        "tokens": str(len(maps.key_tokens)),
-    }
 
 
 def _distances(asked: Asked) -> Numbers | None:
@@ -261,55 +186,13 @@ EXPLANATIONS = (
         sections=("formulas",),
     ),
     Explanation(
-        "special-tokens",
-        "Why do so many heads look at {labels}?",
-        "A head's shares have to sum to 1, also where it finds nothing of what it looks for. In "
-        "BERT such heads were found to look at [SEP] then, and what they take from it changes "
-        "little: it is a way of doing nothing.",
-        ("Clark et al. 2019", "Kovaleva et al. 2019"),
-        _looks_at_special,
-        ATTENTION,
-        views=("Attention",),
-        sections=("attention",),
-        measured_text="Here they get {share} of what this layer's heads give, though they are "
-        "{count} of {tokens} tokens, {even}; head {head} gives them {most}.",
-        measured=_share_of_special,
-    ),
-    Explanation(
-        "first-token",
-        "Why do so many heads look at the first token?",
-        "A head's shares have to sum to 1, also where it finds nothing of what it looks for, and "
-        "the first token is the one that every other sees. Trained decoders use it as a sink for "
-        "attention that is to do nothing.",
-        ("Xiao et al. 2024",),
-        _looks_at_first,
-        ATTENTION,
-        views=("Attention",),
-        sections=("attention",),
-        measured_text="Here it gets {share} of what the tokens after it give in this layer.",
-        measured=_share_of_first,
-    ),
-    Explanation(
-        "even-attention",
-        "Why does every head look at all tokens alike?",
-        "The weights are random and small, so all scores are near 0, and the softmax of equal "
-        "scores is the same share for every token. What tells heads apart is learnt.",
-        ("Clark et al. 2019",),
-        _even,
-        ATTENTION,
-        views=("Attention",),
-        sections=("attention",),
-        measured_text="The mean entropy is {entropy} nats here, of at most ln {tokens} = {most}.",
-        measured=_even,
-    ),
-    Explanation(
         "mask",
         "What does the mask do?",
         "Sentences of a batch are padded to one length; the mask adds a hugely negative number to "
         "the scores of padding, so that the softmax gives it 0. The padded rows are computed all "
         "the same and are not 0: no other row looks at them.",
         ("Vaswani et al. 2017",),
-        _sees_all,
+        sees_all_keys,
         ATTENTION,
         views=("Attention", "Sentence"),
         sections=("mask", "attention"),
@@ -322,7 +205,7 @@ EXPLANATIONS = (
         "The model is trained to predict each next token, which it must not have seen. So a mask "
         "adds −∞ to the scores of all later tokens, and the softmax gives them 0.",
         ("Vaswani et al. 2017", "Radford et al. 2018"),
-        _hides_later,
+        hides_later,
         ATTENTION,
         views=("Attention",),
         sections=("mask", "attention"),

@@ -86,10 +86,11 @@ def test_the_largest_type_makes_no_page_wider_than_its_pane(
 def test_names_of_facts_are_read_whole_after_a_change_of_type(
     large: MainWindow, qtbot: QtBot
 ) -> None:
-    view = find(large, FactsView)
+    views = large.findChildren(FactsView)
 
     def cut() -> list[str]:
-        labels = [label for label in view.findChildren(QLabel) if label.isVisible()]
+        every = [label for view in views for label in view.findChildren(QLabel)]
+        labels = [label for label in every if label.isVisible()]
         return [
             label.text()
             for label in labels

@@ -147,7 +147,7 @@ def test_what_fails_is_told_in_the_page(
     monkeypatch.setattr(jobs, "explain_job", fail)
     button(ran).click()
     words = find(page(ran), QLabel, "whyWords")
-    qtbot.waitUntil(lambda: words.text() == "it cannot be told")
+    qtbot.waitUntil(lambda: words.text() == "It cannot be told")
     assert asked(ran) == ()
 
 
