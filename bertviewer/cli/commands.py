@@ -16,6 +16,7 @@ from bertviewer.core.activations.text import check_text, optional_sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.pickles.consent import refusal_of
 from bertviewer.core.progress import Progress
+from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS
@@ -134,6 +135,7 @@ def _report(options: argparse.Namespace) -> None:
     from bertviewer.report.formats.formats import format_of
     from bertviewer.report.formats.saving import check_report
 
+    check_writable(options.output, [source])
     form = format_of(options.output, options.format)
     check_report(options.output, form, [source])
 
