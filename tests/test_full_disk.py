@@ -46,7 +46,7 @@ def test_a_report_that_finds_no_room(tmp_path: Path) -> None:
     done = program(tmp_path, "report", "bert-base-uncased", "-o", "report.pdf")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"{ERROR}cannot typeset the report in ")
+    assert line.startswith(f"{ERROR}cannot write ")
     assert line.endswith(": File too large")
     assert old.read_bytes() == OLD
     assert list(tmp_path.iterdir()) == [old]

@@ -82,7 +82,7 @@ def table(section: Section, name: str) -> Table:
 
 def with_texts(document: ReportDocument, *sections: Section, **front: Any) -> ReportDocument:
     """The document with other chapters, and with other words on its first page."""
-    return ReportDocument(replace(document.front, **front), sections, {})
+    return ReportDocument(replace(document.front, picture="", **front), sections, {})
 
 
 def a_text(*spans: Any) -> Text:
