@@ -187,6 +187,9 @@ def test_what_a_window_manager_does(tmp_path: Path) -> None:
         assert sentence_is_in_sight(state)
         doubly_clicks_title(person, state)
         person.waits(lambda s: not s["window"][4] and s["window"][2] == 1300)
+        # While the window was narrow its structure was not there, and could have no keys.
+        person.clicks("row:encoder")
+        person.waits(lambda s: s["focus"] == "moduleTree")
         does_by_search(person, "tear off the structure")
         # Its window is there and has the keys, as the pane had.
         torn_off = person.waits(lambda s: s["active"] == "structurePane" and s["focus_is_seen"])
