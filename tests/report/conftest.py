@@ -29,14 +29,21 @@ TEXT = "this is a 12212121 test sentence"
 CHOICES = Choices(date=date(2026, 1, 31), author="A. Student", command="bertviewer report demo")
 
 
-def subject_of(model: LoadedModel, sentence: Sentence | None, random: bool = False) -> Subject:
-    """What a report of a model and a sentence is about, looked at and checked."""
+def subject_of(
+    model: LoadedModel,
+    sentence: Sentence | None,
+    random: bool = False,
+    *,
+    is_checked: bool = True,
+) -> Subject:
+    """What a report of a model and a sentence is about, looked at, and checked if wanted."""
     subject = Subject(model.architecture, keys=model.keys, origin=origin_of_model(model))
     if sentence is None:
         return subject
     kept = Capture()
     run = run_sentence(model, sentence, random_weights=random, capture=kept)
-    run = replace(run, check=check_run(model, kept))
+    if is_checked:
+        run = replace(run, check=check_run(model, kept))
     looks = looked_at(model, run, kept)
     return replace(subject, architecture=model.architecture, run=run, looks=looks)
 
@@ -50,12 +57,14 @@ def report_of(
     random: bool = False,
     choices: Choices = CHOICES,
     has_formulas: bool = True,
+    is_checked: bool = True,
 ) -> Report:
     """The report of a model by its name, as a PDF that was read back."""
     model = open_model(parse_source(name, task))
     if has_formulas:
         model.with_formulas()
-    return _set(subject_of(model, Sentence(text, pair) if text else None, random), choices)
+    sentence = Sentence(text, pair) if text else None
+    return _set(subject_of(model, sentence, random, is_checked=is_checked), choices)
 
 
 def document_of(subject: Subject, choices: Choices = CHOICES) -> ReportDocument:
