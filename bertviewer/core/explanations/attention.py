@@ -89,8 +89,10 @@ def hides_later(asked: Asked) -> Numbers | None:
 
 
 def _nothing_padded(asked: Asked) -> Numbers | None:
-    run = asked.run
-    return None if run is None or len(run.tokens) < 2 else {"tokens": str(len(run.tokens))}
+    activation = None if asked.run is None else asked.run.activation(asked.node.path)
+    if activation is None or len(activation.output_shape) != 3 or activation.output_shape[1] < 2:
+        return None
+    return {"tokens": f"{activation.output_shape[1]:,}"}
 
 
 def _hidden_scores(asked: Asked) -> Numbers | None:

@@ -19,9 +19,9 @@ def _tied(asked: Asked) -> Numbers | None:
     largest = max(inside, key=lambda tensor: tensor.numel)
     every = [t for t in architecture.parameters if t.tied_to is not None]
     total = architecture.root.parameters
+    names = [t.name for t in tied if t.tied_to == largest.tied_to]
     return {
-        "name": largest.name,
-        "first": largest.tied_to or "",
+        "names": f"{', '.join(names)} and {largest.tied_to}",
         "count": f"{largest.numel:,}",
         "total": f"{total:,}",
         "more": f"{total + sum(tensor.numel for tensor in every):,}",
@@ -107,8 +107,8 @@ EXPLANATIONS = (
     Explanation(
         "tied-weights",
         "Why are tied weights counted once?",
-        "{name} and {first} are two names of one tensor of {count} numbers: it is stored once, and "
-        "both uses train it, so it counts once. Were every name counted, there would be {more} "
+        "{names} are names of one tensor of {count} numbers: it is stored once, and all uses train "
+        "it, so it counts once. Were every name counted, there would be {more} "
         "parameters and not {total}.",
         ("Press & Wolf 2017", "Vaswani et al. 2017"),
         _tied,

@@ -24,6 +24,11 @@ def first_of(architecture: Architecture, role: str) -> ModuleNode | None:
     return next((node for node in architecture.modules if role_of(node) == role), None)
 
 
+def compares_tokens(architecture: Architecture) -> bool:
+    """Tell whether tokens find one another by queries and keys; in FNet, say, they do not."""
+    return first_of(architecture, "self-attention") is not None
+
+
 def is_causal(node: ModuleNode, architecture: Architecture) -> bool:
     """Tell whether an attention hides later positions, by its formula's own note."""
     formula = formula_of(node, architecture)

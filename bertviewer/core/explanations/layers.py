@@ -1,6 +1,7 @@
 """What is asked of layers: norms, residuals, and how wide their networks are."""
 
 from itertools import pairwise
+from math import prod
 
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
@@ -9,7 +10,7 @@ from bertviewer.core.families.layer import Layer, Network
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.frozen import frozen
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import count_text, number_text, with_minus
 
 _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
 _USUAL = 4
@@ -36,9 +37,10 @@ def _gamma_alone(asked: Asked) -> Numbers | None:
 
 def _positions(asked: Asked) -> Numbers | None:
     activation = None if asked.run is None else asked.run.activation(asked.node.path)
-    if activation is None or len(activation.output_shape) != 3:
+    if activation is None or len(activation.output_shape) < 2:
         return None
-    return {"tokens": f"{activation.output_shape[1]:,}"}
+    count = prod(activation.output_shape[:-1])  # XLNet has its tokens before the batch
+    return {"positions": count_text(count, "was {0} position", "were {0} positions")}
 
 
 def _residual(asked: Asked) -> Numbers | None:
@@ -59,7 +61,7 @@ def _change(asked: Asked) -> Numbers | None:
         for cosine in cosines(run.hidden_states[state - 1], run.hidden_states[state])
         if cosine is not None
     ]
-    return {"cosine": number_text(sum(found) / len(found), 2)} if found else None
+    return {"cosine": with_minus(f"{sum(found) / len(found):.2f}")} if found else None
 
 
 @frozen
@@ -179,8 +181,8 @@ EXPLANATIONS = (
         _gamma,
         ("layer norm",),
         sections=("formulas", "parameters"),
-        measured_text="In this run there were {tokens} positions, so {tokens} means and {tokens} "
-        "variances, and no parameter more.",
+        measured_text="In this run there {positions}, so as many means and variances, and no "
+        "parameter more.",
         measured=_positions,
     ),
     Explanation(
@@ -192,7 +194,7 @@ EXPLANATIONS = (
         _gamma_alone,
         ("layer norm",),
         sections=("formulas", "parameters"),
-        measured_text="In this run there were {tokens} positions, and no parameter more.",
+        measured_text="In this run there {positions}, and no parameter more.",
         measured=_positions,
     ),
     Explanation(
@@ -205,7 +207,7 @@ EXPLANATIONS = (
         _gamma_alone,
         ("RMS norm",),
         sections=("formulas", "parameters"),
-        measured_text="In this run there were {tokens} positions, and no parameter more.",
+        measured_text="In this run there {positions}, and no parameter more.",
         measured=_positions,
     ),
     Explanation(

@@ -3,6 +3,7 @@
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
 from bertviewer.core.explanations.facts import (
+    compares_tokens,
     end_of,
     mask_of,
     sees_all,
@@ -53,9 +54,10 @@ def _segment_rows(asked: Asked) -> tuple[int, int] | None:
 
 def _segments(asked: Asked) -> Numbers | None:
     rows = _segment_rows(asked)
-    if rows is None or rows[0] < 2:
+    end = end_of(asked)
+    if rows is None or rows[0] < 2 or end is None or not compares_tokens(asked.architecture):
         return None
-    return {"rows": str(rows[0]), "width": f"{rows[1]:,}", "end": end_of(asked) or "a separator"}
+    return {"rows": str(rows[0]), "width": f"{rows[1]:,}", "end": end}
 
 
 def _one_segment(asked: Asked) -> Numbers | None:
@@ -72,7 +74,17 @@ def _in_segments(asked: Asked) -> Numbers | None:
 
 def _mask(asked: Asked) -> Numbers | None:
     mask = mask_of(asked)
-    return None if mask is None or not sees_all(asked.architecture) else {"mask": mask}
+    is_guessed = sees_all(asked.architecture) and not _tells_replaced(asked)
+    return {"mask": mask} if mask is not None and is_guessed else None
+
+
+def _replaced(asked: Asked) -> Numbers | None:
+    mask = mask_of(asked)
+    return {"mask": mask} if mask is not None and _tells_replaced(asked) else None
+
+
+def _tells_replaced(asked: Asked) -> bool:
+    return asked.architecture.config.get("model_type") == "electra"
 
 
 def _where_masks(asked: Asked) -> Numbers | None:
@@ -126,6 +138,8 @@ def _positions(asked: Asked) -> Numbers | None:
         return None
     if asked.architecture.config.get("relative_attention") is True:
         return None  # DeBERTa's scores compare places too
+    if not compares_tokens(asked.architecture):
+        return None
     return {"limit": f"{limit:,}"}
 
 
@@ -200,6 +214,18 @@ EXPLANATIONS = (
         measured=_where_masks,
     ),
     Explanation(
+        "mask-token-of-generator",
+        "What is {mask} for?",
+        "In ELECTRA's training a small model, the generator, guesses the words that {mask} hides. "
+        "The larger one, the discriminator, reads its guesses in their place and tells of every "
+        "token whether it was replaced, so that it learns from all of them and never sees {mask}.",
+        ("Clark et al. 2020",),
+        _replaced,
+        ("language-model head", *_EMBEDDINGS),
+        views=("Tokens", "Predictions"),
+        sections=("tokens", "predictions"),
+    ),
+    Explanation(
         "pieces",
         "What does ## mean?",
         "A word that the vocabulary lacks is cut into pieces that it has, and ## marks a piece "
@@ -216,7 +242,8 @@ EXPLANATIONS = (
         "marked-spaces",
         "What does Ġ mean?",
         "The vocabulary is of bytes and of what often follows one another (byte-pair encoding), "
-        "and Ġ is how it writes a space. A token with it begins a word, one without goes on.",
+        "and Ġ is how it writes a space. A token with it begins a word; one without goes on, or "
+        "begins the text.",
         ("Sennrich et al. 2016", "Radford et al. 2019"),
         _marks_of_spaces,
         views=("Tokens",),

@@ -278,6 +278,12 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
     return mask in tokens and 0 in case.moved(case.base, LAST)
 
 
+@claims("mask-token-of-generator")
+def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
+    mask = answer.question.split()[2]
+    return "Electra" in type(case.model).__name__ and mask in words_of(case, f"one {mask} two")
+
+
 @claims("positions")
 def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     limit = numbers_in(answer.text)[-1]
@@ -322,10 +328,13 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
 @claims("tied-weights")
 def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
     words = answer.text.split()
-    one, other = (case.model.get_parameter(name) for name in (words[0], words[2]))
+    names = [word.rstrip(",") for word in words[: words.index("are")] if word != "and"]
+    one, *others = (case.model.get_parameter(name) for name in names)
+    named = {n for n, p in case.model.named_parameters(remove_duplicate=False) if p is one}
     every = sum(p.numel() for _, p in case.model.named_parameters(remove_duplicate=False))
     total = sum(p.numel() for p in case.model.parameters())
-    return bool(one is other and numbers_in(answer.text)[-2:] == [every, total])
+    is_one = all(other is one for other in others) and named == set(names)
+    return bool(is_one and numbers_in(answer.text)[-2:] == [every, total])
 
 
 @claims("shared-layers")

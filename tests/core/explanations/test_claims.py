@@ -81,6 +81,11 @@ USUAL = {"heads", "scale", "gamma", "residual", "other-width"}
             {"gamma-of-rms", "shared-keys", "gated-width", "causal-mask"},
             {"gamma", "heads", "other-width", "segments", "mask"},
         ),
+        (
+            case("electra", "masked-lm"),
+            {"mask-token-of-generator", "start-token"},
+            {"mask-token"},
+        ),
         (case("distilbert"), {*USUAL, "start-token"}, {"segments", "one-segment", "pooler"}),
         (case("modernbert"), {"gated-width", "gamma-alone"}, {"gamma", "segments"}),
         (case("mpnet"), {*USUAL, "distances", "positions"}, {"unscaled"}),

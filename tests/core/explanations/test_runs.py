@@ -200,12 +200,13 @@ def test_a_module_is_explained_with_what_the_run_gave_there() -> None:
     run = demo().run
     norm = at(demo(), "encoder.layer.2.output.LayerNorm")["gamma"]
     assert norm.measured == (
-        "In this run there were 19 positions, so 19 means and 19 variances, and no parameter more."
+        "In this run there were 19 positions, so as many means and variances, and no parameter "
+        "more."
     )
     states = [state.astype(float) for state in run.hidden_states[2:4]]
     units = [state / np.linalg.norm(state, axis=1, keepdims=True) for state in states]
     cosine = (units[0] * units[1]).sum(1).mean()
-    assert f"a cosine of {cosine:.2g} with" in at(demo(), "encoder.layer.2")["residual"].measured
+    assert f"a cosine of {cosine:.2f} with" in at(demo(), "encoder.layer.2")["residual"].measured
     pooled = run.outputs["pooler_output"]
     assert at(demo(), "pooler")["pooler"].measured == (
         f"In this run its numbers lie between {pooled.min():.3g} and {pooled.max():.3g}.".replace(
@@ -216,6 +217,27 @@ def test_a_module_is_explained_with_what_the_run_gave_there() -> None:
     macs = run.modules[0].macs
     assert macs is not None
     assert flops.measured == f"In this run {macs:,} multiply-adds are {2 * macs:,} FLOPs."
+
+
+@pytest.mark.parametrize(
+    ("family", "norm"),
+    [("xlnet", "layer.0.rel_attn.layer_norm"), ("bart", "decoder.layers.0.self_attn_layer_norm")],
+)
+def test_positions_are_counted_wherever_the_batch_stands(family: str, norm: str) -> None:
+    one = ran(small_model(family), Sentence("the cat sat on the mat"))
+    sides = 2 if family == "bart" else 1
+    count = len(one.run.tokens) // sides
+    assert f"there were {count} positions" in at(one, norm)["gamma"].measured
+    if family == "bart":
+        mask = at(one, "encoder.layers.0.self_attn")["mask"]
+        assert mask.measured.startswith(f"The {count} tokens of this run")
+
+
+def test_nothing_is_said_of_attention_where_there_is_none() -> None:
+    one = ran(small_model("fnet"), Sentence("the cat sat on the mat"))
+    assert one.run.tokens
+    for path in ("embeddings.position_embeddings", "embeddings.token_type_embeddings"):
+        assert not {"positions", "segments"} & at(one, path).keys()
 
 
 def test_what_is_asked_of_a_module_is_told_without_a_look_at_all_hidden_states() -> None:
