@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from PySide6.QtCore import QCoreApplication, QSettings
+from PySide6.QtCore import QCoreApplication, QLocale, QSettings
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -32,6 +32,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import is_there
 from bertviewer.ui.session.session import Session
 from bertviewer.ui.settings import mend_settings, note_start
+from bertviewer.ui.translation import install_translations, translate
 from bertviewer.ui.workspace import Workspace
 
 PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
@@ -50,6 +51,7 @@ def run_window(options: argparse.Namespace) -> int:
     # Qt takes its own end back if a widget is shown in the same turn, by what is still drawn.
     application.lastWindowClosed.connect(lambda: application.exit(0))
     configure(application)
+    install_translations(application, QLocale.system().uiLanguages())
     crash_log = open_crash_log()
     damaged = mend_settings()
     worker = Worker()
@@ -94,7 +96,7 @@ def _open_last(session: Session, window: MainWindow) -> ModelSource | None:
         return session.source
     except UserError as error:
         name = "" if session.last.model is None else session.last.model.name
-        text = window.tr("{0}, which was open last, is not there any more.")
+        text = translate("Application", "{0}, which was open last, is not there any more.")
         window.welcome.say(str(error) if is_there(name) or name == "demo" else text.format(name))
         return None
 
@@ -147,8 +149,12 @@ def tell(window: MainWindow, error: BaseException) -> None:
             show_error(window, str(error))
         return
     trace = "".join(traceback.format_exception(error))
-    message = window.tr("Something went wrong inside bertviewer. The program goes on.")
-    show_error(window, message, window.tr("The details are in {0}").format(write_log(trace)))
+    message = translate(
+        "Application", "Something went wrong inside bertviewer. The program goes on."
+    )
+    show_error(
+        window, message, translate("Application", "The details are in {0}").format(write_log(trace))
+    )
 
 
 def _tell_of_last_time(
@@ -157,11 +163,15 @@ def _tell_of_last_time(
     """Say that the program died last time, or that its settings were damaged."""
     note_start()
     if damaged is not None:
-        message = window.tr("The settings were damaged, so the program starts with its defaults.")
-        show_error(window, message, window.tr("The old file is {0}").format(damaged))
+        message = translate(
+            "Application", "The settings were damaged, so the program starts with its defaults."
+        )
+        show_error(window, message, translate("Application", "The old file is {0}").format(damaged))
     if crash_log is not None and crash_log.last_crash:
-        message = window.tr("The program stopped unexpectedly last time.")
-        details = window.tr("What it was doing is in {0}").format(write_log(crash_log.last_crash))
+        message = translate("Application", "The program stopped unexpectedly last time.")
+        details = translate("Application", "What it was doing is in {0}").format(
+            write_log(crash_log.last_crash)
+        )
         show_error(window, message, details).setDetailedText(crash_log.last_crash)
 
 

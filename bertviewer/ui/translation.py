@@ -1,6 +1,39 @@
 """The window's language: what translates texts, and what marks those in tables for it."""
 
-from PySide6.QtCore import QCoreApplication
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QTranslator
+
+from bertviewer.core.system.resources import resources_folder
+
+
+def install_translations(
+    application: QCoreApplication, languages: Sequence[str], folder: Path | None = None
+) -> None:
+    """Have the program speak the first of these languages that it has: English, or a catalogue's.
+
+    Qt's own words, those of its dialogs, come in the same language.
+
+    Args:
+        application: what the texts are shown by.
+        languages: as ``QLocale.uiLanguages()`` has them ("zh-Hans-CN", "zh"), the dearest first.
+        folder: where the catalogues are, ``None`` for those that come with the program.
+    """
+    where = resources_folder() / "translations" if folder is None else folder
+    for language in languages:
+        name = language.replace("-", "_")
+        if name.partition("_")[0] == "en":
+            return
+        catalogue = where / f"bertviewer_{name}.qm"
+        if not catalogue.is_file():
+            continue
+        qt_words = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
+        for file in (qt_words / f"qtbase_{name}.qm", catalogue):
+            translator = QTranslator(application)
+            if translator.load(str(file)):
+                application.installTranslator(translator)
+        return
 
 
 def translate(context: str, text: str) -> str:

@@ -21,6 +21,7 @@ from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.settings import opens_last, set_opens_last
+from bertviewer.ui.translation import translate
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.card import CardGrid
 from bertviewer.ui.welcome.drop_place import DropPlace
@@ -70,7 +71,7 @@ class Choices(QScrollArea):
         lines = QVBoxLayout(page)
         lines.setContentsMargins(6 * GRID, 6 * GRID, 6 * GRID, 6 * GRID)
         lines.setSpacing(2 * GRID)
-        head = _title(icon, self)
+        head = _title(icon)
         head.addWidget(self._back)
         lines.addLayout(head)
         lines.addWidget(self._note)
@@ -85,7 +86,7 @@ class Choices(QScrollArea):
         cards = model_cards(opening.open_named, not lacking)
         lines.addWidget(CardGrid(cards, MODEL_WIDTH))
         lines.addSpacing(2 * GRID)
-        lines.addWidget(_opens_last_check(self))
+        lines.addWidget(_opens_last_check())
         lines.addStretch(1)
         room = QWidget()
         middle = QHBoxLayout(room)
@@ -127,10 +128,10 @@ def _note() -> QLabel:
     return note
 
 
-def _opens_last_check(widget: QWidget) -> QCheckBox:
-    check = QCheckBox(widget.tr("Begin with the model that was open last"))
+def _opens_last_check() -> QCheckBox:
+    check = QCheckBox(translate("Choices", "Begin with the model that was open last"))
     check.setObjectName("opensLast")
-    check.setToolTip(widget.tr("Or else with this page"))
+    check.setToolTip(translate("Choices", "Or else with this page"))
     check.setChecked(opens_last())
     check.toggled.connect(set_opens_last)
     return check
@@ -171,13 +172,17 @@ def _wrapped(text: str) -> QLabel:
     return label
 
 
-def _title(icon: QIcon, widget: QWidget) -> QHBoxLayout:
+def _title(icon: QIcon) -> QHBoxLayout:
     picture = QLabel()
     picture.setPixmap(icon.pixmap(ICON, ICON))
-    name = QLabel(widget.tr("bertviewer"))
+    name = QLabel("bertviewer")
     name.setFont(weighted(sized(name.font(), TITLE)))
     says = muted(
-        QLabel(widget.tr("Open a BERT-family transformer and understand every number in it."))
+        QLabel(
+            translate(
+                "Choices", "Open a BERT-family transformer and understand every number in it."
+            )
+        )
     )
     says.setFont(sized(says.font(), LARGE))
     words = QVBoxLayout()
