@@ -4,12 +4,13 @@ from functools import partial
 
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.crumbs import Crumb, beside, crumbs_of
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import STRETCH, in_row
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -36,11 +37,7 @@ class Breadcrumb(QWidget):
         self._left_out_menu.aboutToShow.connect(self._show_left_out)
         self._left_out.setMenu(self._left_out_menu)
         self._first = 0  # the first one that there is room for
-        self._line = QHBoxLayout(self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(0)
-        self._line.addWidget(self._left_out)
-        self._line.addStretch(1)
+        self._line = in_row(self._left_out, STRETCH, on=self, spacing=0)
         self._left_out.hide()
         workspace.selection.row_changed.connect(self._on_row)
         self._on_row()

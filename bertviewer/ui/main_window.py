@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QStackedWidget,
     QTreeView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -30,6 +29,7 @@ from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.look.appearance import (
     DARK_NAME,
     LIGHT_NAME,
@@ -217,11 +217,9 @@ class MainWindow(QMainWindow):
 
     def _make_middle(self) -> QWidget:
         middle = QWidget()
-        layout = QVBoxLayout(middle)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(AnswerBar(self.asking))
-        layout.addWidget(SavedBanner(self.workspace, self.opening))
+        layout = in_column(
+            AnswerBar(self.asking), SavedBanner(self.workspace, self.opening), on=middle, spacing=0
+        )
         tabs = DetailTabs(self.workspace)
         # In a low window all pages give way, for the plots of a run.
         tabs.setMinimumHeight(LEAST_MIDDLE)
@@ -230,11 +228,7 @@ class MainWindow(QMainWindow):
 
     def _make_panes(self) -> Panes:
         lower = QWidget()
-        layout = QVBoxLayout(lower)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(HubBar(self.workspace))
-        layout.addWidget(self._run_area, 1)
+        in_column(HubBar(self.workspace), (self._run_area, 1), on=lower, spacing=0)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
         tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))

@@ -17,6 +17,7 @@ from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.paper import ChartWidget
 from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.layouts import named
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
@@ -47,8 +48,7 @@ def fill_menu(
     of the workspace's models' is replaced.
     """
     for entry in _ENTRIES:
-        action = menu.addAction(translate("chart_menu", entry.title))
-        action.setObjectName(entry.name)
+        action = named(menu.addAction(translate("chart_menu", entry.title)), entry.name)
 
         def carry_out(_checked: bool = False, call: Callable[..., None] = entry.call) -> None:
             if (shown := chart()) is not None:

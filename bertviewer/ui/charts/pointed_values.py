@@ -4,6 +4,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.plots.plot import Plot
+from bertviewer.ui.layouts import named
 from bertviewer.ui.links import show_values
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
@@ -21,6 +22,5 @@ def offer_values(menu: QMenu, plot: QWidget, position: QPoint, workspace: Worksp
     # Which of several calls it is a point does not tell.
     if place is None or activation is None or len(activation.calls) > 1:
         return
-    action = menu.addAction(translate("chart_menu", _TITLE))
-    action.setObjectName("pointedValues")
+    action = named(menu.addAction(translate("chart_menu", _TITLE)), "pointedValues")
     action.triggered.connect(lambda: show_values(workspace, place))

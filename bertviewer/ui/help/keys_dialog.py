@@ -9,12 +9,12 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QLineEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from bertviewer.ui.action import Entry
 from bertviewer.ui.help.keys import KeyRow, key_rows, keys_text
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
 
 SIZE = (620, 640)
@@ -30,10 +30,8 @@ class KeysDialog(QDialog):
         self.resize(*SIZE)
         self._all = tuple(key_rows(entries))
         self._shown: tuple[KeyRow, ...] = ()
-        self._filter = QLineEdit()
-        self._filter.setObjectName("keysFilter")
+        self._filter = named(QLineEdit(), "keysFilter", says=self.tr("Filter the keys"))
         self._filter.setPlaceholderText(self.tr("Filter by words or keys"))
-        self._filter.setAccessibleName(self.tr("Filter the keys"))
         self._filter.setClearButtonEnabled(True)
         self._filter.textChanged.connect(self._show)
         columns = (
@@ -52,10 +50,7 @@ class KeysDialog(QDialog):
         copy.clicked.connect(self._copy)
         buttons.addButton(copy, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._filter)
-        layout.addWidget(table, 1)
-        layout.addWidget(buttons)
+        in_column(self._filter, (table, 1), buttons, on=self, margins=None)
         self._show()
         self._filter.setFocus(Qt.FocusReason.PopupFocusReason)
 

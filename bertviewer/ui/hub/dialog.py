@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QLineEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,6 +18,7 @@ from bertviewer.core.source.hub_name import HubName, parse_hub_name
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.hub.cached_table import CachedTableModel
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import Gap, in_column, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import make_sortable, make_table
 
@@ -40,13 +40,10 @@ class HubDialog(QDialog):
         self.resize(760, 440)
         # Nobody's child: its thread keeps it alive until it has ended.
         self._worker = Worker()
-        self._name = QLineEdit()
-        self._name.setObjectName("hubName")
+        self._name = named(QLineEdit(), "hubName", says=self.tr("Name of the model"))
         self._name.setPlaceholderText(self.tr("org/name or org/name@revision"))
-        self._name.setAccessibleName(self.tr("Name of the model"))
         self._name.setClearButtonEnabled(True)
-        self._message = plain_label("")
-        self._message.setObjectName("hubMessage")
+        self._message = named(plain_label(""), "hubMessage")
         self._message.setWordWrap(True)
         self._models = CachedTableModel(self)
         self._table = make_table(self._models, "hubModels", self.tr("Models on this disk"))
@@ -60,16 +57,18 @@ class HubDialog(QDialog):
         self._open = buttons.addButton(self.tr("Open"), QDialogButtonBox.ButtonRole.AcceptRole)
         self._open.setObjectName("hubOpen")
 
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 16, 16, 16)
-        layout.setSpacing(6)
-        layout.addWidget(self._name)
-        layout.addWidget(self._message)
-        layout.addSpacing(10)
-        layout.addWidget(self._heading)
-        layout.addWidget(self._table, 1)
-        layout.addSpacing(6)
-        layout.addWidget(buttons)
+        in_column(
+            self._name,
+            self._message,
+            Gap(10),
+            self._heading,
+            (self._table, 1),
+            Gap(6),
+            buttons,
+            on=self,
+            margins=(16, 16, 16, 16),
+            spacing=6,
+        )
         # Only now: before it stands in a dialog, a button cannot be the dialog's default.
         self._open.setDefault(True)
 

@@ -16,6 +16,7 @@ from bertviewer.charts.map.measures import (
     Measure,
 )
 from bertviewer.charts.map.values import Known
+from bertviewer.ui.layouts import named
 from bertviewer.ui.map.choice import Choice, capitalised
 from bertviewer.ui.translation import translate
 
@@ -38,8 +39,7 @@ class MeasureChoice(Choice):
         self._differences = menu.addMenu(self.tr("Difference to run A"))
         self._add(self._differences, DIFFERENCES)
         self._add(menu, (CHECK,))
-        self._change = self.add(None, "")
-        self._change.setObjectName("measure-change")
+        self._change = named(self.add(None, ""), "measure-change")
         self._change.setVisible(False)
         self._other = ""  # the model that changes lead to
         self.choose(PART)

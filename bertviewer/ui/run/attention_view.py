@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QToolButton, QWidget
 
 from bertviewer.charts.attentions import heads_chart
 from bertviewer.charts.chart import HeadsChart
@@ -13,6 +13,7 @@ from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
@@ -103,9 +104,9 @@ class AttentionView(View):
         self._pages.addWidget(self._every)
         self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
         self._head.setContentsMargins(2 * GRID, 0, 0, 0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, GRID, 0, 0)
-        layout.addWidget(TurningSplitter(self._pages, self._head, (1050, 1000)))
+        in_column(
+            TurningSplitter(self._pages, self._head, (1050, 1000)), on=self, margins=(0, GRID, 0, 0)
+        )
 
     def _on_finished(self) -> None:
         if self._request.b is None:

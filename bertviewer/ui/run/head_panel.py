@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from functools import partial
 from math import log
 
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from bertviewer.charts.attentions import Attended, head_chart
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.run.attention_pair import AttentionPair
 from bertviewer.ui.run.most_label import MostLabel
 from bertviewer.ui.run.picture_choice import Picture
@@ -38,11 +39,7 @@ class HeadPanel(QWidget):
             self._pages.addWidget(panel)
         self._picture: Picture = "matrix"
         self._most = MostLabel()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._pages, 1)
-        layout.addWidget(self._most)
+        in_column((self._pages, 1), self._most, on=self, spacing=0)
 
     def turn_to(self, picture: Picture) -> None:
         """Show it in another way."""

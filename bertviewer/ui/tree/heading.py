@@ -1,12 +1,13 @@
 """The line above the module tree: what it is, and how much of it there is."""
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.text.numerals import count_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import muted
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.workspace import Workspace
 
 
@@ -16,13 +17,10 @@ class TreeHeading(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._counts = ElidedLabel()
-        self._counts.setObjectName("treeCounts")
+        self._counts = named(ElidedLabel(), "treeCounts")
         muted(self._counts)
         self._counts.setFont(sized(self._counts.font(), SMALL))
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._counts)
+        in_row(self._counts, on=self)
         workspace.architecture_changed.connect(self._refresh)
         self._refresh()
 

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tree.cells import CHANGE, MACS, STATISTIC
 from bertviewer.ui.tree.columns import TreeColumns
@@ -44,12 +45,8 @@ class ModuleTreePanel(QWidget):
         self._open_before: tuple[str, ...] = ()  # rows that were, when filtering began
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        around = QVBoxLayout()
-        around.setContentsMargins(8, 0, 8, 0)
-        around.addWidget(self._bar)
+        layout = in_column(on=self, margins=(0, 4, 0, 0), spacing=4)
+        around = in_column(self._bar, margins=(8, 0, 8, 0))
         layout.addLayout(around)
         layout.addWidget(self._view, 1)
 
@@ -168,8 +165,7 @@ class ModuleTreePanel(QWidget):
         index = self._view.indexAt(place)
         item = self._model.item(index)
         if item is not None:
-            menu = QMenu(self._view)
-            menu.setObjectName("treeMenu")
+            menu = named(QMenu(self._view), "treeMenu")
             menu.aboutToHide.connect(menu.deleteLater)
             self.menu_wanted.emit(menu)
             _fill_menu(menu, self._view, index, item)
@@ -199,8 +195,7 @@ def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: Tree
     """Add to a row's menu what is done in the tree alone."""
 
     def add(name: str, title: str, call: Callable[[], object], is_enabled: bool = True) -> None:
-        action = menu.addAction(translate("tree", title), call)
-        action.setObjectName(name)
+        action = named(menu.addAction(translate("tree", title), call), name)
         action.setEnabled(is_enabled)
 
     def copy_count() -> None:

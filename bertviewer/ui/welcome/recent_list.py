@@ -4,10 +4,11 @@ from datetime import datetime
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.recent import forget, opened_at, recent_names
 from bertviewer.ui.tips import plain_tip
@@ -30,9 +31,7 @@ class RecentList(QWidget):
         super().__init__(parent)
         self._opening = opening
         self._states: dict[str, QLabel] = {}
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(GRID)
+        self._lines = in_column(on=self, spacing=GRID)
         self._whereabouts = Whereabouts(self)
         self._whereabouts.missing.connect(self._on_missing)
 
@@ -62,8 +61,7 @@ class RecentList(QWidget):
         tip = self.tr("Take it off this list")
         remove = flat_button(f"forget-{name}", "✕", tip)
         remove.clicked.connect(lambda: self._forget(name))
-        row = QHBoxLayout()
-        row.setSpacing(2 * GRID)
+        row = in_row(spacing=2 * GRID)
         for widget, stretch in ((title, 0), (path, 1), (state, 0), (remove, 0)):
             row.addWidget(widget, stretch)
         title.setMinimumWidth(min(title.sizeHint().width(), NAME_WIDTH))
