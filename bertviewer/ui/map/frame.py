@@ -30,9 +30,7 @@ class MapFrame(QWidget):
         self._head, self._card, self._treemap = head, card, treemap
         self._is_low = False
         card.add_treemap(treemap.view, treemap.choice)
-        self._rows = in_column(
-            head, (card, 1), on=self, margins=(14, 8, 14, 10), spacing=_BETWEEN
-        )
+        self._rows = in_column(head, (card, 1), on=self, margins=(14, 8, 14, 10), spacing=_BETWEEN)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the lines that lead from the opened block to its picture; Qt calls it."""
