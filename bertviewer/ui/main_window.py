@@ -22,9 +22,8 @@ from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about
 from bertviewer.ui.exporting import Exporting
 from bertviewer.ui.frame.dock import Pane
-from bertviewer.ui.frame.least_size import LeastSize
 from bertviewer.ui.frame.panes import Panes
-from bertviewer.ui.frame.place import room_on
+from bertviewer.ui.frame.place import LeastSize, room_on
 from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
@@ -48,8 +47,7 @@ from bertviewer.ui.run_files.banner import SavedBanner
 from bertviewer.ui.settings import store
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
-from bertviewer.ui.tree.heading import TreeHeading
-from bertviewer.ui.tree.panel import ModuleTreePanel
+from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage

@@ -22,7 +22,7 @@ from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.keep_button import KeepButton
 from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.run_button import RunButton
-from bertviewer.ui.sentence_edit import SentenceEdit
+from bertviewer.ui.sentence_history import SentenceEdit
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace

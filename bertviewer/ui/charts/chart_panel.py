@@ -17,9 +17,8 @@ from bertviewer.charts.place import Place
 from bertviewer.plots.plot import Plot
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.chart_line import ChartLine
-from bertviewer.ui.charts.chart_menu import fill_menu
+from bertviewer.ui.charts.chart_menu import fill_menu, offer_values
 from bertviewer.ui.charts.message import Message, Offer
-from bertviewer.ui.charts.pointed_values import offer_values
 from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.layouts import in_column

@@ -15,14 +15,12 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.run.all_heads import AllHeads
-from bertviewer.ui.run.attention_choice import AttentionChoice
-from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
+from bertviewer.ui.run.attention_choice import AttentionChoice, AttentionPair, attention_pair
 from bertviewer.ui.run.head_panel import HeadPanel
-from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice
 from bertviewer.ui.run.root_colors import RootColors
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.translation import translate
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.watched_run import WatchedRun

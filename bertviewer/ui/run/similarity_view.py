@@ -11,11 +11,10 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.layouts import in_row
-from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 

@@ -5,10 +5,9 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.padding_panel import PaddingPanel
 from bertviewer.ui.run.sentences_panel import SentencesPanel
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.token_table import TokenTable
 from bertviewer.ui.workspace import Workspace
 

@@ -23,10 +23,9 @@ from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.settings import opens_last, set_opens_last
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.card import CardGrid
-from bertviewer.ui.welcome.drop_place import DropPlace
+from bertviewer.ui.welcome.drop_place import DropPlace, Opens
 from bertviewer.ui.welcome.legend import Legend
 from bertviewer.ui.welcome.model_card import model_cards
-from bertviewer.ui.welcome.opens import Opens
 from bertviewer.ui.welcome.question_cards import question_cards
 from bertviewer.ui.welcome.recent_list import RecentList
 

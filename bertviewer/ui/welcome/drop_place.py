@@ -1,6 +1,8 @@
 """Where a folder or a file is dropped, with a button for each way to choose one."""
 
-from PySide6.QtCore import QRectF, Qt
+from typing import Protocol
+
+from PySide6.QtCore import QRectF, Qt, SignalInstance
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -8,7 +10,20 @@ from bertviewer.charts.theme import GRID, ROUND
 from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.layouts import STRETCH, Gap, in_column, in_row, named
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.welcome.opens import Opens
+
+
+class Opens(Protocol):
+    """All ways to open one; ``began`` names it, ``dragged`` says that one is over the window."""
+
+    @property
+    def began(self) -> SignalInstance: ...  # noqa: D102
+    @property
+    def dragged(self) -> SignalInstance: ...  # noqa: D102
+    def open_named(self, name: str) -> None: ...  # noqa: D102
+    def open_recent(self, name: str) -> None: ...  # noqa: D102
+    def choose_folder(self) -> None: ...  # noqa: D102
+    def choose_file(self) -> None: ...  # noqa: D102
+    def choose_hub(self) -> None: ...  # noqa: D102
 
 
 class DropPlace(QWidget):
