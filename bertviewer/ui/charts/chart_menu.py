@@ -1,4 +1,4 @@
-"""Taking a plot along: its picture or its data, to the clipboard or into a file."""
+"""A plot's menu: its picture or its data, taken along, and the numbers behind a point."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What all views of a run share."""
+"""What all views of a run share, and what they tell an explanation of themselves."""
 
 from typing import TYPE_CHECKING
 
