@@ -2,14 +2,17 @@
 
 import argparse
 import os
+import signal
+import socket
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import NoReturn
 
-from PySide6.QtCore import QCoreApplication, QLocale, QSettings
+from PySide6.QtCore import QCoreApplication, QLocale, QObject, QSettings, QSocketNotifier
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -26,7 +29,6 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
-from bertviewer.ui.end_signals import EndSignals
 from bertviewer.ui.look.appearance import apply_appearance, stored_appearance
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import is_there
@@ -34,6 +36,50 @@ from bertviewer.ui.session.session import Session
 from bertviewer.ui.settings import mend_settings, note_start
 from bertviewer.ui.translation import install_translations, translate
 from bertviewer.ui.workspace import Workspace
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class EndSignals(QObject):
+    """Calls ``end`` once in the window's thread, when the first of the signals has come.
+
+    While Qt waits for events no Python runs that could handle a signal. Python writes each one's
+    number into a socket, and that is an event. A second signal ends the process, whatever the
+    window is waiting for.
+    """
+
+    def __init__(self, end: Callable[[], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._end = end
+        self._read, self._written = socket.socketpair()
+        for one in (self._read, self._written):
+            one.setblocking(False)
+        self._before_fd = signal.set_wakeup_fd(self._written.fileno(), warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, _leave_to_the_socket) for number in SIGNALS}
+        self._notifier = QSocketNotifier(self._read.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._on_activated)
+
+    def close(self) -> None:
+        """Handle signals as before."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(self._before_fd)
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        self._read.close()
+        self._written.close()
+
+    def _on_activated(self) -> None:
+        if not set(self._read.recv(4096)) & set(SIGNALS):
+            return
+        self._notifier.setEnabled(False)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        self._end()
+
+
+def _leave_to_the_socket(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: Python only writes into the socket what has a handler of its own."""
+
 
 PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
 

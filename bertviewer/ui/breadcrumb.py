@@ -4,14 +4,55 @@ from functools import partial
 
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.naming import shortened, visible
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.crumbs import Crumb, beside, crumbs_of
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import STRETCH, in_row
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
+
+
+@frozen
+class Crumb:
+    """A part of a path: what it is called, the key of its row, and the module that it is in."""
+
+    label: str
+    key: str
+    parent: str
+
+
+def crumbs_of(row: TreeRow) -> tuple[Crumb, ...]:
+    """Return the parts of a row's path from the outermost on; the model itself has its class."""
+    if not row.key:
+        return (Crumb(row.node.class_name, "", ""),)
+    crumbs: list[Crumb] = []
+    path = row.node.parent or "" if row.is_folded else row.node.path
+    parent = ""
+    for name in path.split(".") if path else ():
+        key = f"{parent}.{name}" if parent else name
+        # A number says nothing without the list that it is of.
+        before = crumbs.pop().label if name.isdecimal() and crumbs else ""
+        crumbs.append(Crumb(f"{before} {name}".strip(), key, parent))
+        parent = key
+    if row.is_folded:
+        before = crumbs.pop().label if crumbs else ""
+        crumbs.append(Crumb(f"{before} {row.label}".strip(), row.key, path))
+    return tuple(crumbs)
+
+
+def beside(crumb: Crumb, architecture: Architecture) -> tuple[Crumb, ...]:
+    """Return the modules in the same module, the crumb's own among them."""
+    words = crumb.label.rpartition(" ")[0]
+    return tuple(
+        Crumb(f"{words} {node.name}".strip(), node.path, crumb.parent)
+        for node in architecture.children(crumb.parent)
+    )
+
 
 LONGEST = 28
 """Letters of a name; a longer one is cut."""
@@ -36,11 +77,7 @@ class Breadcrumb(QWidget):
         self._left_out_menu.aboutToShow.connect(self._show_left_out)
         self._left_out.setMenu(self._left_out_menu)
         self._first = 0  # the first one that there is room for
-        self._line = QHBoxLayout(self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(0)
-        self._line.addWidget(self._left_out)
-        self._line.addStretch(1)
+        self._line = in_row(self._left_out, STRETCH, on=self, spacing=0)
         self._left_out.hide()
         workspace.selection.row_changed.connect(self._on_row)
         self._on_row()

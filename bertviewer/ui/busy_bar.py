@@ -4,6 +4,7 @@ from PySide6.QtCore import QEvent, QRectF, Qt, QTimer
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QProgressBar, QWidget
 
+from bertviewer.ui.layouts import named
 from bertviewer.ui.look.has_motion import has_motion
 
 INTERVAL, SELDOM = 33, 700  # milliseconds; the second where the system wants no motion
@@ -72,9 +73,7 @@ class BusyBar(QProgressBar):
 
 def thin_bar(name: str, purpose: str) -> BusyBar:
     """Return a thin bar, out of sight until something is to be waited for."""
-    bar = BusyBar()
-    bar.setObjectName(name)
-    bar.setAccessibleName(purpose)
+    bar = named(BusyBar(), name, says=purpose)
     bar.setFixedHeight(THIN)
     bar.hide()
     return bar

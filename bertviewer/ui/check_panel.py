@@ -6,11 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QPushButton,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,6 +17,7 @@ from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.report.summaries import by_flow_note, check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, quiet_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.links import show_step
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.prose import Prose
@@ -36,12 +35,10 @@ class CheckPanel(QWidget):
         self._workspace = workspace
         self._row = row
         self._path = row.node.path
-        self._button = QPushButton(self.tr("Check this step"))
-        self._button.setObjectName("checkButton")
+        self._button = named(QPushButton(self.tr("Check this step")), "checkButton")
         self._button.clicked.connect(self._on_click)
         self._hint = quiet_label("")
-        self._verdict = Prose("", workspace)
-        self._verdict.setObjectName("checkVerdict")
+        self._verdict = named(Prose("", workspace), "checkVerdict")
         self._steps, self._table = _make_steps("checkTable", self.tr("Steps of the check"))
         follow_links(self._table, workspace.selection.select)
         self._values = QPushButton(self.tr("Given, recomputed, difference"))
@@ -51,25 +48,24 @@ class CheckPanel(QWidget):
         )
         self._values.clicked.connect(self._show_values)
         self._heads, self._head_table = _make_steps("checkHeads", self.tr("Single heads"))
-        self._fold = QToolButton()
-        self._fold.setObjectName("checkHeadsButton")
+        self._fold = named(QToolButton(), "checkHeadsButton")
         self._fold.setCheckable(True)
         self._fold.setAutoRaise(True)
         self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._fold.toggled.connect(self._show_heads)
 
-        line = QHBoxLayout()
-        line.setSpacing(12)
-        line.addWidget(self._button)
-        line.addWidget(self._values)
-        line.addWidget(self._hint, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 6, 0, 0)
-        layout.setSpacing(6)
-        layout.addWidget(heading_label(self.tr("Check")))
-        layout.addLayout(line)
-        for widget in (self._verdict, self._table, self._fold, self._head_table):
-            layout.addWidget(widget)
+        line = in_row(self._button, self._values, (self._hint, 1), spacing=12)
+        in_column(
+            heading_label(self.tr("Check")),
+            line,
+            self._verdict,
+            self._table,
+            self._fold,
+            self._head_table,
+            on=self,
+            margins=(0, 6, 0, 0),
+            spacing=6,
+        )
         workspace.runs.run_changed.connect(self._update)
         workspace.runs.check_changed.connect(self._update)
         self._update()

@@ -3,10 +3,11 @@
 import json
 import textwrap
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
 from bertviewer.ui.workspace import Workspace
 
@@ -26,8 +27,7 @@ class ConfigurationTab(QWidget):
             Column(self.tr("Value")),
         )
         self._model = TableModel(columns, self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
+        layout = in_column(on=self)
         table = make_table(self._model, "configurationTable", self.tr("Configuration"))
         make_sortable(table)
         layout.addWidget(table)

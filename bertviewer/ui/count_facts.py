@@ -26,6 +26,7 @@ from bertviewer.report.costs import (
 )
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import Fact, FactGroup
+from bertviewer.ui.layouts import named
 from bertviewer.ui.what_if.texts import domain_text
 from bertviewer.ui.workspace import Workspace
 
@@ -93,8 +94,7 @@ class CountFacts(QObject):
         written = ",\n".join(
             readable(relation.text).replace(" = ", self.tr(" as ")) for relation in used
         )
-        box = QCheckBox(self.tr("Write {0}").format(written))
-        box.setObjectName("relationCheck")
+        box = named(QCheckBox(self.tr("Write {0}").format(written)), "relationCheck")
         box.setChecked(self._workspace.writes_letters_by_others)
         # The page is written anew, and the box with it, which may not go amid its own signal.
         box.toggled.connect(self._choose, Qt.ConnectionType.QueuedConnection)

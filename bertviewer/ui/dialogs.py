@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer import __version__
 from bertviewer.core.text.plain_text import as_sentence
+from bertviewer.ui.layouts import named
 from bertviewer.ui.translation import translate
 
 MODEL_FILES = "*.json *.safetensors *.bin"
@@ -13,8 +14,7 @@ MODEL_FILES = "*.json *.safetensors *.bin"
 
 def show_error(parent: QWidget | None, message: str, details: str = "") -> QMessageBox:
     """Show a message without stopping the program; texts are shown literally."""
-    box = QMessageBox(parent)
-    box.setObjectName("errorDialog")
+    box = named(QMessageBox(parent), "errorDialog")
     box.setIcon(QMessageBox.Icon.Warning)
     box.setWindowTitle(translate("dialogs", "bertviewer"))
     box.setTextFormat(Qt.TextFormat.PlainText)

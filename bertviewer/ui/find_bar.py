@@ -6,10 +6,11 @@ from bisect import bisect_left
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QShowEvent, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_row, named
 
 OTHERS, CURRENT = 70, 190  # of 255: how much of the selection's colour lies on a match
 
@@ -28,10 +29,8 @@ class FindBar(QWidget):
         self._matches: list[tuple[int, int]] = []  # where each begins and ends
         self._length = 0  # of the text that they are in
         self._current = -1
-        self._field = QLineEdit()
-        self._field.setObjectName("findField")
+        self._field = named(QLineEdit(), "findField", says=self.tr("Find in the text"))
         self._field.setPlaceholderText(self.tr("Find"))
-        self._field.setAccessibleName(self.tr("Find in the text"))
         self._field.setClearButtonEnabled(True)
         self._count: QLabel = plain_label("")
         self._count.setObjectName("findCount")
@@ -40,12 +39,16 @@ class FindBar(QWidget):
         self._before = flat_button("findBefore", "↑", self.tr("The match before (Shift+Enter)"))
         self._next = flat_button("findNext", "↓", self.tr("The next match (Enter)"))
         close = flat_button("findClose", "×", self.tr("Close (Esc)"))
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 6, 0, 0)
-        line.setSpacing(4)
-        line.addWidget(self._field, 1)
-        for widget in (self._count, self._before, self._next, close):
-            line.addWidget(widget)
+        in_row(
+            (self._field, 1),
+            self._count,
+            self._before,
+            self._next,
+            close,
+            on=self,
+            margins=(0, 6, 0, 0),
+            spacing=4,
+        )
         self._field.textChanged.connect(self._search)
         self._before.clicked.connect(lambda: self.step(-1))
         self._next.clicked.connect(lambda: self.step(1))

@@ -3,6 +3,7 @@
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QToolButton
 
+from bertviewer.ui.layouts import named
 from bertviewer.ui.look.icons import SIZE, put_icon
 
 
@@ -12,11 +13,8 @@ def flat_button(name: str, text: str, tip: str, icon: str = "") -> QToolButton:
     Raises:
         FileNotFoundError: there is no line icon of that name.
     """
-    button = QToolButton()
-    button.setObjectName(name)
+    button = named(QToolButton(), name, says=tip, tip=tip)
     button.setText(text)
-    button.setToolTip(tip)
-    button.setAccessibleName(tip)
     button.setAutoRaise(True)
     if icon:
         put_icon(button, icon)

@@ -9,6 +9,7 @@ from bertviewer.core.formulas.made_of import made_of
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.prose import Prose
 from bertviewer.ui.workspace import Workspace
 
@@ -30,9 +31,7 @@ class FormulaTab(QScrollArea):
         if row is None or architecture is None:
             return
         page = blank_page()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 12, 16, 16)
-        layout.setSpacing(8)
+        layout = in_column(on=page, margins=(16, 12, 16, 16), spacing=8)
         formula = formula_of(row.node, architecture)
         if formula is None:
             self._without_formula(layout, made_of(row.node, architecture))

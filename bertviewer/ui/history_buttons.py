@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QMouseEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.ui.action import tip_of
 from bertviewer.ui.actions import action_of
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.workspace import Workspace
 
 _PRESSES = (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick)
@@ -22,11 +23,7 @@ class HistoryButtons(QWidget):
         self._forward = flat_button("forwardButton", "", tip_of(action_of("goForward")), "forward")
         self._back.clicked.connect(self._history.back)
         self._forward.clicked.connect(self._history.forward)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._back)
-        layout.addWidget(self._forward)
+        in_row(self._back, self._forward, on=self, spacing=0)
         self._history.changed.connect(self._update)
         self._update()
 

@@ -2,10 +2,11 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import LARGE
 from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.layouts import STRETCH, in_row
 
 
 def blank_page() -> QWidget:
@@ -40,10 +41,7 @@ def quiet_label(text: str) -> QLabel:
 def at_the_left(widget: QWidget) -> QWidget:
     """Return a widget as wide as there is room, with ``widget`` as wide as it needs to be."""
     page = QWidget()
-    layout = QHBoxLayout(page)
-    layout.setContentsMargins(0, 2, 0, 0)
-    layout.addWidget(widget)
-    layout.addStretch(1)
+    in_row(widget, STRETCH, on=page, margins=(0, 2, 0, 0))
     return page
 
 

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QStackedWidget,
     QTreeView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,13 +22,13 @@ from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about
 from bertviewer.ui.exporting import Exporting
 from bertviewer.ui.frame.dock import Pane
-from bertviewer.ui.frame.least_size import LeastSize
 from bertviewer.ui.frame.panes import Panes
-from bertviewer.ui.frame.place import room_on
+from bertviewer.ui.frame.place import LeastSize, room_on
 from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.look.appearance import (
     DARK_NAME,
     LIGHT_NAME,
@@ -48,8 +47,7 @@ from bertviewer.ui.run_files.banner import SavedBanner
 from bertviewer.ui.settings import store
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
-from bertviewer.ui.tree.heading import TreeHeading
-from bertviewer.ui.tree.panel import ModuleTreePanel
+from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage
@@ -217,11 +215,9 @@ class MainWindow(QMainWindow):
 
     def _make_middle(self) -> QWidget:
         middle = QWidget()
-        layout = QVBoxLayout(middle)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(AnswerBar(self.asking))
-        layout.addWidget(SavedBanner(self.workspace, self.opening))
+        layout = in_column(
+            AnswerBar(self.asking), SavedBanner(self.workspace, self.opening), on=middle, spacing=0
+        )
         tabs = DetailTabs(self.workspace)
         # In a low window all pages give way, for the plots of a run.
         tabs.setMinimumHeight(LEAST_MIDDLE)
@@ -230,11 +226,7 @@ class MainWindow(QMainWindow):
 
     def _make_panes(self) -> Panes:
         lower = QWidget()
-        layout = QVBoxLayout(lower)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(HubBar(self.workspace))
-        layout.addWidget(self._run_area, 1)
+        in_column(HubBar(self.workspace), (self._run_area, 1), on=lower, spacing=0)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
         tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))

@@ -20,6 +20,7 @@ from bertviewer.ui.action import (
     written_keys,
 )
 from bertviewer.ui.actions import ENTRIES, MENUS
+from bertviewer.ui.layouts import named
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 
@@ -92,8 +93,7 @@ class Menus:
 
 def add_action(menu: QMenu, entry: Action, commands: Commands) -> QAction:
     """Add an action to a menu, with its keys."""
-    made = menu.addAction(title_of(entry))
-    made.setObjectName(entry.name)
+    made = named(menu.addAction(title_of(entry)), entry.name)
     made.setShortcuts([QKeySequence(keys) for keys in entry.keys])
     made.triggered.connect(lambda: entry.call(commands))
     return made
@@ -111,8 +111,7 @@ class _ChoiceMenu:
     def __init__(self, above: QMenu, choice: Choice, commands: Commands) -> None:
         self._choice, self._commands = choice, commands
         self._options: Sequence[Option] = ()
-        self._menu = above.addMenu(title_of(choice))
-        self._menu.setObjectName(choice.name)
+        self._menu = named(above.addMenu(title_of(choice)), choice.name)
         self._group = QActionGroup(self._menu)
 
     @property

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.explanations.explanation import Answer
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.labels import quiet_label
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.prose import Prose
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -89,9 +90,7 @@ class Questions(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._rows: dict[str, _Question] = {}
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
+        self._layout = in_column(on=self, spacing=0)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,10 +138,7 @@ class _Question(QWidget):
         self._answer: Prose | None = None
         self._source: QLabel | None = None
         self._shown: Answer | None = None
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
-        self._layout.addWidget(self.link)
+        self._layout = in_column(self.link, on=self, spacing=0)
         self.link.toggled.connect(self._on_toggled)
 
     def open(self) -> None:
@@ -159,8 +155,7 @@ class _Question(QWidget):
 
     def _on_toggled(self, is_open: bool) -> None:
         if self._answer is None:
-            self._answer = Prose("", self._workspace)
-            self._answer.setObjectName(f"{self.link.objectName()}-answer")
+            self._answer = named(Prose("", self._workspace), f"{self.link.objectName()}-answer")
             self._source = quiet_label("")
             self._source.setFont(sized(self._source.font(), SMALL))
             self._source.setContentsMargins(0, 0, 0, 2 * GRID)

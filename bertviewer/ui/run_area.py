@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.sentence_bar import HEIGHT, OPEN, SentenceBar
 from bertviewer.ui.workspace import Workspace
 
@@ -35,10 +36,7 @@ class RunArea(QWidget):
         self._bar = SentenceBar(workspace)
         self._panel: RunPanel | None = None  # built when there is a run to come
         self._runs_when_open = False
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
-        self._layout.addWidget(self._bar)
+        self._layout = in_column(self._bar, on=self, spacing=0)
         self._bar.device_chosen.connect(self.device_chosen)
         workspace.views_wanted.connect(self._build_panel)
         workspace.architecture_changed.connect(self._on_architecture)

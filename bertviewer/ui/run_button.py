@@ -2,8 +2,9 @@
 
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QColor, QIcon, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -27,8 +28,7 @@ class RunButton(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self.run = QPushButton(self.tr("Run"))
-        self.run.setObjectName("runButton")
+        self.run = named(QPushButton(self.tr("Run")), "runButton")
         self.run.setStyleSheet(_LEFT)
         self.choices = QPushButton()
         self.choices.setObjectName("runChoices")
@@ -37,11 +37,7 @@ class RunButton(QWidget):
         self.choices.setStyleSheet(_RIGHT)
         self.run.setDefault(True)
         self._draw_arrow()
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(1)
-        layout.addWidget(self.run, 1)
-        layout.addWidget(self.choices)
+        in_row((self.run, 1), self.choices, on=self, spacing=1)
         self.setFocusProxy(self.run)
         self.run.clicked.connect(workspace.run_next)
         self.choices.clicked.connect(self._open)
@@ -61,12 +57,10 @@ class RunButton(QWidget):
         menu.setObjectName("runMenu")
         menu.setToolTipsVisible(True)
         runs, next_run = workspace.runs, workspace.next_run
-        again = menu.addAction(self.tr("Run again"))
-        again.setObjectName("runAgain")
+        again = named(menu.addAction(self.tr("Run again")), "runAgain")
         again.setEnabled(not next_run.lacking)
         again.triggered.connect(workspace.run_next)
-        keep = menu.addAction(self.tr("Keep this run as A"))
-        keep.setObjectName("keepChoice")
+        keep = named(menu.addAction(self.tr("Keep this run as A")), "keepChoice")
         keep.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
         keep.triggered.connect(runs.keep)
         menu.addSeparator()

@@ -7,13 +7,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
-    QHBoxLayout,
     QProgressBar,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
     QToolTip,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,8 +20,9 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.ui.busy_bar import THIN, thin_bar
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.keep_button import KeepButton
+from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.run_button import RunButton
-from bertviewer.ui.sentence_edit import SentenceEdit
+from bertviewer.ui.sentence_history import SentenceEdit
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace
@@ -120,27 +119,24 @@ class SentenceBar(QWidget):
         self._keep.setVisible(self.width() >= NARROW)
 
     def _arrange(self) -> None:
-        fields = QHBoxLayout()
-        fields.setContentsMargins(3 * GRID, THIN, 3 * GRID, 0)
-        fields.setSpacing(2 * GRID)
-        fields.addWidget(self._sentence, 3)
-        fields.addWidget(self._pair, 2)
-        fields.addWidget(self._drop)
-        fields.addWidget(self._count)
-        fields.addWidget(self._add)
-        fields.addWidget(self._random)
-        fields.addWidget(self._keep)
+        fields = in_row(
+            (self._sentence, 3),
+            (self._pair, 2),
+            self._drop,
+            self._count,
+            self._add,
+            self._random,
+            self._keep,
+            margins=(3 * GRID, THIN, 3 * GRID, 0),
+            spacing=2 * GRID,
+        )
         self._place.addWidget(self._run)
         self._place.addWidget(self._cancel)
         self._place.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         fields.addWidget(self._place)
         for edit in (self._sentence, self._pair):
             edit.setMinimumWidth(80)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(fields, 1)
-        layout.addWidget(self._progress)
+        in_column((fields, 1), self._progress, on=self, spacing=0)
         self.setMinimumHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import TITLE
 from bertviewer.core.source_code import SourceCode, source_of
@@ -10,6 +10,7 @@ from bertviewer.core.system import libraries
 from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import blank_page, heading_label, quiet_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.source_view import SourceView
 from bertviewer.ui.workspace import Workspace
 
@@ -24,8 +25,7 @@ class SourceTab(QWidget):
             signal.connect(self._look_again)
         self._shown: tuple[str, str] | None = None
         self._name = heading_label("", TITLE)
-        self._place = quiet_label("")
-        self._place.setObjectName("sourcePlace")
+        self._place = named(quiet_label(""), "sourcePlace")
         self._view = SourceView()
         self._view.setAccessibleName(self.tr("Source"))
         self.setFocusProxy(self._view)
@@ -33,11 +33,7 @@ class SourceTab(QWidget):
         tip = self.tr("Find a text in the source (Ctrl+F)")
         self._open_find = flat_button("openFind", self.tr("Find"), tip)
         self._open_find.clicked.connect(self._find.open_bar)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._make_head())
-        layout.addWidget(self._view, 1)
+        in_column(self._make_head(), (self._view, 1), on=self, spacing=0)
 
     def refresh(self) -> None:
         """Show the source of the selected row's class."""
@@ -84,15 +80,8 @@ class SourceTab(QWidget):
 
     def _make_head(self) -> QWidget:
         head = blank_page()
-        above = QHBoxLayout()
-        above.addWidget(self._name, 1)
-        above.addWidget(self._open_find)
-        lines = QVBoxLayout(head)
-        lines.setContentsMargins(16, 12, 8, 8)
-        lines.setSpacing(2)
-        lines.addLayout(above)
-        lines.addWidget(self._place)
-        lines.addWidget(self._find)
+        above = in_row((self._name, 1), self._open_find)
+        in_column(above, self._place, self._find, on=head, margins=(16, 12, 8, 8), spacing=2)
         return head
 
     def _describe(self, piece: SourceCode) -> str:

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 from bertviewer.core.system import libraries
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.settings import refusals
 from bertviewer.ui.tips import plain_tip
@@ -23,8 +24,7 @@ class Status(QStatusBar):
         self.setSizeGripEnabled(False)
         self._totals = ElidedLabel()
         self._totals.setContentsMargins(0, 0, 16, 0)
-        self._refused = QLabel(self.tr("Settings cannot be saved"))
-        self._refused.setObjectName("settingsRefused")
+        self._refused = named(QLabel(self.tr("Settings cannot be saved")), "settingsRefused")
         self._refused.setForegroundRole(WARNING)
         self._refused.setContentsMargins(0, 0, 16, 0)
         self._refused.hide()

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import tabular, weighted
+from bertviewer.ui.layouts import named
 from bertviewer.ui.sorting import sorted_order
 from bertviewer.ui.table_copies import COPY_ROLE, PATH_ROLE, offer, offer_copies, offer_paths
 from bertviewer.ui.tips import plain_tip
@@ -149,9 +150,7 @@ def make_table(
 
     ``copies``: whether its rows can be copied by its own menu, and not by one that is made for it.
     """
-    table = QTableView()
-    table.setObjectName(name)
-    table.setAccessibleName(accessible_name)
+    table = named(QTableView(), name, says=accessible_name)
     table.setModel(model)
     table.setFont(tabular(table.font()))
     table.setShowGrid(False)

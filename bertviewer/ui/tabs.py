@@ -1,6 +1,6 @@
 """The tabs of the detail pane: the one list of them, and when each is written anew."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from bertviewer.ui.walk_tab import WalkTab
     from bertviewer.ui.what_if.tab import WhatIfTab
 
-    Page = MapTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
+    Page: TypeAlias = (
+        MapTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
+    )
 
 
 def _map(workspace: Workspace) -> "MapTab":

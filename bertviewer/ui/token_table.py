@@ -10,12 +10,12 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.token_rows import JOIN_ROLE, SEGMENT, TOKEN, TokenRows
@@ -36,8 +36,7 @@ class TokenTable(QWidget):
         self._selection = selection
         self._run: ActivationRun | None = None
         self._rows = TokenRows(self)
-        self._summary = QLabel()
-        self._summary.setObjectName("tokenSummary")
+        self._summary = named(QLabel(), "tokenSummary")
         self._summary.setTextFormat(Qt.TextFormat.PlainText)
         self._table = make_table(self._rows, "tokenTable", self.tr("Tokens of the sentence"))
         self._table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -48,10 +47,7 @@ class TokenTable(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(TOKEN, QHeaderView.ResizeMode.Stretch)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._summary)
-        layout.addWidget(self._table, 1)
+        in_column(self._summary, (self._table, 1), on=self)
 
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         selection.token_changed.connect(self._follow)

@@ -2,12 +2,10 @@
 
 from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLabel,
     QStackedWidget,
     QTabBar,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -20,6 +18,7 @@ from bertviewer.core.walk.groups import group_counts, relations_text, teacher_re
 from bertviewer.core.walk.subtotal import subtotal
 from bertviewer.core.walk.walk import Walk
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.walk_columns import ElasticColumns, WrappingDelegate
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
@@ -51,24 +50,15 @@ class WalkTab(QWidget):
             table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
             self._columns.append(ElasticColumns(table, names))
             self._pages.addWidget(table)
-        self._switch = QTabBar()
-        self._switch.setObjectName("walkSwitch")
+        self._switch = named(QTabBar(), "walkSwitch")
         self._switch.setDrawBase(False)
         self._switch.addTab(self.tr("Step by step"))
         self._switch.addTab(self.tr("By groups"))
         self._switch.currentChanged.connect(self._show_page)
         self._caption: QLabel = plain_label("")
         self._caption.setContentsMargins(16, 6, 16, 6)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(10, 6, 10, 0)
-        bar.addWidget(self._switch)
-        bar.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self._caption)
-        layout.addWidget(self._pages, 1)
+        bar = in_row(self._switch, STRETCH, margins=(10, 6, 10, 0))
+        in_column(bar, self._caption, (self._pages, 1), on=self, spacing=0)
         self._table.selectionModel().currentRowChanged.connect(self._select_module)
 
     def refresh(self) -> None:

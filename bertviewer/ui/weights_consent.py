@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QSettings, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.layouts import named
 from bertviewer.ui.settings import store
 from bertviewer.ui.workspace import Workspace
 
@@ -47,8 +48,7 @@ class WeightsConsent(QObject):
             self._ask(source, examined)
 
     def _ask(self, source: ModelSource, examined: "PickleReview") -> None:
-        box = QMessageBox(self._window)
-        box.setObjectName("consentDialog")
+        box = named(QMessageBox(self._window), "consentDialog")
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle(self.tr("bertviewer"))
         box.setTextFormat(Qt.TextFormat.PlainText)

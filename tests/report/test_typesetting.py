@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("qapp")
 
 
 def formula(*maths: str, terms: tuple[Term, ...] = ()) -> Formula:
-    return Formula("title", "summary", maths, terms, (), (), "source")
+    return Formula("title", "summary", maths, terms, "source")
 
 
 def svg_of(made: Formula, width: float = 400, size: float = 12) -> bytes:

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 
 from bertviewer.core.errors import UserError
-from bertviewer.ui.run.in_sight import QUESTIONED
+from bertviewer.ui.run.view import QUESTIONED
 from tests.screenshots import models
 from tests.screenshots.chapter import USUAL, Chapter, Picture
 from tests.screenshots.steps import (

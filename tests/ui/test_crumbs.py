@@ -3,7 +3,7 @@
 import pytest
 
 from bertviewer.core.architecture.folding import fold
-from bertviewer.ui.crumbs import beside, crumbs_of
+from bertviewer.ui.breadcrumb import beside, crumbs_of
 from bertviewer.ui.selection import find
 from tests.core.opened import plain
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bertviewer.charts.flow.reaching import in_order, reached, stations
-from bertviewer.charts.flow.spine import spine_of
+from bertviewer.charts.flow.skeleton import spine_of
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.frozen import frozen
 

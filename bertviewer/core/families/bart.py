@@ -1,4 +1,8 @@
-"""BART (Lewis et al. 2020), and mBART, which is pre-norm (Liu et al. 2020)."""
+"""Encoder-decoders: BART (Lewis et al. 2020), mBART (Liu et al. 2020), T5 (Raffel et al. 2020).
+
+BART is post-norm and mBART pre-norm; T5's and mT5's layers have three pre-norm sub-layers, each a
+module of its own.
+"""
 
 from dataclasses import replace
 
@@ -51,5 +55,25 @@ MBART = Family(
     endings={
         **_ENDINGS,
         **dict.fromkeys(("EncoderLayer", "DecoderLayer"), replace(_LAYER, norms="before")),
+    },
+)
+
+
+T5 = Family(
+    prefixes=("T5", "MT5"),
+    endings={
+        **TASK_MODELS,
+        "LayerNorm": ModuleKind.RMS_NORM,
+        "Attention": ModuleKind.T5_ATTENTION,
+        "LayerSelfAttention": ModuleKind.T5_SELF_ATTENTION_BLOCK,
+        "LayerCrossAttention": ModuleKind.T5_CROSS_ATTENTION_BLOCK,
+        "DenseActDense": Network("wi", "act", "wo"),
+        "DenseGatedActDense": Network("wi_1", "act", "wo", gate="wi_0"),
+        "LayerFF": ModuleKind.T5_NETWORK_BLOCK,
+        "Block": ModuleKind.T5_LAYER,
+        "Stack": ModuleKind.T5_STACK,
+        "Model": ModuleKind.ENCODER_DECODER,
+        "EncoderModel": ModuleKind.ENCODER_ONLY,
+        "ClassificationHead": ModuleKind.CLASSIFICATION_HEAD_OF_END,
     },
 )

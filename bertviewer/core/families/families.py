@@ -6,7 +6,7 @@ A new class of a known kind is one line in its family's file; a new family is on
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from bertviewer.core.families.bart import BART, MBART
+from bertviewer.core.families.bart import BART, MBART, T5
 from bertviewer.core.families.bert import BERT, ELECTRA, MPNET, ROBERTA
 from bertviewer.core.families.big_bird import BIG_BIRD
 from bertviewer.core.families.deberta import DEBERTA, LEGACY_DEBERTA
@@ -18,7 +18,6 @@ from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.families.roformer import ROFORMER
 from bertviewer.core.families.small_encoders import ALBERT, DISTILBERT
 from bertviewer.core.families.squeezebert import SQUEEZEBERT
-from bertviewer.core.families.t5 import T5
 from bertviewer.core.families.torch_nn import SHARED, TORCH
 
 FAMILIES: tuple[Family, ...] = (

@@ -3,10 +3,33 @@
 What a mask lets through is seen in its values alone: models write it in a dozen ways.
 """
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 from bertviewer.core.backend import torch
-from bertviewer.core.flow.functions import function_of
 from bertviewer.core.flow.graph import ASIDE, Graph
 from bertviewer.core.flow.trace import Argument, Listed, Operation, Ref, Slice, Word
+
+
+@cache
+def function_of(name: str) -> Callable[..., Any]:
+    """Return torch's function of a name, ``torch.Tensor.mT.__get__`` for what is no call in code.
+
+    Raises:
+        LookupError: torch has none of that name.
+    """
+    first, *rest = name.split(".")
+    found: Any = torch
+    if first != "torch":
+        raise LookupError(name)
+    for part in rest:
+        found = getattr(found, part, None)
+        if found is None:
+            raise LookupError(name)
+    function: Callable[..., Any] = found
+    return function
+
 
 _FAILURES = (LookupError, TypeError, ValueError, RuntimeError, AttributeError, NotImplementedError)
 """What torch raises where a word of a trace is none that it takes."""

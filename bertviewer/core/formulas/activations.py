@@ -1,9 +1,11 @@
 """Functions applied to each number by itself, and the name each goes by inside other formulas."""
 
+from collections.abc import Callable
+
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import GELU_TANH
+from bertviewer.core.formulas.notation import GELU_TANH, NO_PARAMETERS
 
 _OPERATORS = {
     ModuleKind.EXACT_GELU: 'op("GELU")',
@@ -23,6 +25,9 @@ _NAMES = {
     "silu": 'op("SiLU")',
     "tanh": "tanh",
 }
+
+_SIGMOID = Term("sigma", "the logistic sigmoid")
+_NORMAL = Term("Phi", "distribution function of the standard normal distribution")
 
 ACTIVATION_MEANINGS = {
     'op("GELU")': "the activation function: exact GELU, x times Φ(x)",
@@ -50,143 +55,107 @@ def operator_named(name: str) -> str:
     return _NAMES.get(name, "phi")
 
 
+def _activation(
+    title: str,
+    summary: str,
+    maths: str,
+    source: str,
+    *notes: str,
+    terms: tuple[Term, ...] = (),
+    is_chosen: bool = True,
+) -> Callable[[ModuleView], Formula]:
+    """Return what writes the formula of a function; a configuration names it if it is chosen."""
+    return lambda view: Formula(
+        title=title,
+        summary=summary,
+        maths=(maths,),
+        terms=(_INPUT, *terms),
+        notes=(*notes, NO_PARAMETERS),
+        config_keys=view.keys("activation") if is_chosen else (),
+        source=source,
+    )
+
+
+gelu = _activation(
+    "GELU, exact",
+    "A smooth gate: each number is weighted by how likely a standard normal variable is to be "
+    "smaller than it.",
+    'op("GELU")(x) = x Phi(x) = x/2 (1 + op("erf")(x / sqrt(2)))',
+    "Hendrycks & Gimpel 2016, section 2",
+    "This is the exact form, with erf. The tanh form seen elsewhere approximates it; the two "
+    "differ by less than 0.001.",
+    "Large positive numbers pass unchanged and large negative ones become 0, as with ReLU, but the "
+    "bend is smooth and the lowest value is about −0.17, near x = −0.75.",
+    terms=(_NORMAL, Term('op("erf")', "Gauss error function")),
+)
+gelu_tanh = _activation(
+    "GELU, tanh form",
+    "A smooth gate: the exact GELU, approximated with tanh.",
+    f"{GELU_TANH}(x) = x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",
+    "Hendrycks & Gimpel 2016, section 2",
+    "The tanh stands in for the error function of the exact form, x·Φ(x); the two differ by less "
+    "than 0.001.",
+    "GPT-2 and ALBERT were trained with this form, BERT in transformers with the exact one; a "
+    "model keeps the one that it was trained with.",
+)
+quick_gelu = _activation(
+    "GELU, sigmoid form",
+    "A smooth gate: the exact GELU, approximated with a sigmoid.",
+    'op("QuickGELU")(x) = x sigma(1.702 x), quad sigma(z) = 1 / (1 + e^(-z))',
+    "Hendrycks & Gimpel 2016, section 2",
+    "It is cheaper than the tanh form and less accurate.",
+    terms=(_SIGMOID,),
+)
+relu = _activation(
+    "ReLU",
+    "Keeps what is positive and sets the rest to 0.",
+    'op("ReLU")(x) = max(0, x)',
+    "Nair & Hinton 2010; Vaswani et al. 2017, section 3.3",
+    "Its slope is 1 above 0 and 0 below.",
+)
+silu = _activation(
+    "SiLU",
+    "A smooth gate: each number is weighted by its own sigmoid.",
+    'op("SiLU")(x) = x sigma(x), quad sigma(z) = 1 / (1 + e^(-z))',
+    "Elfwing et al. 2018; Hendrycks & Gimpel 2016",
+    "Also known as swish.",
+    terms=(_SIGMOID,),
+)
+tanh = _activation(
+    "Hyperbolic tangent",
+    "Squeezes each number into the range from −1 to 1.",
+    "tanh(x) = (e^x - e^(-x)) / (e^x + e^(-x))",
+    "Elementary function, as computed by torch.nn.Tanh",
+    "Close to 0 it changes little; far from 0 it flattens, and outputs near −1 or 1 carry little "
+    "gradient.",
+    is_chosen=False,
+)
+sigmoid = _activation(
+    "Logistic function",
+    "Squeezes each number into the range from 0 to 1.",
+    "sigma(x) = 1 / (1 + e^(-x))",
+    "Elementary function, as computed by torch.nn.Sigmoid",
+    is_chosen=False,
+)
+
+
 def torch_gelu(view: ModuleView) -> Formula:
     """torch.nn.GELU, which may ask for the tanh form."""
     return gelu_tanh(view) if _torch_gelu(view) == GELU_TANH else gelu(view)
 
 
-def gelu(view: ModuleView) -> Formula:
-    """Exact GELU (Hendrycks & Gimpel 2016, section 2)."""
-    return Formula(
-        title="GELU, exact",
-        summary="A smooth gate: each number is weighted by how likely a standard normal "
-        "variable is to be smaller than it.",
-        maths=('op("GELU")(x) = x Phi(x) = x/2 (1 + op("erf")(x / sqrt(2)))',),
-        terms=(
-            _INPUT,
-            Term("Phi", "distribution function of the standard normal distribution"),
-            Term('op("erf")', "Gauss error function"),
-        ),
-        notes=(
-            "This is the exact form, with erf. The tanh form seen elsewhere approximates it; the "
-            "two differ by less than 0.001.",
-            "Large positive numbers pass unchanged and large negative ones become 0, as with ReLU, "
-            "but the bend is smooth and the lowest value is about −0.17, near x = −0.75.",
-            "It has no parameters.",
-        ),
-        config_keys=view.keys("activation"),
-        source="Hendrycks & Gimpel 2016, section 2",
-    )
-
-
-def gelu_tanh(view: ModuleView) -> Formula:
-    """GELU by tanh (Hendrycks & Gimpel 2016, section 2, the approximation)."""
-    return Formula(
-        title="GELU, tanh form",
-        summary="A smooth gate: the exact GELU, approximated with tanh.",
-        maths=(f"{GELU_TANH}(x) = x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",),
-        terms=(_INPUT,),
-        notes=(
-            "The tanh stands in for the error function of the exact form, x·Φ(x); the two differ "
-            "by less than 0.001.",
-            "GPT-2 and ALBERT were trained with this form, BERT in transformers with the exact "
-            "one; a model keeps the one that it was trained with.",
-            "It has no parameters.",
-        ),
-        config_keys=view.keys("activation"),
-        source="Hendrycks & Gimpel 2016, section 2",
-    )
-
-
 def clipped_gelu(view: ModuleView) -> Formula:
     """Exact GELU, cut off at both ends (transformers' "gelu_10", for small integer types)."""
     low, high = view.attribute("min"), view.attribute("max")
-    return Formula(
-        title="GELU, clipped",
-        summary="A smooth gate: the exact GELU, cut off below and above.",
-        maths=(
-            'y = min(max(op("GELU")(x), a), b), quad '
-            f'op("GELU")(x) = x Phi(x), quad a = {low}, quad b = {high}',
-        ),
-        terms=(
-            _INPUT,
-            Term("a", "lowest value", str(low)),
-            Term("b", "highest value", str(high)),
-            Term("Phi", "distribution function of the standard normal distribution"),
-        ),
-        notes=("The bounds keep numbers in the range of small types.", "It has no parameters."),
-        config_keys=view.keys("activation"),
-        source="Hendrycks & Gimpel 2016, section 2; bounds: Wu et al. 2020",
-    )
-
-
-def quick_gelu(view: ModuleView) -> Formula:
-    """GELU by a sigmoid (Hendrycks & Gimpel 2016, section 2)."""
-    return Formula(
-        title="GELU, sigmoid form",
-        summary="A smooth gate: the exact GELU, approximated with a sigmoid.",
-        maths=('op("QuickGELU")(x) = x sigma(1.702 x), quad sigma(z) = 1 / (1 + e^(-z))',),
-        terms=(_INPUT, Term("sigma", "the logistic sigmoid")),
-        notes=("It is cheaper than the tanh form and less accurate.", "It has no parameters."),
-        config_keys=view.keys("activation"),
-        source="Hendrycks & Gimpel 2016, section 2",
-    )
-
-
-def relu(view: ModuleView) -> Formula:
-    """ReLU (Nair & Hinton 2010)."""
-    return Formula(
-        title="ReLU",
-        summary="Keeps what is positive and sets the rest to 0.",
-        maths=('op("ReLU")(x) = max(0, x)',),
-        terms=(_INPUT,),
-        notes=("Its slope is 1 above 0 and 0 below.", "It has no parameters."),
-        config_keys=view.keys("activation"),
-        source="Nair & Hinton 2010; Vaswani et al. 2017, section 3.3",
-    )
-
-
-def silu(view: ModuleView) -> Formula:
-    """SiLU, also called swish (Hendrycks & Gimpel 2016; Elfwing et al. 2018)."""
-    return Formula(
-        title="SiLU",
-        summary="A smooth gate: each number is weighted by its own sigmoid.",
-        maths=('op("SiLU")(x) = x sigma(x), quad sigma(z) = 1 / (1 + e^(-z))',),
-        terms=(_INPUT, Term("sigma", "the logistic sigmoid")),
-        notes=("Also known as swish.", "It has no parameters."),
-        config_keys=view.keys("activation"),
-        source="Elfwing et al. 2018; Hendrycks & Gimpel 2016",
-    )
-
-
-def tanh(view: ModuleView) -> Formula:
-    """Hyperbolic tangent."""
-    return Formula(
-        title="Hyperbolic tangent",
-        summary="Squeezes each number into the range from −1 to 1.",
-        maths=("tanh(x) = (e^x - e^(-x)) / (e^x + e^(-x))",),
-        terms=(_INPUT,),
-        notes=(
-            "Close to 0 it changes little; far from 0 it flattens, and outputs near −1 or 1 "
-            "carry little gradient.",
-            "It has no parameters.",
-        ),
-        config_keys=(),
-        source="Elementary function, as computed by torch.nn.Tanh",
-    )
-
-
-def sigmoid(view: ModuleView) -> Formula:
-    """The logistic function."""
-    return Formula(
-        title="Logistic function",
-        summary="Squeezes each number into the range from 0 to 1.",
-        maths=("sigma(x) = 1 / (1 + e^(-x))",),
-        terms=(_INPUT,),
-        notes=("It has no parameters.",),
-        config_keys=(),
-        source="Elementary function, as computed by torch.nn.Sigmoid",
-    )
+    return _activation(
+        "GELU, clipped",
+        "A smooth gate: the exact GELU, cut off below and above.",
+        f'y = min(max(op("GELU")(x), a), b), quad op("GELU")(x) = x Phi(x), quad a = {low}, quad '
+        f"b = {high}",
+        "Hendrycks & Gimpel 2016, section 2; bounds: Wu et al. 2020",
+        "The bounds keep numbers in the range of small types.",
+        terms=(Term("a", "lowest value", str(low)), Term("b", "highest value", str(high)), _NORMAL),
+    )(view)
 
 
 def _torch_gelu(view: ModuleView) -> str:

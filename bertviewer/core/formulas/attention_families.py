@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from bertviewer.core.formulas.attention import PAPER, separate
 from bertviewer.core.formulas.attention_maths import (
-    ROTATION,
     Distances,
     Heads,
     attention_formula,
@@ -13,7 +12,7 @@ from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import Affine, indices
+from bertviewer.core.formulas.notation import ROTATION, Affine, indices
 
 _ROTARY = "Su et al. 2021, section 3.2"
 

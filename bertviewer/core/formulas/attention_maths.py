@@ -5,6 +5,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm
 from bertviewer.core.formulas.notation import (
     RMS_NORM,
+    ROTATION,
     SOFTMAX,
     TOKENS,
     Affine,
@@ -15,8 +16,6 @@ from bertviewer.core.formulas.notation import (
 )
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
-
-ROTATION = 'op("RoPE")'
 
 
 @frozen

@@ -1,19 +1,92 @@
 """The formula of a module, with this module's own values."""
 
+import re
+from collections.abc import Hashable
 from dataclasses import replace
 
-from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import FormulaFrom, ModuleNode
 from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.families.family import Descriptions
-from bertviewer.core.formulas.equal_modules import equal_modules
-from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.families.names import is_cross_attention
+from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.from_flow.from_flow import flow_formula
 from bertviewer.core.formulas.kinds import FORMULAS, NOT_AS_KNOWN
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import TARGET, TOKENS
 from bertviewer.core.formulas.notes import true_notes
-from bertviewer.core.formulas.target import has_target, of_target, reads_target
 from bertviewer.core.system.log import write_log
+
+LAYER_NUMBER = "layer_idx"
+"""The attribute of a module that says in which layer it is. No formula asks for it."""
+
+
+def equal_modules(architecture: Architecture) -> dict[str, int]:
+    """Return a number by each module's path, the same for modules that are equal.
+
+    Two are equal if they and all below them have the same names, classes, attributes and tensors,
+    and stand in a layer's cross-attention or not; a layer's own number does not count. A thousand
+    layers have the numbers of one.
+    """
+    tensors: dict[str, list[Hashable]] = {node.path: [] for node in architecture.modules}
+    for tensor in architecture.parameters:
+        # A module that stands in two places has tensors in both, and is a node in one.
+        path = next(path for path in ancestors(tensor.owner) if path in tensors)
+        skip = len(path) + 1 if path else 0
+        tensors[path].append((tensor.name[skip:], tensor.shape, tensor.tied_to))
+    numbers: dict[Hashable, int] = {}
+    found: dict[str, int] = {}
+    for node in reversed(architecture.modules):  # what is below a module stands after it
+        attributes = node.attributes
+        if LAYER_NUMBER in attributes:
+            attributes = {n: v for n, v in attributes.items() if n != LAYER_NUMBER}
+        facts = (
+            "" if node.repeat else node.name,
+            node.class_name,
+            # RoFormer's attention to an encoder is of the same class as its self-attention.
+            is_cross_attention(node.path),
+            repr(attributes),  # 1, 1.0 and True are equal, and written in other ways
+            tuple(tensors[node.path]),
+            tuple((child.name, found[child.path]) for child in architecture.children(node.path)),
+        )
+        found[node.path] = numbers.setdefault(facts, len(numbers))
+    return found
+
+
+_LENGTH = re.compile(r"\bS\b'?")
+
+
+def reads_target(node: ModuleNode, architecture: Architecture) -> bool:
+    """Tell whether a module is a part of the decoder of an encoder-decoder."""
+    parts = node.path.split(".")
+    for place, part in enumerate(parts):
+        holder = ".".join(parts[:place])
+        if part == "decoder" and "encoder" in {c.name for c in architecture.children(holder)}:
+            return True
+    return False
+
+
+def has_target(architecture: Architecture) -> bool:
+    """Tell whether a model reads two sequences: what its head scores is the target then."""
+    return any(reads_target(node, architecture) for node in architecture.modules)
+
+
+def of_target(formula: Formula) -> Formula:
+    """Return a formula with S_d for its own tokens, and S for those that the encoder read."""
+    return replace(
+        formula,
+        maths=tuple(_LENGTH.sub(_renamed, line) for line in formula.maths),
+        terms=tuple(TARGET if term == TOKENS else _term(term) for term in formula.terms),
+    )
+
+
+def _term(term: Term) -> Term:
+    value = None if term.value is None else _LENGTH.sub(_renamed, term.value)
+    return replace(term, symbol=_LENGTH.sub(_renamed, term.symbol), value=value)
+
+
+def _renamed(found: re.Match[str]) -> str:
+    return "S" if found[0].endswith("'") else "S_d"
 
 
 def formula_of(

@@ -7,11 +7,12 @@ from bertviewer.core.formulas.facts import has_angle_table, has_positions, score
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.linear_purposes import EMBEDDING_USES, use_of
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import indices, number_maths, sized
+from bertviewer.core.formulas.notation import ROTATION, indices, number_maths, sized
 from bertviewer.core.formulas.notes import Note, no
 
 _SOURCE = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
 _VOCABULARY = "Gives each token of the vocabulary its vector."
+_ROW = "Gives each index its own learnt vector."
 
 
 def embedding(view: ModuleView) -> Formula:
@@ -151,14 +152,13 @@ def _rotations_by_kind(view: ModuleView, settings: dict[str, dict[str, object]])
 
 def _rotation(view: ModuleView, size: int, base: str, angle: str) -> Formula:
     half = size // 2
-    function = 'op("RoPE")'
     return Formula(
         title="Rotary position embedding",
         summary="Gives the angles by which attention turns queries and keys, so that their "
         "product knows how far apart two tokens stand.",
         maths=(
-            f"{function}(x)_i = x_i cos(s theta_i) - x_(i + {half}) sin(s theta_i)",
-            f"{function}(x)_(i + {half}) = x_(i + {half}) cos(s theta_i) + x_i sin(s theta_i)",
+            f"{ROTATION}(x)_i = x_i cos(s theta_i) - x_(i + {half}) sin(s theta_i)",
+            f"{ROTATION}(x)_(i + {half}) = x_(i + {half}) cos(s theta_i) + x_i sin(s theta_i)",
             f"theta_i {angle}, quad i = {indices(half)}",
         ),
         terms=(
@@ -201,11 +201,7 @@ def _table(
     keys = view.keys(*_choices(view.node.name))
     return Formula(
         title="Scaled embedding" if terms else "Embedding",
-        summary=use_of(
-            view,
-            EMBEDDING_USES,
-            _VOCABULARY if terms else "Gives each index its own learnt vector.",
-        ),
+        summary=use_of(view, EMBEDDING_USES, _VOCABULARY if terms else _ROW),
         maths=maths,
         terms=(
             Term("t_s", "index at position s, a whole number"),

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.formulas import heads
 from bertviewer.core.formulas.base_models import base_model
-from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, activation_terms, widened
+from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, widened
 from bertviewer.core.formulas.embedding_tables import turning
 from bertviewer.core.formulas.feed_forward import FeedForward
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
 from bertviewer.core.formulas.layers import pre_norm_layer
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
@@ -146,30 +146,14 @@ def model(view: ModuleView) -> Formula:
 
 def lm_head(view: ModuleView) -> Formula:
     """RoBERTa's head; the bias is the head's own (Devlin et al. 2019, section 3.1, task 1)."""
-    dense, decoder = view.affine("dense"), view.affine("decoder")
-    norm = norm_of(view, "layer_norm")
-    inner = dense.maths(sized("X", "S", dense.inputs), "1")
-    scores = decoder.maths("T", '"dec"')
-    return Formula(
-        title="Language-model head",
-        summary="Scores every vocabulary entry at every position.",
-        maths=(
-            f"{sized('T', 'S', dense.outputs)} = {norm.operator}({_GELU}({inner}))",
-            f'{sized("L", "S", decoder.outputs)} = {scores} + b_"dec"',
-        ),
-        terms=(
-            TOKENS,
-            Term("X", "last hidden state"),
-            *dense.terms("the first linear layer", "1"),
-            *activation_terms(_GELU),
-            *norm.terms,
-            *decoder.terms("the decoder", '"dec"'),
-            Term('b_"dec"', "bias, a tensor of this module", f"[{decoder.outputs}]"),
-            Term("L", "logits, one for each vocabulary entry", f"[S, {decoder.outputs}]"),
-        ),
-        notes=(*tying_notes(view, "decoder.weight"), LOGITS),
-        config_keys=view.keys("vocabulary", "width", "tying"),
-        source=MASKED_LM,
+    found, vocabulary = heads.lm_head(view), view.affine("decoder").outputs
+    hidden, scores = found.maths
+    bias = Term('b_"dec"', "bias, a tensor of this module", f"[{vocabulary}]")
+    return replace(
+        found,
+        maths=(hidden, f'{scores} + b_"dec"'),
+        terms=(*found.terms[:-1], bias, found.terms[-1]),
+        source=heads.MASKED_LM,
     )
 
 

@@ -29,6 +29,6 @@ class Formula:
     summary: str
     maths: tuple[str, ...]
     terms: tuple[Term, ...]
-    notes: tuple[str, ...]
-    config_keys: tuple[str, ...]
     source: str
+    notes: tuple[str, ...] = ()
+    config_keys: tuple[str, ...] = ()

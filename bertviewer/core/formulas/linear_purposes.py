@@ -1,125 +1,96 @@
-"""What a small module is for, by its place: the first ending that fits its path wins."""
+"""What a small module is for, by its place: the longest ending that fits its path wins."""
+
+from collections.abc import Mapping
 
 from bertviewer.core.formulas.module_view import ModuleView
 
-LINEAR_USES = (
-    ("query", "Makes the queries: what each position looks for."),
-    ("q_lin", "Makes the queries: what each position looks for."),
-    ("key", "Makes the keys: what each position can be found by."),
-    ("k_lin", "Makes the keys: what each position can be found by."),
-    ("value", "Makes the values: what each position hands on to those that look at it."),
-    ("v_lin", "Makes the values: what each position hands on to those that look at it."),
-    ("c_attn", "Makes queries, keys and values in one product, side by side."),
-    ("bottleneck.input.dense", "Narrows the layer's input to the width that the layer works in."),
-    (
-        "bottleneck.attention.dense",
-        "Narrows the layer's input to what queries and keys are made of.",
-    ),
-    ("output.bottleneck.dense", "Widens what the layer gives back to the model's width."),
-    ("crossattention.output.dense", "Mixes the heads' outputs into one vector per position."),
-    ("attention.output.dense", "Mixes the heads' outputs into one vector per position."),
-    ("attention.dense", "Mixes the heads' outputs into one vector per position."),
-    ("attn.c_proj", "Mixes the heads' outputs into one vector per position."),
-    ("attn.out_proj", "Mixes the heads' outputs into one vector per position."),
-    ("self_attn.out_proj", "Mixes the heads' outputs into one vector per position."),
-    ("multihead_attn.out_proj", "Mixes the heads' outputs into one vector per position."),
-    ("out_lin", "Mixes the heads' outputs into one vector per position."),
-    ("intermediate.dense", "Widens each position's vector for the feed-forward network."),
-    ("ffn", "Widens each position's vector for the feed-forward network."),
-    ("lin1", "Widens each position's vector for the feed-forward network."),
-    ("linear1", "Widens each position's vector for the feed-forward network."),
-    ("c_fc", "Widens each position's vector for the feed-forward network."),
-    ("output.dense", "Brings the feed-forward network back to the model's width."),
-    ("ffn_output", "Brings the feed-forward network back to the model's width."),
-    ("lin2", "Brings the feed-forward network back to the model's width."),
-    ("linear2", "Brings the feed-forward network back to the model's width."),
-    ("mlp.c_proj", "Brings the feed-forward network back to the model's width."),
-    ("pooler.dense", "Maps the first token's vector; the pooler's activation follows."),
-    ("pooler", "Maps the first token's vector; a tanh follows."),
-    ("transform.dense", "Prepares each position's vector for the prediction of its token."),
-    ("vocab_transform", "Prepares each position's vector for the prediction of its token."),
-    ("decoder", "Gives one score (logit) for each entry of the vocabulary."),
-    ("lm_head", "Gives one score (logit) for each entry of the vocabulary."),
-    ("vocab_projector", "Gives one score (logit) for each entry of the vocabulary."),
-    ("generator_lm_head", "Gives one score (logit) for each entry of the vocabulary."),
-    ("seq_relationship", "Gives two scores: sentence B follows sentence A, or it does not."),
-    ("qa_outputs", "Gives two scores per token: the answer starts here, the answer ends here."),
-    ("q_proj", "Makes the queries: what each position looks for."),
-    ("query_proj", "Makes the queries: what each position looks for."),
-    ("SelfAttention.q", "Makes the queries: what each position looks for."),
-    ("EncDecAttention.q", "Makes the queries: what each position looks for."),
-    ("attn.q", "Makes the queries: what each position looks for."),
-    ("k_proj", "Makes the keys: what each position can be found by."),
-    ("key_proj", "Makes the keys: what each position can be found by."),
-    ("SelfAttention.k", "Makes the keys: what each position can be found by."),
-    ("EncDecAttention.k", "Makes the keys: what each position can be found by."),
-    ("attn.k", "Makes the keys: what each position can be found by."),
-    ("v_proj", "Makes the values: what each position hands on to those that look at it."),
-    ("value_proj", "Makes the values: what each position hands on to those that look at it."),
-    ("SelfAttention.v", "Makes the values: what each position hands on to those that look at it."),
-    (
-        "EncDecAttention.v",
-        "Makes the values: what each position hands on to those that look at it.",
-    ),
-    ("attn.v", "Makes the values: what each position hands on to those that look at it."),
-    ("o_proj", "Mixes the heads' outputs into one vector per position."),
-    ("SelfAttention.o", "Mixes the heads' outputs into one vector per position."),
-    ("EncDecAttention.o", "Mixes the heads' outputs into one vector per position."),
-    ("attn.o", "Mixes the heads' outputs into one vector per position."),
-    ("encoder_attn.out_proj", "Mixes the heads' outputs into one vector per position."),
-    ("attn.Wo", "Mixes the heads' outputs into one vector per position."),
-    ("Wqkv", "Makes queries, keys and values in one product, one below the other."),
-    ("pos_key_proj", "Makes keys of the relative distances: what each distance can be found by."),
-    ("pos_query_proj", "Makes queries of the relative distances: what each distance looks for."),
-    ("gate_proj", "Decides, after its activation, how much of each feature passes the gate."),
-    ("wi_0", "Decides, after its activation, how much of each feature passes the gate."),
-    ("up_proj", "Widens each position's vector; the gate weights what it gives."),
-    ("wi_1", "Widens each position's vector; the gate weights what it gives."),
-    ("mlp.Wi", "Widens each position's vector twice over: one half is the gate of the other."),
-    ("fc1", "Widens each position's vector for the feed-forward network."),
-    ("wi", "Widens each position's vector for the feed-forward network."),
-    ("fc2", "Brings the feed-forward network back to the model's width."),
-    ("wo", "Brings the feed-forward network back to the model's width."),
-    ("down_proj", "Brings the feed-forward network back to the model's width."),
-    ("mlp.Wo", "Brings the feed-forward network back to the model's width."),
-    ("head.dense", "Prepares each position's vector for what the model predicts from it."),
-    ("classifier", "Gives one score (logit) per class."),
-    ("classifier.out_proj", "Gives one score (logit) per class."),
-    ("score", "Gives one score (logit) per class."),
-    ("embedding_hidden_mapping_in", "Maps the narrow embeddings to the model's width."),
-    ("embeddings_project", "Maps the narrow embeddings to the model's width."),
+
+def _by_ending(endings: Mapping[str, str]) -> dict[str, str]:
+    """Return a text by each ending of a path, from the endings that each text is for."""
+    return {ending: text for text, of_text in endings.items() for ending in of_text.split()}
+
+
+LINEAR_USES = _by_ending(
+    {
+        "Makes the queries: what each position looks for.": (
+            "query q_lin q_proj query_proj SelfAttention.q EncDecAttention.q attn.q"
+        ),
+        "Makes the keys: what each position can be found by.": (
+            "key k_lin k_proj key_proj SelfAttention.k EncDecAttention.k attn.k"
+        ),
+        "Makes the values: what each position hands on to those that look at it.": (
+            "value v_lin v_proj value_proj SelfAttention.v EncDecAttention.v attn.v"
+        ),
+        "Makes queries, keys and values in one product, side by side.": "c_attn",
+        "Narrows the layer's input to the width that the layer works in.": "bottleneck.input.dense",
+        "Narrows the layer's input to what queries and keys are made of.": (
+            "bottleneck.attention.dense"
+        ),
+        "Widens what the layer gives back to the model's width.": "output.bottleneck.dense",
+        "Mixes the heads' outputs into one vector per position.": (
+            "crossattention.output.dense attention.output.dense attention.dense attn.c_proj "
+            "attn.out_proj self_attn.out_proj multihead_attn.out_proj out_lin o_proj "
+            "SelfAttention.o EncDecAttention.o attn.o encoder_attn.out_proj attn.Wo"
+        ),
+        "Widens each position's vector for the feed-forward network.": (
+            "intermediate.dense ffn lin1 linear1 c_fc fc1 wi"
+        ),
+        "Brings the feed-forward network back to the model's width.": (
+            "output.dense ffn_output lin2 linear2 mlp.c_proj fc2 wo down_proj mlp.Wo"
+        ),
+        "Maps the first token's vector; the pooler's activation follows.": "pooler.dense",
+        "Maps the first token's vector; a tanh follows.": "pooler",
+        "Prepares each position's vector for the prediction of its token.": (
+            "transform.dense vocab_transform"
+        ),
+        "Gives one score (logit) for each entry of the vocabulary.": (
+            "decoder lm_head vocab_projector generator_lm_head"
+        ),
+        "Gives two scores: sentence B follows sentence A, or it does not.": "seq_relationship",
+        "Gives two scores per token: the answer starts here, the answer ends here.": "qa_outputs",
+        "Makes queries, keys and values in one product, one below the other.": "Wqkv",
+        "Makes keys of the relative distances: what each distance can be found by.": "pos_key_proj",
+        "Makes queries of the relative distances: what each distance looks for.": "pos_query_proj",
+        "Decides, after its activation, how much of each feature passes the gate.": (
+            "gate_proj wi_0"
+        ),
+        "Widens each position's vector; the gate weights what it gives.": "up_proj wi_1",
+        "Widens each position's vector twice over: one half is the gate of the other.": "mlp.Wi",
+        "Prepares each position's vector for what the model predicts from it.": "head.dense",
+        "Gives one score (logit) per class.": "classifier classifier.out_proj score",
+        "Maps the narrow embeddings to the model's width.": (
+            "embedding_hidden_mapping_in embeddings_project"
+        ),
+    }
 )
 
-EMBEDDING_USES = (
-    ("word_embeddings", "Gives each token of the vocabulary its vector."),
-    ("embedding", "Gives each token of the vocabulary its vector."),
-    ("wte", "Gives each token of the vocabulary its vector."),
-    ("shared", "Gives each token of the vocabulary its vector."),
-    ("embed_tokens", "Gives each token of the vocabulary its vector."),
-    ("tok_embeddings", "Gives each token of the vocabulary its vector."),
-    ("embed_positions", "Gives each position in the sequence its vector."),
-    ("relative_attention_bias", "Gives each distance of two positions its bias, one per head."),
-    ("rel_embeddings", "Gives each distance of two positions its vector."),
-    ("position_embeddings", "Gives each position in the sequence its vector."),
-    ("wpe", "Gives each position in the sequence its vector."),
-    ("token_type_embeddings", "Gives each segment, first sentence or second, its vector."),
+EMBEDDING_USES = _by_ending(
+    {
+        "Gives each token of the vocabulary its vector.": (
+            "word_embeddings embedding wte shared embed_tokens tok_embeddings"
+        ),
+        "Gives each position in the sequence its vector.": (
+            "embed_positions position_embeddings wpe"
+        ),
+        "Gives each distance of two positions its bias, one per head.": "relative_attention_bias",
+        "Gives each distance of two positions its vector.": "rel_embeddings",
+        "Gives each segment, first sentence or second, its vector.": "token_type_embeddings",
+    }
 )
 
-DROPOUT_PLACES = (
-    ("self.dropout", "attention dropout"),
-    ("attention.dropout", "attention dropout"),
-    ("attention_dropout", "attention dropout"),
-    ("attn_dropout", "attention dropout"),
-    ("embeddings.dropout", "embedding dropout"),
-    ("embeddings.drop", "embedding dropout"),
-    ("drop", "embedding dropout"),
-    ("out_drop", "attention dropout"),
-    ("classifier.dropout", "head dropout"),
-    ("sop_classifier.dropout", "head dropout"),
+DROPOUT_PLACES = _by_ending(
+    {
+        "attention dropout": (
+            "self.dropout attention.dropout attention_dropout attn_dropout out_drop"
+        ),
+        "embedding dropout": "embeddings.dropout embeddings.drop drop",
+        "head dropout": "classifier.dropout sop_classifier.dropout",
+    }
 )
 
 
-def use_of(view: ModuleView, uses: tuple[tuple[str, str], ...], otherwise: str) -> str:
-    """Return the text of the first ending that fits the module's path."""
-    path = f".{view.node.path}"
-    return next((text for ending, text in uses if path.endswith(f".{ending}")), otherwise)
+def use_of(view: ModuleView, uses: Mapping[str, str], otherwise: str) -> str:
+    """Return the text of the longest ending of the module's path that has one."""
+    names = view.node.path.split(".")
+    endings = (".".join(names[start:]) for start in range(len(names)))
+    return next((uses[ending] for ending in endings if ending in uses), otherwise)

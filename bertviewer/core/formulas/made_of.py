@@ -28,7 +28,6 @@ def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
         maths=(f"{name} :", *lines) if lines else (f"y = {name}(x)",),
         terms=(*members, *tensors),
         notes=("Each of the parts has a page of its own.",) if members else (),
-        config_keys=(),
         source=node.class_module or node.class_name,
     )
 

@@ -8,6 +8,7 @@ from bertviewer.core.frozen import frozen
 
 LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'
+ROTATION = 'op("RoPE")'
 SOFTMAX = 'op("softmax")'
 
 INTO = '"in"'
@@ -17,6 +18,7 @@ INTO = '"in"'
 GELU_TANH = 'op("GELU"_"tanh")'
 
 TOKENS = Term("S", "number of tokens; every sequence of a batch is computed alike")
+NO_PARAMETERS = "It has no parameters."
 TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
 
 

@@ -5,7 +5,7 @@ from bertviewer.core.formulas.facts import is_called, works_by_position
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.linear_purposes import DROPOUT_PLACES, LINEAR_USES, use_of
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import indices, sized
+from bertviewer.core.formulas.notation import NO_PARAMETERS, indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.text.special_floats import Scalar
 
@@ -43,7 +43,7 @@ def linear(view: ModuleView) -> Formula:
         maths=(
             f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
             f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
-            f"quad {_range('j', layer.outputs)}",
+            f"quad j = {indices(layer.outputs)}",
         ),
         terms=(
             Term("x", "input vector of one position", shape_text((layer.inputs,))),
@@ -51,7 +51,6 @@ def linear(view: ModuleView) -> Formula:
             Term("y", "output vector of that position", shape_text((layer.outputs,))),
         ),
         notes=tuple(notes),
-        config_keys=(),
         source="torch.nn.Linear"
         if layer.transposed
         else "Conv1D of transformers, after the code of Radford et al. 2018",
@@ -78,7 +77,7 @@ def dropout(view: ModuleView) -> Formula:
             "All figures here are taken in evaluation mode, where dropout is the identity.",
             "torch scales the kept numbers by 1 / (1 - p) while training, so that nothing needs "
             "scaling afterwards.",
-            "It has no parameters.",
+            NO_PARAMETERS,
         ),
         config_keys=_dropout_keys(view, chance),
         source="Srivastava et al. 2014, section 4",
@@ -92,8 +91,7 @@ def identity(view: ModuleView) -> Formula:
         summary="Hands its input on unchanged; it holds the place of a step that is not used.",
         maths=("y = x",),
         terms=(Term("x", "the input"),),
-        notes=("It has no parameters.",),
-        config_keys=(),
+        notes=(NO_PARAMETERS,),
         source="torch.nn.Identity",
     )
 
@@ -110,20 +108,14 @@ def loss(view: ModuleView) -> Formula:
             Term("y_i", "the right class of item i"),
             Term("n", "number of items that have a label"),
         ),
-        notes=("It has no parameters.", "Items labelled −100 are left out."),
-        config_keys=(),
+        notes=(NO_PARAMETERS, "Items labelled −100 are left out."),
         source="torch.nn.CrossEntropyLoss",
     )
 
 
 def _dropout_keys(view: ModuleView, chance: Scalar) -> tuple[str, ...]:
     """Return the keys that can have set this dropout: those of its place with its value."""
-    path = f".{view.node.path}"
-    choice = next((c for ending, c in DROPOUT_PLACES if path.endswith(f".{ending}")), "dropout")
+    choice = use_of(view, DROPOUT_PLACES, "dropout")
     if choice == "dropout" and view.node.depth == 1:
         choice = "head dropout"
     return tuple(key for key in view.keys(choice) if view.config[key] == chance)
-
-
-def _range(letter: str, count: int) -> str:
-    return f"{letter} = {indices(count)}"

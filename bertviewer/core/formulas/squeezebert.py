@@ -13,7 +13,14 @@ from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, activation_terms,
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
-from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, indices, listing, sized
+from bertviewer.core.formulas.notation import (
+    NO_PARAMETERS,
+    SOFTMAX,
+    TOKENS,
+    indices,
+    listing,
+    sized,
+)
 from bertviewer.core.text.numerals import count_text
 
 _SOURCE = "Iandola et al. 2020, section 3"
@@ -184,8 +191,7 @@ def product(view: ModuleView) -> Formula:
         summary="Multiplies two matrices; a module of its own only so that it can be counted.",
         maths=("Y = A B",),
         terms=(Term("A", left), Term("B", right), Term("Y", "their product")),
-        notes=("It has no parameters.",),
-        config_keys=(),
+        notes=(NO_PARAMETERS,),
         source="transformers' code",
     )
 
@@ -198,8 +204,7 @@ def probabilities(view: ModuleView) -> Formula:
         summary="Turns scores into probabilities: positive, and 1 in sum.",
         maths=("p_i = e^(x_i) / (sum_j e^(x_j))",),
         terms=(Term("x_i", "score i"), Term("p_i", "its probability")),
-        notes=("It has no parameters.",),
-        config_keys=(),
+        notes=(NO_PARAMETERS,),
         source="torch.nn.Softmax",
     )
 

@@ -7,9 +7,8 @@ from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.attentions import NORMS, AttentionNodes, attentions_of
-from bertviewer.core.walk.block import Block, Form, form_of
 from bertviewer.core.walk.closed_modules import ClosedModules
-from bertviewer.core.walk.forms import ENDS, formed, innermost, path_around
+from bertviewer.core.walk.forms import ENDS, Block, Form, form_of, formed, innermost, path_around
 from bertviewer.core.walk.naming import EMBEDDING, Section, name_of, table_of
 from bertviewer.core.walk.wires import Wires, is_data
 

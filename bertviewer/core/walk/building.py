@@ -8,9 +8,8 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow, Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk import notes
-from bertviewer.core.walk.block import Block, Form
 from bertviewer.core.walk.blocks import BlockReader
-from bertviewer.core.walk.forms import innermost
+from bertviewer.core.walk.forms import Block, Form, innermost
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.naming import EMBEDDING, Section
 from bertviewer.core.walk.parts import (

@@ -1,12 +1,55 @@
-"""What goes into a block and comes out of it, and which module it is done by."""
+"""A step of a walk before anything is counted: what goes in, what comes out, and whose it is."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import prod
 
-from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.walk.block import Block, Form, form_of
+from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node, Shape
+from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.wires import Wires
+
+
+@frozen
+class Form:
+    """A tensor's shape in numbers, and in letters where the flow has them."""
+
+    shape: Shape
+    letters: Letters | None = None
+
+
+@frozen
+class Block:
+    """One step to be.
+
+    Attributes:
+        name: what a teacher calls it.
+        path: the module to look at, ``None`` for an addition.
+        note: what a learner asks at it.
+        reads: the parameters that it computes with.
+        taken: what goes in, ``None`` where nothing does.
+        given: what comes out.
+        looked_up: the name of the input that a table is looked up by, empty for all else.
+        is_whole: whether it is just what the module at ``path`` does.
+        flow: the module whose flow it was read off, ``None`` for none.
+        nodes: the nodes of that flow, by their ids.
+    """
+
+    name: str
+    path: str | None
+    note: str = ""
+    reads: tuple[str, ...] = ()
+    taken: Form | None = None
+    given: Form | None = None
+    looked_up: str = ""
+    is_whole: bool = False
+    flow: str | None = None
+    nodes: tuple[str, ...] = ()
+
+
+def form_of(edge: Edge) -> Form:
+    """Return what an edge brings."""
+    return Form(edge.shape, edge.symbolic_shape)
+
 
 ENDS = ("input", "output", "constant", "parameter")
 """The kinds of nodes that do nothing."""

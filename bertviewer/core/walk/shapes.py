@@ -7,7 +7,7 @@ from bertviewer.core.activations.letter_values import letter_values, two_sides
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.walk.block import Block, Form
+from bertviewer.core.walk.forms import Block, Form
 from bertviewer.core.walk.naming import EMBEDDING
 from bertviewer.core.walk.walk import WalkShape
 

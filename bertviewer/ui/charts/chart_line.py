@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import STRETCH, in_row
 from bertviewer.ui.tips import plain_tip
 
 LEAST_TITLE = 120
@@ -27,12 +28,7 @@ class ChartLine(QWidget):
         self._button: QToolButton = flat_button("chartMenu", "⋯", self.tr("Copy or save this plot"))
         # No arrow beside the dots.
         self._button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(2 * GRID)
-        self._row.addWidget(self._title)
-        self._row.addStretch(1)
-        self._row.addWidget(self._button)
+        self._row = in_row(self._title, STRETCH, self._button, on=self, spacing=2 * GRID)
 
     @property
     def title(self) -> str:

@@ -1,10 +1,11 @@
-"""Taking a plot along: its picture or its data, to the clipboard or into a file."""
+"""A plot's menu: its picture or its data, taken along, and the numbers behind a point."""
 
 import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
@@ -16,7 +17,10 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.paper import ChartWidget
+from bertviewer.plots.plot import Plot
 from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.layouts import named
+from bertviewer.ui.links import show_values
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
@@ -47,8 +51,7 @@ def fill_menu(
     of the workspace's models' is replaced.
     """
     for entry in _ENTRIES:
-        action = menu.addAction(translate("chart_menu", entry.title))
-        action.setObjectName(entry.name)
+        action = named(menu.addAction(translate("chart_menu", entry.title)), entry.name)
 
         def carry_out(_checked: bool = False, call: Callable[..., None] = entry.call) -> None:
             if (shown := chart()) is not None:
@@ -145,3 +148,20 @@ _ENTRIES = (
     _Entry("copyData", QT_TRANSLATE_NOOP("chart_menu", "Copy &data as CSV"), _copy_data),
     _Entry("saveData", QT_TRANSLATE_NOOP("chart_menu", "Save data as CS&V…"), _choose_data),
 )
+
+
+_TITLE = QT_TRANSLATE_NOOP("chart_menu", "Show the &values")
+
+
+def offer_values(menu: QMenu, plot: QWidget, position: QPoint, workspace: Workspace) -> None:
+    """Offer what a module of the last run gave, number by number, where that is pointed at."""
+    run = workspace.runs.run
+    if run is None or not isinstance(plot, Plot):
+        return
+    place = plot.place_at(plot.mapToScene(position))
+    activation = None if place is None or place.path is None else run.activation(place.path)
+    # Which of several calls it is a point does not tell.
+    if place is None or activation is None or len(activation.calls) > 1:
+        return
+    action = named(menu.addAction(translate("chart_menu", _TITLE)), "pointedValues")
+    action.triggered.connect(lambda: show_values(workspace, place))

@@ -8,7 +8,6 @@ from PySide6.QtGui import QCursor, QShowEvent
 from PySide6.QtWidgets import (
     QMenu,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -18,11 +17,11 @@ from bertviewer.charts.place import Place
 from bertviewer.plots.plot import Plot
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.charts.chart_line import ChartLine
-from bertviewer.ui.charts.chart_menu import fill_menu
+from bertviewer.ui.charts.chart_menu import fill_menu, offer_values
 from bertviewer.ui.charts.message import Message, Offer
-from bertviewer.ui.charts.pointed_values import offer_values
 from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -63,12 +62,7 @@ class ChartPanel(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(self._plots)
         self._pages.addWidget(self._message)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self._line)
-        layout.addWidget(self._busy)
-        layout.addWidget(self._pages, 1)
+        in_column(self._line, self._busy, (self._pages, 1), on=self, spacing=2)
         self._value = Readout(self)
         for signal in (
             workspace.selection.row_changed,

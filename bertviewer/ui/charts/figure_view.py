@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -25,6 +24,7 @@ from bertviewer.charts.table import Cell, csv_text, written
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.charts.figure_rows import FigureRows
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import SHARE_ROLE, make_table
 from bertviewer.ui.workspace import Workspace
@@ -68,9 +68,7 @@ class FigureView(QWidget):
         ):
             self._add_action(title, keys, slot)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(table)
+        in_column(table, on=self)
         table.selectionModel().currentRowChanged.connect(self._on_current)
 
     @property

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.frozen import frozen
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import STRETCH, in_column, named
 from bertviewer.ui.tips import plain_tip
 
 
@@ -27,20 +28,20 @@ class Message(QWidget):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._offer: Offer | None = None
-        self._words = plain_label("")
-        self._words.setObjectName(name)
+        self._words = named(plain_label(""), name)
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._words.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._button = QPushButton()
-        self._button.setObjectName(f"{name}Action")
+        self._button = named(QPushButton(), f"{name}Action")
         self._button.clicked.connect(self._carry_out)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6 * GRID, GRID, 6 * GRID, GRID)
-        layout.setSpacing(2 * GRID)
-        layout.addStretch(1)
-        layout.addWidget(self._words)
-        layout.addWidget(self._button, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addStretch(1)
+        in_column(
+            STRETCH,
+            self._words,
+            (self._button, Qt.AlignmentFlag.AlignHCenter),
+            STRETCH,
+            on=self,
+            margins=(6 * GRID, GRID, 6 * GRID, GRID),
+            spacing=2 * GRID,
+        )
 
     def show_text(self, text: str, offer: Offer | None = None) -> None:
         """Show other words, and what can be done."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart
 from bertviewer.charts.comparison import common_title
@@ -21,6 +21,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.plots.token_plot import TokenPlot
+from bertviewer.ui.layouts import in_column, in_row
 
 LEAST_SHARE = 0.4
 """A plot of few cells has so much of the width of the one beside it."""
@@ -38,11 +39,7 @@ class Column(QWidget):
         self.name.setFont(sized(self.name.font(), SMALL))
         self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.name)
-        layout.addWidget(plot, 1)
+        in_column(self.name, (plot, 1), on=self, spacing=0)
 
 
 class SideBySide(QWidget):
@@ -55,8 +52,7 @@ class SideBySide(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.columns: list[Column] = []
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row = in_row(on=self)
 
     def add(self, column: Column) -> None:
         """Put a plot to the left of those that are there."""

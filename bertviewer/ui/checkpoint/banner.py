@@ -1,10 +1,11 @@
 """Says above everything, for as long as the model is open, that some of its weights are random."""
 
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.workspace import Workspace
 
@@ -18,16 +19,11 @@ class RandomBanner(QFrame):
         super().__init__(parent)
         self._workspace = workspace
         self.setObjectName("randomBanner")
-        self._text = ElidedLabel()
-        self._text.setObjectName("randomBannerText")
+        self._text = named(ElidedLabel(), "randomBannerText")
         self._text.setForegroundRole(WARNING)
-        self._button = QPushButton(self.tr("Show which…"))
-        self._button.setObjectName("randomBannerButton")
+        self._button = named(QPushButton(self.tr("Show which…")), "randomBannerButton")
         self._button.clicked.connect(self._show_report)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(12, 5, 8, 5)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._button)
+        in_row((self._text, 1), self._button, on=self, margins=(12, 5, 8, 5))
         self.hide()
         workspace.architecture_changed.connect(self._update)
         workspace.runs.run_changed.connect(self._update)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,6 +22,7 @@ from bertviewer.core.weights.keys import KeyReport
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.key_report import key_lines
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.links import show_tensor
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.table_copies import PATH_ROLE, offer_paths
@@ -59,18 +59,19 @@ class KeyReportDialog(QDialog):
         self._tree = self._make_tree()
         self._fill()
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        copy = QPushButton(self.tr("&Copy as text"))
-        copy.setObjectName("copyKeyReport")
+        copy = named(QPushButton(self.tr("&Copy as text")), "copyKeyReport")
         copy.setAutoDefault(False)
         copy.clicked.connect(self._copy)
         buttons.addButton(copy, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID)
-        layout.setSpacing(2 * GRID)
-        layout.addWidget(label)
-        layout.addWidget(self._tree, 1)
-        layout.addWidget(buttons)
+        in_column(
+            label,
+            (self._tree, 1),
+            buttons,
+            on=self,
+            margins=(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID),
+            spacing=2 * GRID,
+        )
 
     def changeEvent(self, event: QEvent) -> None:
         """Write the names in another theme's colours; Qt calls it."""

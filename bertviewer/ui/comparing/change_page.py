@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 
 from bertviewer.charts.change_grid import CHANGE_MEASURES, change_grid, measure_title
 from bertviewer.charts.marked_grid import MarkedGrid
@@ -12,6 +12,7 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -43,12 +44,10 @@ class ChangePage(QWidget):
             has_axis_titles=False,
         )
         self._chart: MarkedGrid | None = None
-        self._signs = plain_label("")
-        self._signs.setObjectName("changeSigns")
+        self._signs = named(plain_label(""), "changeSigns")
         self._signs.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._signs.setWordWrap(True)
-        self._told = ElidedLabel()
-        self._told.setObjectName("pickedTensor")
+        self._told = named(ElidedLabel(), "pickedTensor")
         self._told.setText(self.tr("Click a cell to select its tensor and its module."))
         self._show_row = QPushButton(self.tr("Show in the table"))
         self._show_row.setObjectName("showInTable")
@@ -56,16 +55,8 @@ class ChangePage(QWidget):
         self._show_row.setEnabled(False)
         self._show_row.setToolTip(self.tr("Show the tensor's row, with all of its figures"))
         self._show_row.clicked.connect(self.table_wanted)
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self._told, 1)
-        line.addWidget(self._show_row)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 8, 0, 0)
-        layout.setSpacing(6)
-        layout.addWidget(self._panel, 1)
-        layout.addWidget(self._signs)
-        layout.addLayout(line)
+        line = in_row((self._told, 1), self._show_row, spacing=8)
+        in_column((self._panel, 1), self._signs, line, on=self, margins=(0, 8, 0, 0), spacing=6)
         self._choice.currentIndexChanged.connect(self._show)
         self._show()
 
@@ -97,8 +88,7 @@ class ChangePage(QWidget):
         return choice
 
     def _make_plot(self) -> GridPlot:
-        plot = GridPlot()
-        plot.setObjectName("changePlot")
+        plot = named(GridPlot(), "changePlot")
         plot.cell_clicked.connect(self._on_cell)
         return plot
 

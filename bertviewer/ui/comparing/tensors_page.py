@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,6 +21,7 @@ from bertviewer.ui.comparing.tensors_model import (
     TensorsModel,
     state_name,
 )
+from bertviewer.ui.layouts import Gap, in_column, in_row, named
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import follow_links, make_table
 from bertviewer.ui.workspace import Workspace
@@ -47,10 +47,7 @@ class TensorsPage(QWidget):
         self._shown = ShownTensors(TensorsModel(comparison, self), self)
         self._states = {state: self._make_button(state) for state in STATES}
         self._name = self._make_filter()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(self._make_line())
+        layout = in_column(self._make_line(), on=self, spacing=0)
         self._table = self._make_table()
         self._table.viewport().installEventFilter(self)
         layout.addWidget(self._table, 1)
@@ -70,8 +67,7 @@ class TensorsPage(QWidget):
 
     def _make_button(self, state: State) -> QToolButton:
         count = self._comparison.counts[state]
-        button = QToolButton()
-        button.setObjectName(f"state {state}")
+        button = named(QToolButton(), f"state {state}")
         button.setText(f"{state_name(state)} {count:,}")
         button.setCheckable(True)
         if not count:
@@ -83,28 +79,19 @@ class TensorsPage(QWidget):
         return button
 
     def _make_filter(self) -> QLineEdit:
-        name = QLineEdit()
-        name.setObjectName("tensorFilter")
+        name = named(QLineEdit(), "tensorFilter", says=self.tr("Filter tensors"))
         name.setPlaceholderText(self.tr("Filter tensors"))
-        name.setAccessibleName(self.tr("Filter tensors"))
         name.setClearButtonEnabled(True)
         name.textChanged.connect(self._shown.show_names)
         return name
 
     def _make_line(self) -> QHBoxLayout:
-        save = QPushButton(self.tr("Save as CSV…"))
-        save.setObjectName("saveComparison")
+        save = named(QPushButton(self.tr("Save as CSV…")), "saveComparison")
         save.setAutoDefault(False)
         save.clicked.connect(self._choose_data)
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 6, 0, 4)
-        line.setSpacing(4)
-        for button in self._states.values():
-            line.addWidget(button)
-        line.addSpacing(8)
-        line.addWidget(self._name, 1)
-        line.addWidget(save)
-        return line
+        return in_row(
+            *self._states.values(), Gap(8), (self._name, 1), save, margins=(0, 6, 0, 4), spacing=4
+        )
 
     def _choose_data(self) -> None:
         choose_data(self, self._shown, "comparison.csv", self._workspace)

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPushButton,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -17,6 +16,7 @@ from bertviewer.core.comparing.comparison import Comparison
 from bertviewer.ui.comparing.change_page import ChangePage
 from bertviewer.ui.comparing.tensors_page import TensorsPage
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import Gap, in_column, in_row
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -58,12 +58,9 @@ class ComparisonWindow(QDialog):
         tabs.addTab(self._tensors, self.tr("Tensors"))
         keys = self.tr("Configuration ({0})").format(len(comparison.keys))
         tabs.addTab(self._make_keys(), keys)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 12, 12, 12)
-        layout.setSpacing(6)
-        layout.addLayout(self._make_head())
-        layout.addSpacing(4)
-        layout.addWidget(tabs, 1)
+        in_column(
+            self._make_head(), Gap(4), (tabs, 1), on=self, margins=(12, 12, 12, 12), spacing=6
+        )
         tabs.tabBar().setFocus()
         # Qt itself would give it two thirds of the screen at most.
         self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
@@ -77,8 +74,7 @@ class ComparisonWindow(QDialog):
     def _make_head(self) -> QHBoxLayout:
         """Return what both sides are, and what can be done with them."""
         comparison = self._comparison
-        sides = QVBoxLayout()
-        sides.setSpacing(2)
+        sides = in_column(spacing=2)
         for side, source, parameters in (
             (self.tr("Left"), comparison.left, comparison.left_parameters),
             (self.tr("Right"), comparison.right, comparison.right_parameters),
@@ -98,12 +94,12 @@ class ComparisonWindow(QDialog):
         self._workspace.next_run.changed.connect(self._update_run)
         self._workspace.scheduler.activity_changed.connect(self._update_run)
         self._update_run()
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addLayout(sides, 1)
-        head.addWidget(run, 0, Qt.AlignmentFlag.AlignTop)
-        head.addWidget(swap, 0, Qt.AlignmentFlag.AlignTop)
-        return head
+        return in_row(
+            (sides, 1),
+            (run, Qt.AlignmentFlag.AlignTop),
+            (swap, Qt.AlignmentFlag.AlignTop),
+            spacing=8,
+        )
 
     def _update_run(self) -> None:
         """Let the sentence be run if it can be; the tip says why not."""

@@ -2,13 +2,14 @@
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.text.numerals import short_count
 from bertviewer.plots.fonts import tabular, weighted
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.look.appearance import RIGHT, WARNING
 from bertviewer.ui.look.icons import SIZE, line_icon
 from bertviewer.ui.pill import Pill
@@ -39,9 +40,7 @@ class ModelChip(QToolButton):
         arrow = QLabel()
         arrow.setPixmap(line_icon("chevron-down").pixmap(QSize(SIZE, SIZE)))
         self._arrow = arrow
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(3 * GRID, 0, 2 * GRID, 0)
-        layout.setSpacing(2 * GRID)
+        layout = in_row(on=self, margins=(3 * GRID, 0, 2 * GRID, 0), spacing=2 * GRID)
         for widget in (self._name, self._facts, self._weights, arrow):
             widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             layout.addWidget(widget)

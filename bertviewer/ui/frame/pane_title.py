@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QEnterEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import STRETCH, in_row
 from bertviewer.ui.look.icons import SIZE, put_icon
 
 HEIGHT = 32
@@ -38,11 +39,7 @@ class PaneTitle(QWidget):
             self.maximise,
             self.close_button,
         )
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(3 * GRID, GRID, GRID, 0)
-        layout.setSpacing(0)
-        layout.addWidget(caption)
-        layout.addStretch(1)
+        layout = in_row(caption, STRETCH, on=self, margins=(3 * GRID, GRID, GRID, 0), spacing=0)
         if extra is not None:
             layout.addWidget(extra)
             layout.addSpacing(GRID)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QMargins, QRect, QSize
+from PySide6.QtCore import QEvent, QMargins, QObject, QRect, QSize
+from PySide6.QtWidgets import QLayout, QMainWindow
 
 GRIP = QSize(120, 40)
 """As much of a window has to be on a screen for a person to take hold of it."""
@@ -44,3 +45,29 @@ def mended_place(place: QRect, screens: Sequence[QRect]) -> QRect:
 
 def _area(box: QRect) -> int:
     return 0 if box.isEmpty() else box.width() * box.height()
+
+
+class LeastSize(QObject):
+    """Keeps a window's least size within its screen: what does not fit is made narrower or lower.
+
+    Qt itself would let the window grow beyond the screen with what its content needs.
+    """
+
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._layout.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+        window.installEventFilter(self)
+
+    @property
+    def _layout(self) -> QLayout:
+        layout = self._window.layout()
+        assert layout is not None  # a main window has its own
+        return layout
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow what the content needs; Qt calls it."""
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._window:
+            room = room_on(self._window.screen().availableGeometry())
+            self._window.setMinimumSize(self._layout.totalMinimumSize().boundedTo(room.size()))
+        return super().eventFilter(watched, event)

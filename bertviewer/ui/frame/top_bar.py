@@ -5,14 +5,12 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLabel,
     QMenu,
     QPushButton,
     QSizePolicy,
     QToolBar,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -20,6 +18,7 @@ from bertviewer.charts.theme import DARK, GRID
 from bertviewer.core.frozen import frozen
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.frame.model_chip import ModelChip
+from bertviewer.ui.layouts import Gap, in_column, in_row
 from bertviewer.ui.look.icons import put_icon
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.workspace import Workspace
@@ -80,12 +79,14 @@ class TopBar(QToolBar):
         self._export.clicked.connect(parts.export)
         content = QWidget()
         content.setFixedHeight(HEIGHT)
-        layout = QHBoxLayout(content)
-        layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
-        layout.setSpacing(2 * GRID)
-        layout.addWidget(logo)
-        layout.addWidget(ModelChip(workspace, parts.models))
-        layout.addSpacing(2 * GRID)
+        layout = in_row(
+            logo,
+            ModelChip(workspace, parts.models),
+            Gap(2 * GRID),
+            on=content,
+            margins=(3 * GRID, 0, 3 * GRID, 0),
+            spacing=2 * GRID,
+        )
         for widget in parts.path:
             layout.addWidget(widget, int(widget.sizePolicy().horizontalPolicy() == _EXPANDING))
         for button in (self._theme, self._menu, self._export):
@@ -136,9 +137,7 @@ class BannerBar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         # A toolbar shows and hides what stands in it by itself.
         place = QWidget()
-        layout = QVBoxLayout(place)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(banner)
+        in_column(banner, on=place)
         self.addWidget(place)
         self._banner = banner
         banner.installEventFilter(self)

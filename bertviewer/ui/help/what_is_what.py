@@ -6,12 +6,12 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFrame,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import blank_page, heading_label, plain_label
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 SIZE = (560, 640)
@@ -74,24 +74,18 @@ class WhatIsWhat(QDialog):
         self.setWindowTitle(self.tr("What is what"))
         self.resize(*SIZE)
         page = blank_page()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(4 * GRID, 2 * GRID, 4 * GRID, 4 * GRID)
-        lines.setSpacing(GRID)
+        lines = in_column(on=page, margins=(4 * GRID, 2 * GRID, 4 * GRID, 4 * GRID), spacing=GRID)
         for title, text in PARTS:
             lines.addWidget(heading_label(translate("help", title)))
             lines.addWidget(plain_label(translate("help", text)))
         lines.addStretch(1)
-        area = QScrollArea()
-        area.setObjectName("whatIsWhatPage")
-        area.setAccessibleName(self.windowTitle())
+        area = named(QScrollArea(), "whatIsWhatPage", says=self.windowTitle())
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
         area.setWidget(page)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.addWidget(area, 1)
-        layout.addWidget(buttons)
+        in_column((area, 1), buttons, on=self, margins=None)
         area.setFocus(Qt.FocusReason.PopupFocusReason)  # the arrow keys turn the page
 
 

@@ -1,10 +1,11 @@
 """Says that a model's weights are still on the hub, and downloads them."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -19,19 +20,18 @@ class HubBar(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self.setObjectName("hubBar")
-        self._text = ElidedLabel()
-        self._text.setObjectName("hubText")
-        self._progress = BusyBar()
-        self._progress.setObjectName("hubProgress")
+        self._text = named(ElidedLabel(), "hubText")
+        self._progress = named(BusyBar(), "hubProgress")
         self._progress.setFixedSize(200, 6)
-        self._download = QPushButton(self.tr("Download"))
-        self._download.setObjectName("hubDownload")
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(12, 6, 8, 6)
-        layout.setSpacing(12)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._progress, 0, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._download)
+        self._download = named(QPushButton(self.tr("Download")), "hubDownload")
+        in_row(
+            (self._text, 1),
+            (self._progress, Qt.AlignmentFlag.AlignVCenter),
+            self._download,
+            on=self,
+            margins=(12, 6, 8, 6),
+            spacing=12,
+        )
         self._download.clicked.connect(self._on_download)
         workspace.architecture_changed.connect(self._update)
         workspace.scheduler.activity_changed.connect(self._update)

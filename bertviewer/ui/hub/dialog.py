@@ -1,14 +1,14 @@
 """The dialog in which a model of the hub is chosen."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QLineEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -17,10 +17,48 @@ from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.hub_name import HubName, parse_hub_name
 from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.hub.cached_table import CachedTableModel
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import Gap, in_column, named
 from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.tables import make_sortable, make_table
+from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
+
+SHORT = 12  # characters of a commit, as git shows them
+
+
+class CachedTableModel(TableModel):
+    """One row for each model at each commit, the newest first."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        columns = (
+            Column(self.tr("Model")),
+            Column(self.tr("Revision")),
+            Column(self.tr("Weights")),
+            Column(self.tr("Size"), is_number=True),
+            Column(self.tr("Downloaded")),
+        )
+        super().__init__(columns, parent)
+        self._models: tuple[CachedModel, ...] = ()
+
+    def set_models(self, models: Sequence[CachedModel]) -> None:
+        """Show these."""
+        self._models = tuple(models)
+        self.set_rows([self._row(model) for model in models])
+
+    def name(self, row: int) -> HubName:
+        """Return the name of the model in a row, pinned to its commit."""
+        return self._models[self.given(row)].name
+
+    def _row(self, model: CachedModel) -> Row:
+        commit = model.name.revision[:SHORT]
+        branches = ", ".join(model.branches)
+        cells = (
+            model.name.repo,
+            f"{branches} ({commit})" if branches else commit,
+            self.tr("yes") if model.has_weights else self.tr("not yet"),
+            f"{model.nbytes / 1e6:,.1f} MB",
+            f"{datetime.fromtimestamp(model.modified):%Y-%m-%d %H:%M}",
+        )
+        return Row(cells, hint=str(model.name))
 
 
 class HubDialog(QDialog):
@@ -40,13 +78,10 @@ class HubDialog(QDialog):
         self.resize(760, 440)
         # Nobody's child: its thread keeps it alive until it has ended.
         self._worker = Worker()
-        self._name = QLineEdit()
-        self._name.setObjectName("hubName")
+        self._name = named(QLineEdit(), "hubName", says=self.tr("Name of the model"))
         self._name.setPlaceholderText(self.tr("org/name or org/name@revision"))
-        self._name.setAccessibleName(self.tr("Name of the model"))
         self._name.setClearButtonEnabled(True)
-        self._message = plain_label("")
-        self._message.setObjectName("hubMessage")
+        self._message = named(plain_label(""), "hubMessage")
         self._message.setWordWrap(True)
         self._models = CachedTableModel(self)
         self._table = make_table(self._models, "hubModels", self.tr("Models on this disk"))
@@ -60,16 +95,18 @@ class HubDialog(QDialog):
         self._open = buttons.addButton(self.tr("Open"), QDialogButtonBox.ButtonRole.AcceptRole)
         self._open.setObjectName("hubOpen")
 
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 16, 16, 16)
-        layout.setSpacing(6)
-        layout.addWidget(self._name)
-        layout.addWidget(self._message)
-        layout.addSpacing(10)
-        layout.addWidget(self._heading)
-        layout.addWidget(self._table, 1)
-        layout.addSpacing(6)
-        layout.addWidget(buttons)
+        in_column(
+            self._name,
+            self._message,
+            Gap(10),
+            self._heading,
+            (self._table, 1),
+            Gap(6),
+            buttons,
+            on=self,
+            margins=(16, 16, 16, 16),
+            spacing=6,
+        )
         # Only now: before it stands in a dialog, a button cannot be the dialog's default.
         self._open.setDefault(True)
 

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND, SMALL, TITLE
 from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized, tabular, weighted
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tips import plain_tip
 
 
@@ -66,11 +67,14 @@ class _Card(QFrame):
             label.setFont(small)
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._value.setFont(tabular(weighted(sized(self.font(), TITLE))))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(3 * GRID - 1, GRID // 2, 2 * GRID, GRID // 2)
-        layout.setSpacing(0)
-        for label in (self._name, self._value, self._remark):
-            layout.addWidget(label)
+        in_column(
+            self._name,
+            self._value,
+            self._remark,
+            on=self,
+            margins=(3 * GRID - 1, GRID // 2, 2 * GRID, GRID // 2),
+            spacing=0,
+        )
 
     def width_for(self, remark: str) -> int:
         around = self.minimumSizeHint().width()  # its labels give way

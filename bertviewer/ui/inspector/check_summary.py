@@ -2,13 +2,14 @@
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.text.numerals import number_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.look.appearance import RIGHT, WARNING
 from bertviewer.ui.pill import Pill
 from bertviewer.ui.workspace import Workspace
@@ -24,10 +25,8 @@ class CheckSummary(QWidget):
     def __init__(self, workspace: Workspace, stale: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._pill = Pill()
-        self._pill.setObjectName("checkPill")
-        self._text = ElidedLabel()
-        self._text.setObjectName("checkDifference")
+        self._pill = named(Pill(), "checkPill")
+        self._text = named(ElidedLabel(), "checkDifference")
         self._text.setFont(sized(self._text.font(), SMALL))
         self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._button = QPushButton(self.tr("Check this step"))
@@ -36,16 +35,10 @@ class CheckSummary(QWidget):
             self.tr("Compute it again in float64 from what it took in the last run, and compare")
         )
         self._button.clicked.connect(self._check)
-        line = QHBoxLayout()
-        line.addWidget(self._pill)
-        line.addStretch(1)
-        line.addWidget(self._button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
-        layout.setSpacing(0)
-        layout.addLayout(line)
-        layout.addWidget(self._text)
-        layout.addWidget(stale)
+        line = in_row(self._pill, STRETCH, self._button)
+        in_column(
+            line, self._text, stale, on=self, margins=(4 * GRID, GRID, 4 * GRID, GRID), spacing=0
+        )
         for signal in (
             workspace.selection.row_changed,
             workspace.runs.run_changed,

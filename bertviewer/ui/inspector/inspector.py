@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,17 +27,12 @@ class Inspector(QWidget):
         self._is_stale = self._can_set_formulas = False
         self.setObjectName("inspector")
         self.setMinimumWidth(240)
-        self._scroll = QScrollArea()
-        self._scroll.setObjectName("inspectorPage")
-        self._scroll.setAccessibleName(self.tr("The selected module"))
+        self._scroll = named(QScrollArea(), "inspectorPage", says=self.tr("The selected module"))
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Base)
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
-        self._layout.addWidget(self._scroll, 1)
+        self._layout = in_column((self._scroll, 1), on=self, spacing=0)
         workspace.selection.row_changed.connect(self._on_change)
         workspace.formulas_changed.connect(self._on_change)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))

@@ -20,6 +20,7 @@ from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
 from bertviewer.ui.facts import Fact, FactGroup
 from bertviewer.ui.labels import at_the_left
+from bertviewer.ui.layouts import named
 from bertviewer.ui.links import Link, links
 from bertviewer.ui.workspace import Workspace
 
@@ -113,8 +114,7 @@ class ModuleFacts(QObject):
         keys = self._workspace.keys
         if keys is None or row.node.path:
             return []
-        button = QPushButton(self.tr("Show all names…"))
-        button.setObjectName("showKeyReport")
+        button = named(QPushButton(self.tr("Show all names…")), "showKeyReport")
         button.clicked.connect(partial(show_key_report, keys, self._workspace, self._page.window()))
         facts = checkpoint_facts(keys)
         return [*facts, (" ", at_the_left(button))] if keys.has_lists else facts

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, TITLE
 from bertviewer.core.explanations.asking import answers_for_module
@@ -19,6 +19,7 @@ from bertviewer.ui.inspector.cards import Cards
 from bertviewer.ui.inspector.module_facts import ModuleFacts
 from bertviewer.ui.inspector.module_figures import COUNT, module_figures, share_text
 from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.layouts import STRETCH, in_column, named
 from bertviewer.ui.questions import Questions
 from bertviewer.ui.staleness import StaleLabel
 from bertviewer.ui.tips import plain_tip
@@ -45,18 +46,23 @@ class InspectorPage(QWidget):
         self._cards = Cards(COUNT, share_text("99.99%"))
         self._first, self._view = FactsView(), FactsView()
         self._asked = heading_label(self.tr("What people ask here"))
-        self._questions = Questions(workspace)
-        self._questions.setObjectName("moduleQuestions")
+        self._questions = named(Questions(workspace), "moduleQuestions")
         self._facts = ModuleFacts(workspace, self.refresh, self)
         self.stale = StaleLabel("staleModule", workspace, self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, 0, 4 * GRID, 4 * GRID)
-        layout.setSpacing(GRID // 2)
-        for widget in (self._title, self._path, self._summary, self._cards, self._first):
-            layout.addWidget(widget)
-        for below in (self._asked, self._questions, self._view):
-            layout.addWidget(below)
-        layout.addStretch(1)
+        in_column(
+            self._title,
+            self._path,
+            self._summary,
+            self._cards,
+            self._first,
+            self._asked,
+            self._questions,
+            self._view,
+            STRETCH,
+            on=self,
+            margins=(4 * GRID, 0, 4 * GRID, 4 * GRID),
+            spacing=GRID // 2,
+        )
 
     def refresh(self) -> None:
         """Write what is known of the selected row."""

@@ -20,6 +20,7 @@ from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.layouts import STRETCH, Gap, in_column, in_row, named
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.legend import LegendBar
@@ -41,16 +42,13 @@ class MapCard(QWidget):
         self._choice: QWidget | None = None
         self._stale: StaleLabel | None = None
         self.legend = LegendBar()
-        self.name = QLabel()
-        self.name.setObjectName("mapTitle")
+        self.name = named(QLabel(), "mapTitle")
         self.name.setTextFormat(Qt.TextFormat.PlainText)
         self.name.setFont(weighted(sized(self.font(), LARGE)))
-        self.facts = ElidedLabel()
-        self.facts.setObjectName("mapFacts")
+        self.facts = named(ElidedLabel(), "mapFacts")
         self.facts.setFont(sized(self.font(), NORMAL))
         muted(self.facts)
-        self._message = muted(plain_label(""))
-        self._message.setObjectName("mapMessage")
+        self._message = named(muted(plain_label("")), "mapMessage")
         self._message.setWordWrap(True)
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.areas = QPushButton(self.tr("Show the treemap"))
@@ -155,12 +153,15 @@ class MapCard(QWidget):
 
     def _make_message(self) -> QWidget:
         page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setSpacing(12)
-        layout.addStretch(1)
-        layout.addWidget(self._message)
-        layout.addWidget(self.areas, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addStretch(1)
+        in_column(
+            STRETCH,
+            self._message,
+            (self.areas, Qt.AlignmentFlag.AlignHCenter),
+            STRETCH,
+            on=page,
+            margins=None,
+            spacing=12,
+        )
         return page
 
     def _make_buttons(self) -> tuple[QToolButton, tuple[QToolButton, ...]]:
@@ -176,12 +177,4 @@ class MapCard(QWidget):
         return up, (self.walk, up, farther, closer, fit)
 
     def _head(self) -> QHBoxLayout:
-        head = QHBoxLayout()
-        head.setSpacing(2)
-        head.addWidget(self.name)
-        head.addSpacing(8)
-        head.addWidget(self.facts, 1)
-        head.addWidget(self.check)
-        for button in self._buttons:
-            head.addWidget(button)
-        return head
+        return in_row(self.name, Gap(8), (self.facts, 1), self.check, *self._buttons, spacing=2)

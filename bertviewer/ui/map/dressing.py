@@ -1,19 +1,49 @@
-"""The colours, figures and words of a whole map, by what is known and what is asked for."""
+"""The colours, figures and words of a map, by what is known and what is asked for."""
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.flow.marks import node_tip
+from bertviewer.charts.flow.tints import Tint, Tints
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.coloring import Coloring
 from bertviewer.charts.map.facts import PartFacts
 from bertviewer.charts.map.measures import Measure
+from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.frozen import frozen
-from bertviewer.ui.map.dress import Dress
+from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
+
+
+def _no_tints(_part: Part) -> Tints | None:
+    return None
+
+
+def _path(part: Part) -> str:
+    return printable(part.path)
+
+
+def _tip(_part: Part, node: Node) -> str:
+    return node_tip(node)
+
+
+@frozen
+class Dress:
+    """How parts look.
+
+    Attributes:
+        tints: a part's nodes in other colours, with figures; ``None`` for the parts' own hues.
+        name: what a part is called.
+        tip: what is told of a node that is pointed at.
+    """
+
+    tints: Callable[[Part], Tints | None] = _no_tints
+    name: Callable[[Part], str] = _path
+    tip: Callable[[Part, Node], str] = _tip
 
 
 @frozen

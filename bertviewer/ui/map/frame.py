@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.map.blocks import block_of
 from bertviewer.charts.map.part import Part
 from bertviewer.plots.fonts import grown
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.card import MapCard
 from bertviewer.ui.map.head import MapHead
@@ -29,11 +30,7 @@ class MapFrame(QWidget):
         self._head, self._card, self._treemap = head, card, treemap
         self._is_low = False
         card.add_treemap(treemap.view, treemap.choice)
-        self._rows = rows = QVBoxLayout(self)
-        rows.setContentsMargins(14, 8, 14, 10)
-        rows.setSpacing(_BETWEEN)
-        rows.addWidget(head)
-        rows.addWidget(card, 1)
+        self._rows = in_column(head, (card, 1), on=self, margins=(14, 8, 14, 10), spacing=_BETWEEN)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the lines that lead from the opened block to its picture; Qt calls it."""

@@ -1,11 +1,12 @@
 """Above the map: the strip of blocks, flow or treemap, and by what both are coloured."""
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QGridLayout, QToolButton, QWidget
 
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import grown, sized
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.strip import ModelStrip
 
@@ -27,8 +28,7 @@ class MapHead(QWidget):
         self.flow.setChecked(True)
         group = QButtonGroup(self)
         group.setExclusive(True)
-        choices = QHBoxLayout()
-        choices.setSpacing(2)
+        choices = in_row(spacing=2)
         for button in (self.flow, self.treemap):
             group.addButton(button)
             choices.addWidget(button)

@@ -19,7 +19,7 @@ from bertviewer.charts.theme import Theme
 from bertviewer.plots.fonts import window_font
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.ui.charts.chart_menu import choose_picture, copy_picture
-from bertviewer.ui.map.dress import Dress
+from bertviewer.ui.map.dressing import Dress
 from bertviewer.ui.map.painting import Tiles, paint_levels
 from bertviewer.ui.map.picture import FlowPicture
 from bertviewer.ui.map.sheets import Sheets

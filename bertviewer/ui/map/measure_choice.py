@@ -1,9 +1,10 @@
-"""By what the map is coloured: a small menu."""
+"""Quiet buttons with a menu of what there is to choose: by what the map is coloured."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from bertviewer.charts.map.coloring import measure_title
 from bertviewer.charts.map.measures import (
@@ -16,8 +17,49 @@ from bertviewer.charts.map.measures import (
     Measure,
 )
 from bertviewer.charts.map.values import Known
-from bertviewer.ui.map.choice import Choice, capitalised
+from bertviewer.charts.theme import NORMAL
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.layouts import named
 from bertviewer.ui.translation import translate
+
+
+class Choice(QToolButton):
+    """``chosen`` brings what a person wants."""
+
+    chosen = Signal(object)
+
+    def __init__(self, name: str, tip: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setToolTip(tip)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.setFont(sized(self.font(), NORMAL))
+        self.setMenu(QMenu(self))
+        self._group = QActionGroup(self)
+        self._group.triggered.connect(lambda action: self._on_chosen(action.data()))
+
+    def add(self, key: Hashable, title: str, menu: QMenu | None = None) -> QAction:
+        """Add something that can be chosen; a title begins with a capital letter."""
+        action = (menu or self.menu()).addAction(title)
+        action.setCheckable(True)
+        action.setData(key)
+        return self._group.addAction(action)
+
+    def show_choice(self, action: QAction, text: str) -> None:
+        """Say what is chosen."""
+        action.setChecked(True)
+        self.setText(f"{text} ▾")
+        self.setAccessibleName(text)
+
+    def _on_chosen(self, key: object) -> None:
+        self.chosen.emit(key)
+
+
+def capitalised(title: str) -> str:
+    """Return a title with a capital letter at its beginning."""
+    return title[:1].upper() + title[1:]
+
 
 _ALWAYS = (PART, PARAMETERS, MACS)
 
@@ -38,8 +80,7 @@ class MeasureChoice(Choice):
         self._differences = menu.addMenu(self.tr("Difference to run A"))
         self._add(self._differences, DIFFERENCES)
         self._add(menu, (CHECK,))
-        self._change = self.add(None, "")
-        self._change.setObjectName("measure-change")
+        self._change = named(self.add(None, ""), "measure-change")
         self._change.setVisible(False)
         self._other = ""  # the model that changes lead to
         self.choose(PART)

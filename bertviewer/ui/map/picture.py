@@ -14,7 +14,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.dress import Dress
+from bertviewer.ui.map.dressing import Dress
 from bertviewer.ui.map.motion import Motion
 from bertviewer.ui.map.painting import Marked, Tiles, paint_levels, paint_names, paint_ring
 from bertviewer.ui.map.pointed import Pointed

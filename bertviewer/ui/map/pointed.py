@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.theme import RADIUS
+from bertviewer.ui.layouts import named
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
@@ -62,8 +63,7 @@ class Pointed(QWidget):
 
     def show_menu(self, place: QPoint, entries: Sequence[Entry]) -> None:
         """Offer these, the picture, and what others add."""
-        menu = QMenu(self)
-        menu.setObjectName("mapMenu")
+        menu = named(QMenu(self), "mapMenu")
         menu.aboutToHide.connect(menu.deleteLater)
         copy, save = translate("map", "Copy picture"), translate("map", "Save picture…")
         own: tuple[Entry, ...] = (

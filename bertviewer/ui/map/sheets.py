@@ -11,7 +11,7 @@ from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.frozen import frozen
 from bertviewer.plots.flow_painting import Sheet, text_width
 from bertviewer.plots.fonts import type_scale
-from bertviewer.ui.map.dress import Dress
+from bertviewer.ui.map.dressing import Dress
 
 LEAST_LETTERS = 9.0
 """Letters of fewer pixels are not to be read; of larger type more."""

@@ -13,14 +13,13 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.canvas import FlowCanvas
+from bertviewer.ui.map.canvas import FlowCanvas, Hit
 from bertviewer.ui.map.card import MapCard
 from bertviewer.ui.map.dressing import Dressing, dressing, known_of
 from bertviewer.ui.map.following import followed
 from bertviewer.ui.map.frame import MapFrame
 from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.heads import HeadPictures
-from bertviewer.ui.map.pointing import Hit
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.walking import Walking
 from bertviewer.ui.staleness import StaleLabel

@@ -14,7 +14,7 @@ from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.treemap import Area
 from bertviewer.core.text.numerals import short_count
-from bertviewer.ui.map.choice import Choice, capitalised
+from bertviewer.ui.map.measure_choice import Choice, capitalised
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import NORMAL
 from bertviewer.core.architecture.architecture import Architecture
@@ -14,6 +14,7 @@ from bertviewer.plots.fonts import grown, monospaced, sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted
+from bertviewer.ui.layouts import Gap, in_column, in_row, named
 from bertviewer.ui.look.icons import put_icon
 
 if TYPE_CHECKING:
@@ -169,8 +170,7 @@ class WalkBar(QWidget):
         from bertviewer.ui.formula_view import FormulaView  # and with it Typst
 
         shown = replace(formula, maths=formula.maths[-1:], terms=(), notes=())
-        self._maths = FormulaView(shown, is_small=True)
-        self._maths.setObjectName("mapWalkFormula")
+        self._maths = named(FormulaView(shown, is_small=True), "mapWalkFormula")
         self._maths.setMaximumHeight(grown(_MOST_MATHS))
         self._line.addWidget(self._maths)
 
@@ -183,24 +183,18 @@ class WalkBar(QWidget):
         self._note.setFont(sized(self.font(), NORMAL))
         muted(self._number)
         muted(self._note)
-        upper = QHBoxLayout()
-        upper.setSpacing(6)
-        for button in (self._back, self._play, self._on):
-            upper.addWidget(button)
-        upper.addWidget(self._number)
-        upper.addWidget(self._name)
-        upper.addSpacing(8)
-        upper.addWidget(self._shapes, 1)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self._count)
-        words.addWidget(self._note)
-        self._line = QHBoxLayout()
-        self._line.addLayout(words, 1)
+        upper = in_row(
+            self._back,
+            self._play,
+            self._on,
+            self._number,
+            self._name,
+            Gap(8),
+            (self._shapes, 1),
+            spacing=6,
+        )
+        words = in_column(self._count, self._note, spacing=2)
+        self._line = in_row((words, 1))
         # The picture above stays as large as it is, whatever a step has to say.
         self.setFixedHeight(grown(_HEIGHT))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 2, 0, 2)
-        layout.setSpacing(2)
-        layout.addLayout(upper)
-        layout.addLayout(self._line)
+        in_column(upper, self._line, on=self, margins=(0, 2, 0, 2), spacing=2)

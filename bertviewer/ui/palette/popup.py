@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListView, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND
 from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.palette.hit_delegate import HitDelegate
 from bertviewer.ui.palette.hit_list import HitList
 from bertviewer.ui.palette.matching import LONGEST_QUERY
@@ -60,11 +61,14 @@ class PalettePopup(QFrame):
         self._nothing: QLabel = muted(plain_label(self.tr("Nothing fits.")))
         self._nothing.setObjectName("paletteNothing")
         self._nothing.setContentsMargins(3 * GRID, GRID, 0, 2 * GRID)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        layout.setSpacing(GRID)
-        for widget in (self._field, self._list, self._nothing):
-            layout.addWidget(widget)
+        in_column(
+            self._field,
+            self._list,
+            self._nothing,
+            on=self,
+            margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID),
+            spacing=GRID,
+        )
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._go_on)
         self._field.textChanged.connect(self._look)
@@ -135,9 +139,7 @@ class PalettePopup(QFrame):
         painter.end()
 
     def _make_list(self) -> QListView:
-        view = QListView()
-        view.setObjectName("paletteHits")
-        view.setAccessibleName(self.tr("What was found"))
+        view = named(QListView(), "paletteHits", says=self.tr("What was found"))
         view.setModel(self._hits)
         view.setItemDelegate(HitDelegate(view))
         view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keys stay with the field

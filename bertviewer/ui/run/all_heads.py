@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from bertviewer.charts.attentions import figures_chart, measure_names
 from bertviewer.charts.chart import GridChart
@@ -13,6 +13,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.offers import after_error
@@ -44,29 +45,24 @@ class AllHeads(View):
         self._drawn: object = None
         self._names: dict[Measure, str] = {}
         self._measure = ChoiceBox("headMeasure", self.tr("Figure that is shown of each head"), 9)
-        self._pictures = QToolButton()
-        self._pictures.setObjectName("headPictures")
+        self._pictures = named(
+            QToolButton(),
+            "headPictures",
+            tip=self.tr(
+                "What each head looks at, in place of its figure.\n"
+                "Colours follow the square roots, up to the largest weight of the same head."
+            ),
+        )
         self._pictures.setText(self.tr("Pictures"))
         self._pictures.setCheckable(True)
         self._pictures.setAutoRaise(True)
-        self._pictures.setToolTip(
-            self.tr(
-                "What each head looks at, in place of its figure.\n"
-                "Colours follow the square roots, up to the largest weight of the same head."
-            )
-        )
-        self._best = QToolButton()
-        self._best.setObjectName("bestHead")
+        self._best = named(QToolButton(), "bestHead")
         self._best.setAutoRaise(True)
         self._grids: list[PairGrid] = []
         controls = (self._measure, self._pictures)
         self.panel = ChartPanel(workspace, "", self._make_grid, controls)
         self._grids[0].setObjectName("allHeads")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.panel, 1)
-        layout.addWidget(self._best, 0, Qt.AlignmentFlag.AlignLeft)
+        in_column((self.panel, 1), (self._best, Qt.AlignmentFlag.AlignLeft), on=self, spacing=0)
         self._measure.currentIndexChanged.connect(self._show)
         self._pictures.toggled.connect(self._show)
         self._best.clicked.connect(self._on_best)

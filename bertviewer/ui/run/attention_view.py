@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QToolButton, QWidget
 
 from bertviewer.charts.attentions import heads_chart
 from bertviewer.charts.chart import HeadsChart
@@ -13,15 +13,14 @@ from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.run.all_heads import AllHeads
-from bertviewer.ui.run.attention_choice import AttentionChoice
-from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
+from bertviewer.ui.run.attention_choice import AttentionChoice, AttentionPair, attention_pair
 from bertviewer.ui.run.head_panel import HeadPanel
-from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice
 from bertviewer.ui.run.root_colors import RootColors
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.translation import translate
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.watched_run import WatchedRun
@@ -103,9 +102,9 @@ class AttentionView(View):
         self._pages.addWidget(self._every)
         self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
         self._head.setContentsMargins(2 * GRID, 0, 0, 0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, GRID, 0, 0)
-        layout.addWidget(TurningSplitter(self._pages, self._head, (1050, 1000)))
+        in_column(
+            TurningSplitter(self._pages, self._head, (1050, 1000)), on=self, margins=(0, GRID, 0, 0)
+        )
 
     def _on_finished(self) -> None:
         if self._request.b is None:

@@ -1,7 +1,7 @@
 """What a classifier says of the text, of each token, or where an answer stands."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from bertviewer.charts.class_charts import answer_chart, label_grid
 from bertviewer.charts.class_tables import answer_table, best_line, class_table, token_class_table
@@ -14,6 +14,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -34,8 +35,7 @@ class ClassesPanel(QWidget):
         self._b: Said | None = None
         self._a: Said | None = None
         self._partners = Partners()
-        self._best = plain_label("")
-        self._best.setObjectName("classSummary")
+        self._best = named(plain_label(""), "classSummary")
         self._table = FigureView(workspace, "classTable", self.tr("Scores of the classes"))
         self._grid = ChartPanel(workspace, self.tr("Probability of each label"), GridPlot)
         self._grid.plot.setObjectName("labelGrid")
@@ -46,13 +46,8 @@ class ClassesPanel(QWidget):
             columns.addWidget(widget)
         columns.setChildrenCollapsible(False)
         columns.setSizes([480, 600, 600])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(self._best)
-        line = QHBoxLayout()
-        line.addWidget(columns)
-        line.addStretch(0)
+        layout = in_column(self._best, on=self, spacing=4)
+        line = in_row(columns, 0)
         layout.addLayout(line, 1)
         self._table.chosen.connect(workspace.selection.go)
 

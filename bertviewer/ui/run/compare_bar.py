@@ -1,9 +1,10 @@
 """The run that is kept as A, and how the next ones are compared with it."""
 
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QToolButton, QWidget
 
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.kept_comparison import short_name
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
@@ -21,8 +22,7 @@ class CompareBar(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._name = ElidedLabel()
-        self._name.setObjectName("keptRun")
+        self._name = named(ElidedLabel(), "keptRun")
         self._name.setMinimumWidth(LEAST)
         drop = QToolButton()
         drop.setObjectName("dropRun")
@@ -31,15 +31,11 @@ class CompareBar(QWidget):
         drop.setAccessibleName(self.tr("Compare no longer"))
         drop.setToolTip(self.tr("Compare no longer"))
         drop.clicked.connect(workspace.runs.drop)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self._name, 1)
+        layout = in_row((self._name, 1), on=self, spacing=2)
         group = QButtonGroup(self)
         self._buttons = []
         for name, title in CHOICES:
-            button = QToolButton()
-            button.setObjectName(name)
+            button = named(QToolButton(), name)
             button.setText(self.tr(title))
             button.setCheckable(True)
             button.clicked.connect(lambda _=False, name=name: workspace.runs.compare(name))

@@ -4,17 +4,55 @@ from collections.abc import Sequence
 from functools import partial
 from math import log
 
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from bertviewer.charts.attentions import Attended, head_chart
+from bertviewer.charts.naming import token_name
+from bertviewer.charts.theme import SMALL
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.attention_maps import Shares, most_attended, most_attending
 from bertviewer.plots.arc_plot import ArcPlot
+from bertviewer.plots.fonts import sized
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.run.attention_pair import AttentionPair
-from bertviewer.ui.run.most_label import MostLabel
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_column
+from bertviewer.ui.run.attention_choice import AttentionPair
 from bertviewer.ui.run.picture_choice import Picture
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
+
+MOST = 5
+"""So many tokens are named."""
+
+
+class MostLabel(ElidedLabel):
+    """The tokens with the largest shares of one token's attention."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("mostAttended")
+        self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self.setFont(sized(self.font(), SMALL))
+
+    def show_token(self, attended: Attended, head: int, token: int | None) -> None:
+        """Name what a token looks at; of one that does not ask here, what looks at it."""
+        run, maps = attended.run, attended.maps
+        text = ""
+        if token is not None and token in maps.query_tokens:
+            text = self.tr("{0} looks most at  {1}").format(
+                token_name(run, token), _words(run, most_attended(maps, head, token, MOST))
+            )
+        elif token is not None and token in maps.key_tokens:
+            text = self.tr("{0} is looked at most by  {1}").format(
+                token_name(run, token), _words(run, most_attending(maps, head, token, MOST))
+            )
+        self.setText(text)
+
+
+def _words(run: ActivationRun, shares: Shares) -> str:
+    return "  ·  ".join(f"{token_name(run, token)} {share:.3f}" for token, share in shares)
 
 
 class HeadPanel(QWidget):
@@ -38,11 +76,7 @@ class HeadPanel(QWidget):
             self._pages.addWidget(panel)
         self._picture: Picture = "matrix"
         self._most = MostLabel()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._pages, 1)
-        layout.addWidget(self._most)
+        in_column((self._pages, 1), self._most, on=self, spacing=0)
 
     def turn_to(self, picture: Picture) -> None:
         """Show it in another way."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import common_range, histogram_chart
@@ -16,6 +16,7 @@ from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
@@ -48,9 +49,7 @@ class HistogramView(View):
         columns.setStretchFactor(0, 1)
         columns.setSizes([800, SINGLE])
         self._is_compared = False
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addWidget(columns)
+        in_row(columns, on=self, margins=(0, 4, 0, 0))
         self._log.toggled.connect(self.refresh)
         self._request.finished.connect(self.refresh)
         self._request.late.connect(self._panel.show_wait)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bertviewer.core.explanations.explanation import Answer
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.progress import Progress
-    from bertviewer.ui.run.in_sight import InSight
+    from bertviewer.ui.run.view import InSight
     from bertviewer.ui.watched_run import WatchedRun
 
 

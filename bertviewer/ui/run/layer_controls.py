@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from bertviewer.charts.layers import BAND, SPREAD
 from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
@@ -37,9 +38,7 @@ class LayerControls(QWidget):
         )
         purpose = self.tr("Tokens that the figures are of")
         self._tokens = ChoiceBox("tokenClassChoice", purpose, 8)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(GRID)
+        layout = in_row(on=self, spacing=GRID)
         for choice in (self._part, self._statistic, self._tokens):
             layout.addWidget(choice)
             choice.currentIndexChanged.connect(self.changed)

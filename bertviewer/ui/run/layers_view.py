@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.features import feature_chart
@@ -24,6 +24,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.run.equal_note import EqualNote
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
 from bertviewer.ui.run.norms_grid import NormsGrid
@@ -69,11 +70,7 @@ class LayersView(View):
         plots = TurningSplitter(self._layers, self._norms, (1, 1))
         self._layers.setContentsMargins(0, 0, 2 * GRID, 0)
         self._norms.setContentsMargins(2 * GRID, 0, 0, 0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, GRID, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self._why)
-        layout.addWidget(plots, 1)
+        in_column(self._why, (plots, 1), on=self, margins=(0, GRID, 0, 0), spacing=2)
 
     @property
     def statistic(self) -> str:

@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QStackedWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,6 +20,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.turning_splitter import TurningSplitter
@@ -66,19 +66,14 @@ class LensPanel(QWidget):
         line.addWidget(self._choices)
         line.addStretch(1)
         left = QWidget()
-        rows = QVBoxLayout(left)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(4)
-        rows.addLayout(line)
-        rows.addWidget(self._pages, 1)
+        in_column(line, (self._pages, 1), on=left, spacing=4)
         self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"), 9)
         for name, text in FIGURES:
             self._figure.addItem(self.tr(text), name)
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))
         self._chart.plot.setObjectName("lensPlot")
         self._chart.plot.setAccessibleName(self.tr("Tokens layer by layer"))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
+        layout = in_row(on=self)
         left.setContentsMargins(0, 0, 2 * GRID, 0)
         self._chart.setContentsMargins(2 * GRID, 0, 0, 0)
         layout.addWidget(TurningSplitter(left, self._chart, (500, 360)))
@@ -89,8 +84,7 @@ class LensPanel(QWidget):
     def _make_choices(self) -> QWidget:
         """Return two buttons, for the layers of B and of A."""
         choices = QWidget()
-        line = QHBoxLayout(choices)
-        line.setContentsMargins(0, 0, 0, 0)
+        line = in_row(on=choices)
         for name in "BA":
             button = QToolButton()
             button.setObjectName(f"lens{name}")

@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QAction, QPalette, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.place import Place
@@ -13,6 +13,7 @@ from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.background.requests import Request
+from bertviewer.ui.layouts import STRETCH, in_row, named
 from bertviewer.ui.run import jobs
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
@@ -55,18 +56,12 @@ class OutlierBar(QWidget):
         )
         self._more = _button("moreOutliers", self.tr("All outlier features"))
         self._more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._menu = QMenu(self._more)
-        self._menu.setObjectName("outlierMenu")
+        self._menu = named(QMenu(self._more), "outlierMenu")
         self._more.setMenu(self._menu)
         self._back = _button("leaveFeature", self.tr("Back to the statistic (Esc)"))
         self._back.setText("✕")
         self._back.setAutoRaise(True)
-        self._line = QHBoxLayout(self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(GAP)
-        for widget in (self._name, self._more, self._back):
-            self._line.addWidget(widget)
-        self._line.addStretch(1)
+        self._line = in_row(self._name, self._more, self._back, STRETCH, on=self, spacing=GAP)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._back.clicked.connect(workspace.selection.clear_feature)
         workspace.selection.feature_changed.connect(self._mark)
@@ -182,8 +177,4 @@ class OutlierBar(QWidget):
 
 
 def _button(name: str, tip: str) -> QToolButton:
-    button = QToolButton()
-    button.setObjectName(name)
-    button.setToolTip(plain_tip(tip))
-    button.setAccessibleName(tip)
-    return button
+    return named(QToolButton(), name, says=tip, tip=plain_tip(tip))

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QSpinBox, QWidget
 
 from bertviewer.charts.sentence_tables import padding_line, padding_table
 from bertviewer.charts.theme import GRID
@@ -11,6 +11,7 @@ from bertviewer.core.source.configuration import position_limit
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import heading_label, quiet_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.run import jobs
 from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import FROM_FILE, WatchedRun
@@ -33,8 +34,7 @@ class PaddingPanel(QWidget):
         self._length.setToolTip(self.tr("How many tokens the sentence is padded to"))
         self._length.setKeyboardTracking(False)
         self._length.valueChanged.connect(self._want)
-        self._words = quiet_label("")
-        self._words.setObjectName("paddingWords")
+        self._words = named(quiet_label(""), "paddingWords")
         self._pair = quiet_label(
             self.tr("A pair's mask is 1 everywhere: each sentence sees the other.")
         )
@@ -45,19 +45,20 @@ class PaddingPanel(QWidget):
         policy.setRetainSizeWhenHidden(True)  # the words stay where they are
         policy.setVerticalPolicy(QSizePolicy.Policy.Ignored)  # and have what room they need
         self._table.setSizePolicy(policy)
-        head = QHBoxLayout()
-        head.addWidget(heading_label(self.tr("Padding and the mask")), 1)
+        head = in_row((heading_label(self.tr("Padding and the mask")), 1))
         self._title = QLabel(self.tr("Pad to"))
         self._title.setBuddy(self._length)
         for widget in (self._title, self._length):
             head.addWidget(widget)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(2 * GRID, 0, 0, 0)
-        layout.setSpacing(GRID)
-        layout.addLayout(head)
-        for widget in (self._words, self._pair):
-            layout.addWidget(widget)
-        layout.addWidget(self._table, 1)
+        in_column(
+            head,
+            self._words,
+            self._pair,
+            (self._table, 1),
+            on=self,
+            margins=(2 * GRID, 0, 0, 0),
+            spacing=GRID,
+        )
 
     def refresh(self) -> None:
         """Pad the last run's sentence."""

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QToolButton, QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.comparison import Partners
@@ -16,6 +16,7 @@ from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.run.offers import beside
 from bertviewer.ui.translation import translate
@@ -55,9 +56,7 @@ class PairPanel(QWidget):
         controls = (*self._modes.values(), self._other, self._same)
         self._panel = ChartPanel(workspace, "", LinePlot, controls)
         self._panel.plot.setObjectName("pairPath")
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._panel)
+        in_row(self._panel, on=self)
         for button in self._modes.values():
             group.addButton(button)
             button.clicked.connect(self._show)
@@ -196,8 +195,7 @@ class PairPanel(QWidget):
 
 
 def _mode_button(name: str, text: str) -> QToolButton:
-    button = QToolButton()
-    button.setObjectName(name)
+    button = named(QToolButton(), name)
     button.setText(text)
     button.setCheckable(True)
     return button

@@ -3,8 +3,9 @@
 from typing import Literal
 
 from PySide6.QtCore import QSettings, Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QToolButton, QWidget
 
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.settings import store
 
 Picture = Literal["matrix", "arcs"]
@@ -20,9 +21,7 @@ class PictureChoice(QWidget):
         super().__init__(parent)
         self._group = QButtonGroup(self)
         self._buttons: dict[Picture, QToolButton] = {}
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
+        layout = in_row(on=self, spacing=2)
         self._add("matrix", self.tr("Matrix"), self.tr("Show this head as a matrix of cells"))
         self._add("arcs", self.tr("Arcs"), self.tr("Show this head as lines between its tokens"))
         for button in self._buttons.values():
@@ -35,13 +34,10 @@ class PictureChoice(QWidget):
         return "arcs" if QSettings().value(SETTING) == "arcs" else "matrix"
 
     def _add(self, picture: Picture, title: str, tip: str) -> None:
-        button = QToolButton()
-        button.setObjectName(f"{picture}Picture")
+        button = named(QToolButton(), f"{picture}Picture", says=tip, tip=tip)
         button.setText(title)
         button.setCheckable(True)
         button.setAutoRaise(True)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
         button.clicked.connect(lambda: self._choose(picture))
         self._group.addButton(button)
         self._buttons[picture] = button

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -17,6 +17,7 @@ from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import count_text
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import STRETCH, in_column, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
@@ -46,8 +47,7 @@ class PredictionsView(View):
         self._rerun: tuple[ModelSource, ActivationRun] | None = None
         self._partners: tuple[Hashable, Partners] | None = None
         self._shown: Hashable = None  # of which runs the classes are shown
-        self._random = plain_label("")
-        self._random.setObjectName("randomPredictions")
+        self._random = named(plain_label(""), "randomPredictions")
         self._random.setForegroundRole(WARNING)
         self._random.setFont(weighted(self._random.font()))
         self._words = WordsPanel(self)
@@ -58,23 +58,20 @@ class PredictionsView(View):
         self._panels.setChildrenCollapsible(False)
         self._panels.setSizes([210, 870])
         self._none = QWidget()
-        self._message = plain_label("")
-        self._message.setObjectName("noPredictions")
+        self._message = named(plain_label(""), "noPredictions")
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._heads = QHBoxLayout()
         self._offered: tuple[str, ...] | None = None
-        rows = QVBoxLayout(self._none)
-        rows.addStretch(1)
-        rows.addWidget(self._message)
-        rows.addLayout(self._heads)
-        rows.addStretch(2)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(self._random)
-        layout.addWidget(self._panels, 1)
-        layout.addWidget(self._none, 1)
+        in_column(STRETCH, self._message, self._heads, 2, on=self._none, margins=None)
+        in_column(
+            self._random,
+            (self._panels, 1),
+            (self._none, 1),
+            on=self,
+            margins=(0, 4, 0, 0),
+            spacing=4,
+        )
         workspace.runs.run_changed.connect(self._forget)
         workspace.runs.comparison_changed.connect(self._on_comparison)
         workspace.architecture_changed.connect(self._run_again)

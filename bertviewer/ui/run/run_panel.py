@@ -2,10 +2,11 @@
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
@@ -30,17 +31,12 @@ class RunPanel(QWidget):
         self._views = RunViews(workspace)
         self._why = WhyButton(workspace, self._views.in_sight)
         self._views.currentChanged.connect(self._why.follow)
-        self._wait = plain_label(self.tr("The sentence is being run…"))
-        self._wait.setObjectName("runWait")
+        self._wait = named(plain_label(self.tr("The sentence is being run…")), "runWait")
         self._wait.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._wait.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._content = QWidget()
-        self._rows = QVBoxLayout(self._content)
-        self._rows.setContentsMargins(0, 0, 0, 0)
-        self._rows.setSpacing(0)
-        above = QHBoxLayout()
-        above.setContentsMargins(0, 0, 3 * GRID, 0)
-        above.addWidget(self._tokens, 1)
+        self._rows = in_column(on=self._content, spacing=0)
+        above = in_row((self._tokens, 1), margins=(0, 0, 3 * GRID, 0))
         beside = QVBoxLayout()  # on a line with what colours the chips
         beside.setContentsMargins(0, GRID, 0, 0)
         beside.addWidget(self._why, 0, Qt.AlignmentFlag.AlignTop)
@@ -51,9 +47,7 @@ class RunPanel(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(self._content)
         self._pages.addWidget(self._wait)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._pages)
+        in_column(self._pages, on=self)
         self.hide()
         self._views.installEventFilter(self)
         workspace.runs.run_changed.connect(self._on_run)
@@ -143,7 +137,5 @@ class RunPanel(QWidget):
 def _inset(views: QWidget) -> QWidget:
     """Return the views with room at both sides: titles of tabs begin where the sentence does."""
     place = QWidget()
-    layout = QVBoxLayout(place)
-    layout.setContentsMargins(2 * GRID, 0, 2 * GRID, GRID)
-    layout.addWidget(views)
+    in_column(views, on=place, margins=(2 * GRID, 0, 2 * GRID, GRID))
     return place

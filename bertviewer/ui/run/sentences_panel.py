@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.sentence_tables import sentence_line, sentence_table
 from bertviewer.charts.theme import GRID
@@ -11,6 +11,7 @@ from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import heading_label, quiet_label
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.run import jobs
 from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import FROM_FILE
@@ -26,23 +27,23 @@ class SentencesPanel(QWidget):
         self._request = Request[SentenceComparison](workspace.requests, self)
         self._request.finished.connect(self._show)
         self._request.late.connect(self._show_wait)
-        self._which = quiet_label("")
-        self._which.setObjectName("sentenceWhich")
-        self._words = quiet_label("")
-        self._words.setObjectName("sentenceWords")
+        self._which = named(quiet_label(""), "sentenceWhich")
+        self._words = named(quiet_label(""), "sentenceWords")
         name = self.tr("Cosines of the two sentences")
         self._table = FigureView(workspace, "sentenceTable", name)
         policy = self._table.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # the words stay where they are
         policy.setVerticalPolicy(QSizePolicy.Policy.Ignored)  # and have what room they need
         self._table.setSizePolicy(policy)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 2 * GRID, 0)
-        layout.setSpacing(GRID)
-        layout.addWidget(heading_label(self.tr("Two sentences as vectors")))
-        for widget in (self._which, self._words):
-            layout.addWidget(widget)
-        layout.addWidget(self._table, 1)
+        in_column(
+            heading_label(self.tr("Two sentences as vectors")),
+            self._which,
+            self._words,
+            (self._table, 1),
+            on=self,
+            margins=(0, 0, 2 * GRID, 0),
+            spacing=GRID,
+        )
 
     def refresh(self) -> None:
         """Compare the two, if there are two."""

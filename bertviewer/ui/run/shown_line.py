@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -11,6 +11,7 @@ from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.kept_comparison import short_name
+from bertviewer.ui.layouts import STRETCH, in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.compare_bar import CompareBar
 from bertviewer.ui.run.notes import run_notes
@@ -38,13 +39,10 @@ class ShownLine(QFrame):
         super().__init__(parent)
         self._workspace = workspace
         self.setObjectName("shownLine")
-        self._stale = ElidedLabel()
-        self._stale.setObjectName("staleResults")
-        self._shown = ElidedLabel()
-        self._shown.setObjectName("shownSentence")
+        self._stale = named(ElidedLabel(), "staleResults")
+        self._shown = named(ElidedLabel(), "shownSentence")
         self._shown.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._notes = ElidedLabel()
-        self._notes.setObjectName("runWarning")
+        self._notes = named(ElidedLabel(), "runWarning")
         self._notes.setForegroundRole(WARNING)
         for label in (self._stale, self._shown, self._notes):
             label.setFont(sized(label.font(), NORMAL))
@@ -52,15 +50,17 @@ class ShownLine(QFrame):
         self._again = flat_button("runAgainButton", self.tr("Run again"), "")
         self._again.setAccessibleName(self.tr("Run again"))
         self._again.setStyleSheet("color: palette(link); padding: 1px 6px;")
-        self._line = layout = QHBoxLayout(self)
-        layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
-        layout.setSpacing(2 * GRID)
-        layout.addWidget(self._stale)
-        layout.addWidget(self._notes)
-        layout.addWidget(self._shown)
-        layout.addStretch(1)
-        layout.addWidget(self._compare)
-        layout.addWidget(self._again)
+        self._line = in_row(
+            self._stale,
+            self._notes,
+            self._shown,
+            STRETCH,
+            self._compare,
+            self._again,
+            on=self,
+            margins=(3 * GRID, 0, 3 * GRID, 0),
+            spacing=2 * GRID,
+        )
         self._again.clicked.connect(workspace.run_next)
         workspace.next_run.changed.connect(self._update)
         workspace.device_chosen.connect(self._update)

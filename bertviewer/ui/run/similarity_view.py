@@ -2,7 +2,7 @@
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.place import Place
@@ -10,11 +10,11 @@ from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.run.in_sight import InSight
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -45,9 +45,7 @@ class SimilarityView(View):
         plots.addWidget(self._pair)
         plots.setChildrenCollapsible(False)
         plots.setSizes([1, 1])
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addWidget(plots)
+        in_row(plots, on=self, margins=(0, 4, 0, 0))
         self._state.chosen.connect(self._on_state)
         self._whole.toggled.connect(self._show_tokens)
         self._grids[0].paired.connect(self._on_pair)

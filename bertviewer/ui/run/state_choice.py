@@ -1,10 +1,11 @@
 """Which hidden state is shown: a slider that follows the selected module."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QWidget
+from PySide6.QtWidgets import QLabel, QSlider, QWidget
 
 from bertviewer.charts.naming import names_of_states
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.translation import translate
 
 LONGEST_SLIDER = 160  # pixels
@@ -29,13 +30,8 @@ class StateChoice(QWidget):
         self._slider.setPageStep(1)
         self._slider.setMinimumWidth(50)
         self._slider.setMaximumWidth(LONGEST_SLIDER)
-        self._label = QLabel()
-        self._label.setObjectName("stateName")
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
-        layout.addWidget(self._slider, 1)
-        layout.addWidget(self._label)
+        self._label = named(QLabel(), "stateName")
+        in_row((self._slider, 1), self._label, on=self, spacing=6)
         self._slider.valueChanged.connect(self._on_moved)
 
     @property

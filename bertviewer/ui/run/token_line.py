@@ -3,7 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.charts.token_measures import (
@@ -22,6 +22,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.ui.background.requests import Request
+from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.measure_choice import MeasureChoice
 from bertviewer.ui.run.token_chips import TokenChips
@@ -42,13 +43,10 @@ class TokenLine(QWidget):
         self._probabilities = Request[tuple[float | None, ...]](workspace.requests, self)
         self._chips = TokenChips(workspace)
         self._choice = MeasureChoice()
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(3 * GRID, 0, 2 * GRID, 0)
-        layout.setSpacing(2 * GRID)
-        layout.addWidget(self._chips, 1)
-        choice = QVBoxLayout()
-        choice.setContentsMargins(0, GRID, 0, 0)
-        choice.addWidget(self._choice, 0, Qt.AlignmentFlag.AlignTop)
+        layout = in_row(
+            (self._chips, 1), on=self, margins=(3 * GRID, 0, 2 * GRID, 0), spacing=2 * GRID
+        )
+        choice = in_column((self._choice, Qt.AlignmentFlag.AlignTop), margins=(0, GRID, 0, 0))
         layout.addLayout(choice)
         self._choice.chosen.connect(self._color)
         for request in (self._received, self._probabilities):

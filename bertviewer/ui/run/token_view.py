@@ -1,7 +1,7 @@
 """One token's path through the layers, and those of others that are pinned beside it."""
 
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.naming import names_of_states, token_name, token_title
@@ -15,6 +15,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import Gap, in_column, in_row, named
 from bertviewer.ui.run.offers import another_view, beside
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -54,35 +55,22 @@ class TokenView(View):
         self._pins: list[int] = []
         self._wanted: list[_Shown] = []
         self._shown: list[_Shown | None] = [None] * len(FIGURES)
-        self._title = ElidedLabel()
-        self._title.setObjectName("tokenTitle")
+        self._title = named(ElidedLabel(), "tokenTitle")
         self._pin = _button("pinToken", self.tr("Pin"))
         self._pin.setCheckable(True)
         self._unpin = _button("unpinTokens", self.tr("Unpin all"))
-        self._nearest = ElidedLabel()
-        self._nearest.setObjectName("nearestTokens")
+        self._nearest = named(ElidedLabel(), "nearestTokens")
         self._nearest.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        line = QHBoxLayout()
-        line.setSpacing(6)
-        line.addWidget(self._title)
-        line.addWidget(self._pin)
-        line.addWidget(self._unpin)
-        line.addSpacing(12)
-        line.addWidget(self._nearest, 1)
+        line = in_row(self._title, self._pin, self._unpin, Gap(12), (self._nearest, 1), spacing=6)
         self._panels = [
             ChartPanel(workspace, self.tr(kind.title), LinePlot, has_axis_titles=False)
             for kind in FIGURES
         ]
-        charts = QHBoxLayout()
-        charts.setSpacing(8)
+        charts = in_row(spacing=8)
         for panel, kind in zip(self._panels, FIGURES, strict=True):
             panel.plot.setObjectName(kind.plot)
             charts.addWidget(panel, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        layout.addLayout(line)
-        layout.addLayout(charts, 1)
+        in_column(line, (charts, 1), on=self, margins=(0, 4, 0, 0), spacing=4)
         self._pin.clicked.connect(self._on_pin)
         self._unpin.clicked.connect(self._on_unpin)
         # The tokens of another model are others, even where their numbers are the same.
@@ -221,7 +209,6 @@ class TokenView(View):
 
 
 def _button(name: str, text: str) -> QToolButton:
-    button = QToolButton()
-    button.setObjectName(name)
+    button = named(QToolButton(), name)
     button.setText(text)
     return button

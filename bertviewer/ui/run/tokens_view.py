@@ -1,13 +1,13 @@
 """The text that was run: its tokens as a table, and the sentence as a whole."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.run.in_sight import InSight
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.run.padding_panel import PaddingPanel
 from bertviewer.ui.run.sentences_panel import SentencesPanel
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.token_table import TokenTable
 from bertviewer.ui.workspace import Workspace
 
@@ -33,25 +33,22 @@ class TokensView(View):
         whole.setChildrenCollapsible(False)
         whole.setSizes([1000, 1100])
         tokens = QWidget()
-        line = QHBoxLayout(tokens)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._table)
-        line.addStretch(0)
+        in_row(self._table, 0, on=tokens)
         self._pages = QStackedWidget()
         self._pages.addWidget(tokens)
         self._pages.addWidget(whole)
-        self._switch = QTabBar()
-        self._switch.setObjectName("tokensSwitch")
-        self._switch.setAccessibleName(self.tr("What is shown of the text"))
+        self._switch = named(QTabBar(), "tokensSwitch", says=self.tr("What is shown of the text"))
         self._switch.setDrawBase(False)
         self._switch.addTab(self.tr("Token by token"))
         self._switch.addTab(self.tr("The sentence as a whole"))
         self._switch.currentChanged.connect(self._turn)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GRID, 0, 0, 0)
-        layout.setSpacing(GRID)
-        layout.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
-        layout.addWidget(self._pages, 1)
+        in_column(
+            (self._switch, Qt.AlignmentFlag.AlignLeft),
+            (self._pages, 1),
+            on=self,
+            margins=(GRID, 0, 0, 0),
+            spacing=GRID,
+        )
 
     def in_sight(self, title: str) -> InSight:
         """Return the page that is in sight: a sentence as a whole has questions of its own."""

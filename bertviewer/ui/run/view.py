@@ -1,11 +1,33 @@
-"""What all views of a run share."""
+"""What all views of a run share, and what they tell an explanation of themselves."""
+
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
-from bertviewer.ui.run.in_sight import InSight
+from bertviewer.core.frozen import frozen
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.core.analysis.attention_maps import AttentionMaps
+
+QUESTIONED = ("Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens", "Sentence")
+"""The views, by their titles, about which there are questions."""
+
+
+@frozen
+class InSight:
+    """A view's title, the attention that it shows and the hidden state, where it shows one."""
+
+    title: str
+    maps: "AttentionMaps | None" = None
+    state: int | None = None
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether anything is asked about the view."""
+        return self.title in QUESTIONED
 
 
 class View(QWidget):

@@ -5,13 +5,12 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.ui.pages import PageKind, PageTabs, State
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
-from bertviewer.ui.run.in_sight import InSight
 from bertviewer.ui.run.layers_view import LayersView
 from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.tokens_view import TokensView
-from bertviewer.ui.run.view import View
+from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from bertviewer.core.explanations.explanation import Answer
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.run import jobs
-from bertviewer.ui.run.in_sight import InSight
+from bertviewer.ui.run.view import InSight
 from bertviewer.ui.run.why_page import WhyPage
 from bertviewer.ui.workspace import Workspace
 

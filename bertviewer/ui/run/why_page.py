@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND
 from bertviewer.core.explanations.explanation import Answer
 from bertviewer.ui.labels import blank_page, quiet_label
+from bertviewer.ui.layouts import STRETCH, in_column, named
 from bertviewer.ui.questions import Questions
 from bertviewer.ui.workspace import Workspace
 
@@ -27,23 +28,22 @@ class WhyPage(QFrame):
         self.setAccessibleName(button.accessibleName())
         self._questions = Questions(workspace)
         self._questions.resized.connect(self._fit)
-        self._words = quiet_label("")
-        self._words.setObjectName("whyWords")
+        self._words = named(quiet_label(""), "whyWords")
         inside = blank_page()
-        self._rows = QVBoxLayout(inside)
-        self._rows.setContentsMargins(3 * GRID, 2 * GRID, 3 * GRID, 2 * GRID)
-        self._rows.addWidget(self._words)
-        self._rows.addWidget(self._questions)
-        self._rows.addStretch(1)
+        self._rows = in_column(
+            self._words,
+            self._questions,
+            STRETCH,
+            on=inside,
+            margins=(3 * GRID, 2 * GRID, 3 * GRID, 2 * GRID),
+        )
         self._scroll = QScrollArea()
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setWidget(inside)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(2, GRID, 2, GRID)
-        outer.addWidget(self._scroll)
+        in_column(self._scroll, on=self, margins=(2, GRID, 2, GRID))
         self.hide()
 
     def open(self) -> None:

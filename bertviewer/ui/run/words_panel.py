@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSplitter, QToolButton, QWidget
 
 from bertviewer.charts.naming import token_name
 from bertviewer.charts.place import Place
@@ -24,6 +24,7 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message, Offer
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.offers import retry
@@ -43,21 +44,13 @@ class WordsPanel(QWidget):
         self._view = view
         self._workspace = view.workspace
         self._request = RunRequest[Predictions | None](self._workspace, self)
-        self._title = ElidedLabel()
-        self._title.setObjectName("predictionTitle")
+        self._title = named(ElidedLabel(), "predictionTitle")
         self._masks = QWidget()
-        self._mask_buttons = QHBoxLayout(self._masks)
-        self._mask_buttons.setContentsMargins(0, 0, 0, 0)
-        self._mask_buttons.setSpacing(4)
+        self._mask_buttons = in_row(on=self._masks, spacing=4)
         self._shown_masks: tuple[int, ...] | None = None
-        self._hint = ElidedLabel()
-        self._hint.setObjectName("predictionHint")
+        self._hint = named(ElidedLabel(), "predictionHint")
         self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        line = QHBoxLayout()
-        line.setSpacing(12)
-        line.addWidget(self._title)
-        line.addWidget(self._masks)
-        line.addWidget(self._hint, 1)
+        line = in_row(self._title, self._masks, (self._hint, 1), spacing=12)
         self._message = Message("predictionMessage")
         self._busy = thin_bar("predictionProgress", self.tr("Being computed"))
         self._table = FigureView(self._workspace, "predictionTable", self.tr("Likeliest tokens"))
@@ -71,13 +64,7 @@ class WordsPanel(QWidget):
         self._columns.setChildrenCollapsible(False)
         self._columns.setSizes([2900, 7100])
         self._is_compared = False
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addLayout(line)
-        layout.addWidget(self._busy)
-        layout.addWidget(self._columns, 1)
-        layout.addWidget(self._message, 1)
+        in_column(line, self._busy, (self._columns, 1), (self._message, 1), on=self, spacing=4)
         self._message.hide()
         self._request.finished.connect(self._show)
         self._request.late.connect(self._show_wait)
@@ -199,9 +186,7 @@ class WordsPanel(QWidget):
 
 def _titled(title: str, table: QWidget) -> QWidget:
     whole = QWidget()
-    rows = QVBoxLayout(whole)
-    rows.setContentsMargins(0, 0, 0, 0)
-    rows.setSpacing(4)
+    rows = in_column(on=whole, spacing=4)
     label = plain_label(title)
     label.setMinimumHeight(title_height())
     rows.addWidget(label)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.errors import UserError
@@ -12,6 +12,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -36,19 +37,20 @@ class SavedBanner(QWidget):
         self._workspace = workspace
         self._opening = opening
         self._waiting: tuple[RunFile, WatchedRun] | None = None
-        self._text = plain_label("")
-        self._text.setObjectName("savedText")
+        self._text = named(plain_label(""), "savedText")
         self._open = QPushButton(self.tr("Open its model"))
         self._open.setObjectName("openSavedModel")
         self._open.setToolTip(
             self.tr("Open the model by its name, and keep this run as A to compare new ones with")
         )
         self._open.clicked.connect(self._on_open)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, GRID, 2 * GRID, GRID)
-        layout.setSpacing(3 * GRID)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._open)
+        in_row(
+            (self._text, 1),
+            self._open,
+            on=self,
+            margins=(4 * GRID, GRID, 2 * GRID, GRID),
+            spacing=3 * GRID,
+        )
         workspace.runs.run_changed.connect(self._show)
         workspace.architecture_changed.connect(self._on_architecture)
         self.hide()

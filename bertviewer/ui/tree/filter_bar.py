@@ -5,12 +5,13 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget
 
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tree.filter import KEYS
@@ -81,15 +82,8 @@ class TreeFilterBar(QWidget):
         help_button = flat_button("treeFilterHelp", "?", self.tr("What the filter understands"))
         help_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         help_button.setMenu(self._make_examples(help_button))
-        line = QHBoxLayout()
-        line.setSpacing(2)
-        line.addWidget(self.field, 1)
-        line.addWidget(help_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addLayout(line)
-        layout.addWidget(self._make_result())
+        line = in_row((self.field, 1), help_button, spacing=2)
+        in_column(line, self._make_result(), on=self, spacing=2)
 
     def show_result(self, found: FilterResult) -> None:
         """Say how many modules fit, which hit one is at, and what was not understood."""
@@ -163,18 +157,19 @@ class TreeFilterBar(QWidget):
         self._next = flat_button("hitNext", "↓", self.tr("The next hit (F3)"))
         self._before.clicked.connect(lambda: self.stepped.emit(-1))
         self._next.clicked.connect(lambda: self.stepped.emit(1))
-        line = QHBoxLayout(self._result)
-        line.setContentsMargins(4, 0, 0, 0)
-        line.setSpacing(0)
-        line.addWidget(self._count, 1)
-        line.addWidget(self._before)
-        line.addWidget(self._next)
+        in_row(
+            (self._count, 1),
+            self._before,
+            self._next,
+            on=self._result,
+            margins=(4, 0, 0, 0),
+            spacing=0,
+        )
         self._result.hide()
         return self._result
 
     def _make_examples(self, parent: QWidget) -> QMenu:
-        menu = QMenu(parent)
-        menu.setObjectName("treeFilterExamples")
+        menu = named(QMenu(parent), "treeFilterExamples")
         for example, meaning in EXAMPLES:
             menu.addAction(
                 f"{example}\t{translate('filter', meaning)}", partial(self._add, example)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
+from bertviewer.ui.layouts import named
 from bertviewer.ui.settings import store
 from bertviewer.ui.tree.cells import (
     CHANGE,
@@ -45,25 +46,21 @@ class TreeHeader(QObject):
 
     def menu(self, parent: QWidget) -> QMenu:
         """Return a menu of all columns, those in sight marked."""
-        menu = QMenu(self.tr("Columns"), parent)
-        menu.setObjectName("treeColumns")
+        menu = named(QMenu(self.tr("Columns"), parent), "treeColumns")
         for column, name in NAMES.items():
             if column == STATISTIC:
                 continue
-            action = menu.addAction(title(column, ""))
-            action.setObjectName(f"column-{name}")
+            action = named(menu.addAction(title(column, "")), f"column-{name}")
             action.setCheckable(True)
             action.setChecked(column in self._columns.chosen)
             action.toggled.connect(partial(self._columns.choose, column))
             if column == PARAMETERS:
-                exact = menu.addAction(self.tr("Parameters in all digits"))
-                exact.setObjectName("column-exact")
+                exact = named(menu.addAction(self.tr("Parameters in all digits")), "column-exact")
                 exact.setCheckable(True)
                 exact.setChecked(self._columns.is_exact)
                 exact.toggled.connect(self._columns.set_exact)
         if self._columns.has_changes:
-            change = menu.addAction(title(CHANGE, ""))
-            change.setObjectName("column-change")
+            change = named(menu.addAction(title(CHANGE, "")), "column-change")
             change.setCheckable(True)
             change.setChecked(CHANGE in self._columns.chosen)
             change.toggled.connect(partial(self._columns.choose, CHANGE))

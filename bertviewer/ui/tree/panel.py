@@ -4,10 +4,16 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
+from bertviewer.charts.theme import SMALL
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
+from bertviewer.core.text.numerals import count_text
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.labels import muted
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tree.cells import CHANGE, MACS, STATISTIC
 from bertviewer.ui.tree.columns import TreeColumns
@@ -44,12 +50,8 @@ class ModuleTreePanel(QWidget):
         self._open_before: tuple[str, ...] = ()  # rows that were, when filtering began
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        around = QVBoxLayout()
-        around.setContentsMargins(8, 0, 8, 0)
-        around.addWidget(self._bar)
+        layout = in_column(on=self, margins=(0, 4, 0, 0), spacing=4)
+        around = in_column(self._bar, margins=(8, 0, 8, 0))
         layout.addLayout(around)
         layout.addWidget(self._view, 1)
 
@@ -168,8 +170,7 @@ class ModuleTreePanel(QWidget):
         index = self._view.indexAt(place)
         item = self._model.item(index)
         if item is not None:
-            menu = QMenu(self._view)
-            menu.setObjectName("treeMenu")
+            menu = named(QMenu(self._view), "treeMenu")
             menu.aboutToHide.connect(menu.deleteLater)
             self.menu_wanted.emit(menu)
             _fill_menu(menu, self._view, index, item)
@@ -199,8 +200,7 @@ def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: Tree
     """Add to a row's menu what is done in the tree alone."""
 
     def add(name: str, title: str, call: Callable[[], object], is_enabled: bool = True) -> None:
-        action = menu.addAction(translate("tree", title), call)
-        action.setObjectName(name)
+        action = named(menu.addAction(translate("tree", title), call), name)
         action.setEnabled(is_enabled)
 
     def copy_count() -> None:
@@ -214,3 +214,27 @@ def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: Tree
     menu.addSeparator()
     add("expandBelow", QT_TRANSLATE_NOOP("tree", "Expand all below"), expand, bool(item.children))
     add("collapseAll", QT_TRANSLATE_NOOP("tree", "Collapse all"), view.collapse_all)
+
+
+class TreeHeading(QWidget):
+    """The numbers of tensors and modules, for the line above the tree."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._counts = named(ElidedLabel(), "treeCounts")
+        muted(self._counts)
+        self._counts.setFont(sized(self._counts.font(), SMALL))
+        in_row(self._counts, on=self)
+        workspace.architecture_changed.connect(self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        architecture = self._workspace.architecture
+        if architecture is None:
+            self._counts.clear()
+            return
+        tensors = self.tr("1 tensor"), self.tr("{0} tensors")
+        modules = self.tr("1 module"), self.tr("{0} modules")
+        counts = count_text(architecture.tensor_count, *tensors)
+        self._counts.setText(f"{counts} · {count_text(len(architecture.modules), *modules)}")

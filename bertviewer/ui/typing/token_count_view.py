@@ -2,10 +2,11 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 
@@ -24,17 +25,12 @@ class TokenCountView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._note = self._note_tip = ""
-        self._label = QLabel()
-        self._label.setObjectName("tokenCount")
+        self._label = named(QLabel(), "tokenCount")
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._cut = QPushButton()
-        self._cut.setObjectName("cutButton")
+        self._cut = named(QPushButton(), "cutButton")
         self._cut.clicked.connect(self.cut_wished)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._label)
-        layout.addWidget(self._cut)
+        in_row(self._label, self._cut, on=self)
         self.show_count(None)
 
     def set_ready(self, is_ready: bool) -> None:

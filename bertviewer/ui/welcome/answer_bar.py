@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.translation import translate
 from bertviewer.ui.welcome.asking import Asking
 
@@ -19,24 +20,21 @@ class AnswerBar(QWidget):
         super().__init__(parent)
         self.setObjectName("answerBar")
         self._asking = asking
-        self._question = QLabel()
-        self._question.setObjectName("askedQuestion")
+        self._question = named(QLabel(), "askedQuestion")
         self._question.setTextFormat(Qt.TextFormat.PlainText)
         self._question.setFont(weighted(self._question.font()))
-        self._answer = plain_label("")
-        self._answer.setObjectName("givenAnswer")
+        self._answer = named(plain_label(""), "givenAnswer")
         close = flat_button("closeAnswer", "✕", self.tr("Close the answer"))
         close.clicked.connect(asking.dismiss)
         self.setBackgroundRole(QPalette.ColorRole.Highlight)
         self.setAutoFillBackground(True)
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addWidget(self._question)
-        words.addWidget(self._answer)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        layout.addLayout(words, 1)
-        layout.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        words = in_column(self._question, self._answer, spacing=0)
+        in_row(
+            (words, 1),
+            (close, Qt.AlignmentFlag.AlignTop),
+            on=self,
+            margins=(4 * GRID, 2 * GRID, 2 * GRID, 2 * GRID),
+        )
         asking.changed.connect(self._show)
         self._show()
 

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, NORMAL, ROUND, mixed
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import muted
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.look.theme_of import theme_of
 
 PADDING = 3 * GRID
@@ -29,9 +30,9 @@ class Card(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
-        self.lines = QVBoxLayout(self)
-        self.lines.setContentsMargins(PADDING, PADDING, PADDING, PADDING)
-        self.lines.setSpacing(GRID // 2)
+        self.lines = in_column(
+            on=self, margins=(PADDING, PADDING, PADDING, PADDING), spacing=GRID // 2
+        )
 
     def add_text(self, text: str, *, is_title: bool = False) -> ElidedLabel:
         """Add a line of text, the card's title or a quieter one."""

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,15 +18,15 @@ from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.settings import opens_last, set_opens_last
 from bertviewer.ui.translation import translate
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.card import CardGrid
-from bertviewer.ui.welcome.drop_place import DropPlace
+from bertviewer.ui.welcome.drop_place import DropPlace, Opens
 from bertviewer.ui.welcome.legend import Legend
 from bertviewer.ui.welcome.model_card import model_cards
-from bertviewer.ui.welcome.opens import Opens
 from bertviewer.ui.welcome.question_cards import question_cards
 from bertviewer.ui.welcome.recent_list import RecentList
 
@@ -61,16 +60,15 @@ class Choices(QScrollArea):
         self._back.setToolTip(self.tr("The model that is open stays open"))
         self._back.clicked.connect(self.left)
         self._back.hide()
-        self._recent = RecentList(opening)
-        self._recent.setObjectName("welcomeRecent")
+        self._recent = named(RecentList(opening), "welcomeRecent")
         self._drop = DropPlace(opening)
         opening.dragged.connect(self._drop.set_over)
 
         page = QWidget()
         page.setMaximumWidth(WIDEST)
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(6 * GRID, 6 * GRID, 6 * GRID, 6 * GRID)
-        lines.setSpacing(2 * GRID)
+        lines = in_column(
+            on=page, margins=(6 * GRID, 6 * GRID, 6 * GRID, 6 * GRID), spacing=2 * GRID
+        )
         head = _title(icon)
         head.addWidget(self._back)
         lines.addLayout(head)
@@ -89,11 +87,7 @@ class Choices(QScrollArea):
         lines.addWidget(_opens_last_check())
         lines.addStretch(1)
         room = QWidget()
-        middle = QHBoxLayout(room)
-        middle.setContentsMargins(0, 0, 0, 0)
-        middle.addStretch(1)
-        middle.addWidget(page, 1000)
-        middle.addStretch(1)
+        in_row(STRETCH, (page, 1000), STRETCH, on=room)
         self.setWidget(room)
 
     def show_open(self, name: str) -> None:
@@ -111,8 +105,7 @@ class Choices(QScrollArea):
         self._note.setVisible(bool(text))
 
     def _columns(self) -> QHBoxLayout:
-        columns = QHBoxLayout()
-        columns.setSpacing(4 * GRID)
+        columns = in_row(spacing=4 * GRID)
         recent = _under(self.tr("Opened last"), self._recent)
         self._recent.emptied.connect(recent.hide)
         columns.addWidget(recent, 3)
@@ -121,8 +114,7 @@ class Choices(QScrollArea):
 
 
 def _note() -> QLabel:
-    note = plain_label("")
-    note.setObjectName("welcomeNote")
+    note = named(plain_label(""), "welcomeNote")
     note.setForegroundRole(WARNING)
     note.hide()
     return note
@@ -143,11 +135,7 @@ def _shortened(name: str) -> str:
 
 def _under(title: str, widget: QWidget) -> QWidget:
     made = QWidget()
-    lines = QVBoxLayout(made)
-    lines.setContentsMargins(0, 0, 0, 0)
-    lines.setSpacing(2 * GRID)
-    lines.addWidget(_heading(title))
-    lines.addWidget(widget, 1)
+    in_column(_heading(title), (widget, 1), on=made, spacing=2 * GRID)
     return made
 
 
@@ -159,10 +147,7 @@ def _heading(text: str) -> QLabel:
 
 
 def _heading_line(heading: QLabel, beside: QWidget) -> QHBoxLayout:
-    line = QHBoxLayout()
-    line.addWidget(heading, 1)
-    line.addWidget(beside, 0, Qt.AlignmentFlag.AlignBottom)
-    return line
+    return in_row((heading, 1), (beside, Qt.AlignmentFlag.AlignBottom))
 
 
 def _wrapped(text: str) -> QLabel:
@@ -185,15 +170,8 @@ def _title(icon: QIcon) -> QHBoxLayout:
         )
     )
     says.setFont(sized(says.font(), LARGE))
-    words = QVBoxLayout()
-    words.setSpacing(0)
-    words.addWidget(name)
-    words.addWidget(says)
-    line = QHBoxLayout()
-    line.setSpacing(3 * GRID)
-    line.addWidget(picture)
-    line.addLayout(words, 1)
-    return line
+    words = in_column(name, says, spacing=0)
+    return in_row(picture, (words, 1), spacing=3 * GRID)
 
 
 def _why_no_demo() -> str:

@@ -1,13 +1,29 @@
 """Where a folder or a file is dropped, with a button for each way to choose one."""
 
-from PySide6.QtCore import QRectF, Qt
+from typing import Protocol
+
+from PySide6.QtCore import QRectF, Qt, SignalInstance
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND
 from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.layouts import STRETCH, Gap, in_column, in_row, named
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.welcome.opens import Opens
+
+
+class Opens(Protocol):
+    """All ways to open one; ``began`` names it, ``dragged`` says that one is over the window."""
+
+    @property
+    def began(self) -> SignalInstance: ...  # noqa: D102
+    @property
+    def dragged(self) -> SignalInstance: ...  # noqa: D102
+    def open_named(self, name: str) -> None: ...  # noqa: D102
+    def open_recent(self, name: str) -> None: ...  # noqa: D102
+    def choose_folder(self) -> None: ...  # noqa: D102
+    def choose_file(self) -> None: ...  # noqa: D102
+    def choose_hub(self) -> None: ...  # noqa: D102
 
 
 class DropPlace(QWidget):
@@ -23,9 +39,7 @@ class DropPlace(QWidget):
             plain_label(self.tr("config.json · .safetensors · .bin — nothing of it is run"))
         )
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(2 * GRID)
-        buttons.addStretch(1)
+        buttons = in_row(STRETCH, spacing=2 * GRID)
         for name, title, tip, choose in (
             (
                 "chooseFolder",
@@ -46,22 +60,22 @@ class DropPlace(QWidget):
                 opening.choose_hub,
             ),
         ):
-            button = QPushButton(title)
-            button.setObjectName(name)
-            button.setToolTip(tip)
+            button = named(QPushButton(title), name, tip=tip)
             button.setAccessibleDescription(tip)
             button.clicked.connect(lambda _=False, choose=choose: choose())
             buttons.addWidget(button)
         buttons.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID)
-        layout.setSpacing(2 * GRID)
-        layout.addStretch(1)
-        layout.addWidget(text)
-        layout.addWidget(hint)
-        layout.addSpacing(GRID)
-        layout.addLayout(buttons)
-        layout.addStretch(1)
+        in_column(
+            STRETCH,
+            text,
+            hint,
+            Gap(GRID),
+            buttons,
+            STRETCH,
+            on=self,
+            margins=(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID),
+            spacing=2 * GRID,
+        )
 
     def set_over(self, is_over: bool) -> None:
         """Show whether something is being dragged over the window."""

@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL, Part
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.stack_picture import STRENGTH
 from bertviewer.ui.labels import muted
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
@@ -41,9 +42,7 @@ class Legend(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(GRID)
+        line = in_row(on=self, spacing=GRID)
         for part, name in PARTS:
             line.addWidget(_Swatch(part))
             line.addWidget(_small(translate("legend", name)))

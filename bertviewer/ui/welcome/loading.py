@@ -2,13 +2,14 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, TITLE
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_column, named
 
 WIDTH = 320
 
@@ -19,31 +20,30 @@ class LoadingPage(QWidget):
     def __init__(self, scheduler: Scheduler, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._scheduler = scheduler
-        self._title = ElidedLabel()
-        self._title.setObjectName("loadingTitle")
+        self._title = named(ElidedLabel(), "loadingTitle")
         self._title.setFont(weighted(sized(self._title.font(), TITLE)))
         self._title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._text = QLabel()
-        self._text.setObjectName("loadingLabel")
+        self._text = named(QLabel(), "loadingLabel")
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._bar = BusyBar()
-        self._bar.setObjectName("loadingBar")
-        self._bar.setAccessibleName(self.tr("How far the model is opened"))
+        self._bar = named(BusyBar(), "loadingBar", says=self.tr("How far the model is opened"))
         self._bar.setFixedSize(WIDTH, GRID)
         self._cancel = QPushButton(self.tr("Cancel"))
         self._cancel.setObjectName("loadingCancel")
         self._cancel.setToolTip(self.tr("Stop opening it (Ctrl+.)"))
         self._cancel.clicked.connect(scheduler.cancel)
-        layout = QVBoxLayout(self)
-        layout.setSpacing(3 * GRID)
-        layout.addStretch(2)
-        layout.addWidget(self._title)
-        layout.addWidget(self._bar, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addWidget(self._text)
-        layout.addWidget(self._cancel, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addStretch(3)
+        in_column(
+            2,
+            self._title,
+            (self._bar, Qt.AlignmentFlag.AlignHCenter),
+            self._text,
+            (self._cancel, Qt.AlignmentFlag.AlignHCenter),
+            3,
+            on=self,
+            margins=None,
+            spacing=3 * GRID,
+        )
         scheduler.activity_changed.connect(self._on_activity)
         scheduler.progressed.connect(self._on_progress)
         self.set_name("")

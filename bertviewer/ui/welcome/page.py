@@ -7,8 +7,8 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.welcome.drop_place import Opens
 from bertviewer.ui.welcome.loading import LoadingPage
-from bertviewer.ui.welcome.opens import Opens
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:

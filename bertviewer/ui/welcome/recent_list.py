@@ -1,20 +1,55 @@
 """The models that were opened last: where each is, what it is, and when it was opened."""
 
+import threading
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.recent import forget, opened_at, recent_names
+from bertviewer.ui.recent import forget, is_there, opened_at, recent_names
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 from bertviewer.ui.welcome.card import Card, card_text
-from bertviewer.ui.welcome.opens import Opens
-from bertviewer.ui.welcome.whereabouts import Whereabouts
+from bertviewer.ui.welcome.drop_place import Opens
+
+
+class Whereabouts(QObject):
+    """Looks for files; ``missing`` names each that is gone."""
+
+    missing = Signal(str)
+    _found = Signal(int, str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._asked = 0
+        self._found.connect(self._on_found, Qt.ConnectionType.QueuedConnection)
+
+    def look(self, names: Sequence[str]) -> None:
+        """Look for these, and no longer for those before."""
+        self._asked += 1
+        if names:
+            # A daemon: one that waits for a drive must not keep a closed program alive.
+            arguments = (self._asked, tuple(names))
+            threading.Thread(target=self._look, args=arguments, daemon=True).start()
+
+    def _look(self, number: int, names: Sequence[str]) -> None:
+        for name in names:
+            if not is_there(name):
+                try:
+                    self._found.emit(number, name)
+                except RuntimeError:
+                    return  # the window is gone
+
+    def _on_found(self, number: int, name: str) -> None:
+        if number == self._asked:
+            self.missing.emit(name)
+
 
 MOST = 5
 NAME_WIDTH = 260
@@ -30,9 +65,7 @@ class RecentList(QWidget):
         super().__init__(parent)
         self._opening = opening
         self._states: dict[str, QLabel] = {}
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(GRID)
+        self._lines = in_column(on=self, spacing=GRID)
         self._whereabouts = Whereabouts(self)
         self._whereabouts.missing.connect(self._on_missing)
 
@@ -62,8 +95,7 @@ class RecentList(QWidget):
         tip = self.tr("Take it off this list")
         remove = flat_button(f"forget-{name}", "✕", tip)
         remove.clicked.connect(lambda: self._forget(name))
-        row = QHBoxLayout()
-        row.setSpacing(2 * GRID)
+        row = in_row(spacing=2 * GRID)
         for widget, stretch in ((title, 0), (path, 1), (state, 0), (remove, 0)):
             row.addWidget(widget, stretch)
         title.setMinimumWidth(min(title.sizeHint().width(), NAME_WIDTH))

@@ -9,13 +9,11 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,6 +25,7 @@ from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label, quiet_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
@@ -53,12 +52,7 @@ class Knob(QWidget):
         self._note = ElidedLabel()
         self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._letter.setMinimumWidth(self._letter.fontMetrics().horizontalAdvance("M"))
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(4)
-        line.addWidget(self._letter)
-        line.addWidget(self._note, 1)
-        line.addWidget(self.spin)
+        in_row(self._letter, (self._note, 1), self.spin, on=self, spacing=4)
 
     def show_value(self, value: int, note: str, is_changed: bool, is_enabled: bool) -> None:
         """Show a value without saying that it changed."""
@@ -148,8 +142,7 @@ class KnobPanel(QWidget):
         self._hint = quiet_label("")
         self._hint.setContentsMargins(16, 4, 8, 6)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._message = plain_label("")
-        self._message.setObjectName("whatIfMessage")
+        self._message = named(plain_label(""), "whatIfMessage")
         self._message.setContentsMargins(16, 4, 8, 6)
         self._message.setForegroundRole(WARNING)
         self._message.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -160,14 +153,7 @@ class KnobPanel(QWidget):
         self._offers.setContentsMargins(16, 0, 8, 6)
         self._offer_line = FlowLayout(self._offers, 4, 2)
         self.show_message("")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._scroll, 1)
-        layout.addWidget(self._hint)
-        layout.addWidget(self._message)
-        layout.addWidget(self._offers)
-        layout.addStretch(0)
+        in_column((self._scroll, 1), self._hint, self._message, self._offers, 0, on=self, spacing=0)
 
     def minimumSizeHint(self) -> QSize:
         """Return room for a column of fields; Qt calls it."""
@@ -188,9 +174,7 @@ class KnobPanel(QWidget):
         for offer in offers:
             title = f"{offer.letter} = {offer.value:,}"
             name = f"whatIfOffer_{offer.letter}"
-            button = QPushButton(title)
-            button.setObjectName(name)
-            button.setToolTip(self.tr("Set {0}").format(title))
+            button = named(QPushButton(title), name, tip=self.tr("Set {0}").format(title))
             button.clicked.connect(partial(self._take, offer))
             self._offer_line.addWidget(button)
         self._offers.setVisible(bool(offers))
@@ -205,9 +189,7 @@ class KnobPanel(QWidget):
         """Show other letters."""
         self._sheet = sheet
         page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 4, 12, 8)
-        layout.setSpacing(4)
+        layout = in_column(on=page, margins=(16, 4, 12, 8), spacing=4)
         self._knobs = [self._make_knob(symbol) for symbol in sheet.symbols]
         first = [knob for knob in self._knobs if is_standard(knob.symbol)]
         more = [knob for knob in self._knobs if not is_standard(knob.symbol)]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from bertviewer.core.architecture.architecture import BITS, bytes_by_dtype
 from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
@@ -13,6 +13,7 @@ from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
 from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
+from bertviewer.ui.layouts import STRETCH, in_column, named
 from bertviewer.ui.what_if.figures import FigureGrid, FigureLine
 from bertviewer.ui.what_if.parts import Part, PartBars
 from bertviewer.ui.what_if.shapes import TensorShapes
@@ -39,18 +40,13 @@ class ResultsView(QScrollArea):
         self._row_heading = heading_label("")
         self._row = FigureGrid(self.tr("In the model"), self.tr("What if"))
         self._row.setObjectName("whatIfRowFigures")
-        self._note = quiet_label("")
-        self._note.setObjectName("whatIfNote")
+        self._note = named(quiet_label(""), "whatIfNote")
         self._note.setContentsMargins(0, 6, 0, 0)
-        self._formula = plain_label("")
-        self._formula.setObjectName("whatIfFormula")
+        self._formula = named(plain_label(""), "whatIfFormula")
         self._formula.setContentsMargins(0, 6, 0, 4)
         self._parts = PartBars()
         self._shapes = TensorShapes()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 8, 8, 16)
-        layout.setSpacing(4)
-        for widget in (
+        in_column(
             self._heading,
             self._model,
             self._row_heading,
@@ -60,9 +56,11 @@ class ResultsView(QScrollArea):
             heading_label(self.tr("Parameters by part (the mark: in the model)")),
             self._parts,
             self._shapes,
-        ):
-            layout.addWidget(widget)
-        layout.addStretch(1)
+            STRETCH,
+            on=page,
+            margins=(16, 8, 8, 16),
+            spacing=4,
+        )
         self.setWidget(page)
         self._page = page
 

@@ -1,11 +1,12 @@
 """The shapes that a module's tensors get from the changed numbers."""
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Outcome
 from bertviewer.ui.labels import heading_label
+from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 
 _ROWS_IN_SIGHT = 10
@@ -21,11 +22,7 @@ class TensorShapes(QWidget):
         self._table = make_table(
             self._model, "whatIfTensors", self.tr("Shapes of the module's tensors")
         )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(heading_label(self.tr("Tensors")))
-        layout.addWidget(self._table)
+        in_column(heading_label(self.tr("Tensors")), self._table, on=self, spacing=4)
 
     def show_outcome(self, outcome: Outcome, path: str) -> None:
         """List the tensors that the module at ``path`` has with these numbers."""

@@ -6,10 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QPushButton,
     QStackedLayout,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,6 +17,7 @@ from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Multiple, Sheet
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.what_if.knobs import KnobPanel
 from bertviewer.ui.what_if.results import ResultsView
@@ -53,8 +52,7 @@ class WhatIfTab(QWidget):
         self._reset = QPushButton(self.tr("Reset"))
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._make_content())
-        self._nothing = plain_label("")
-        self._nothing.setObjectName("whatIfNothing")
+        self._nothing = named(plain_label(""), "whatIfNothing")
         self._nothing.setContentsMargins(16, 12, 16, 16)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._stack.addWidget(self._nothing)
@@ -172,17 +170,19 @@ class WhatIfTab(QWidget):
         self._preset_choice.setToolTip(self.tr("Fill in the sizes of another model"))
         self._keep.setObjectName("whatIfKeep")
         self._reset.setObjectName("whatIfReset")
-        bar = QHBoxLayout()
-        bar.setContentsMargins(16, 8, 16, 4)
-        bar.setSpacing(12)
-        bar.addWidget(self._preset_choice)
-        bar.addWidget(self._keep)
-        bar.addStretch(1)
-        bar.addWidget(self._reset)
+        bar = in_row(
+            self._preset_choice,
+            self._keep,
+            STRETCH,
+            self._reset,
+            margins=(16, 8, 16, 4),
+            spacing=12,
+        )
         content = QWidget()
-        layout = QVBoxLayout(content)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(TurningSplitter(self._knobs, self._results, _SHARES, _NARROW), 1)
+        in_column(
+            bar,
+            (TurningSplitter(self._knobs, self._results, _SHARES, _NARROW), 1),
+            on=content,
+            spacing=0,
+        )
         return content

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
-from bertviewer.core.checking.clean_model import clean_model
-from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
+from bertviewer.core.checking.clean_proof import CleanProof, clean_model, clean_proof
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import no_progress
 from bertviewer.core.run.capture import Capture

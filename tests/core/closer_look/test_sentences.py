@@ -9,9 +9,8 @@ import torch
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison, sentence_vectors
-from bertviewer.core.analysis.unrelated_sentences import CHINESE, ENGLISH, unrelated_to
 from bertviewer.core.backend import transformers
-from bertviewer.core.closer_look.sentences import compare_sentences
+from bertviewer.core.closer_look.sentences import CHINESE, ENGLISH, compare_sentences, unrelated_to
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bertviewer.core.comparing.changes import module_changes
 from bertviewer.core.comparing.comparison import Change, compare_architectures
-from bertviewer.core.comparing.module_changes import module_changes
 from tests.core.opened import plain
 
 

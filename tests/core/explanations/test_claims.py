@@ -3,7 +3,7 @@
 import pytest
 
 from bertviewer.core.explanations.asking import EXPLANATIONS, answers_for_module
-from bertviewer.core.formulas.equal_modules import equal_modules
+from bertviewer.core.formulas.catalogue import equal_modules
 from tests.core.explanations.claims import CLAIMS
 from tests.core.formulas.note_cases import CASES, Case, case
 

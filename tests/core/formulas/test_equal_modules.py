@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.formulas.equal_modules import equal_modules
+from bertviewer.core.formulas.catalogue import equal_modules, with_formulas
 from tests.core.formulas.formula_models import all_architectures, architecture_of
 from tests.core.formulas.found_formulas import maths_of
 

@@ -5,8 +5,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.frame.least_size import LeastSize
-from bertviewer.ui.frame.place import room_on
+from bertviewer.ui.frame.place import LeastSize, room_on
 from bertviewer.ui.main_window import MainWindow
 
 

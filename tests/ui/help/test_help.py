@@ -8,8 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.action import Action
 from bertviewer.ui.actions import ENTRIES
-from bertviewer.ui.help.keys import KeyRow, key_rows, keys_text
-from bertviewer.ui.help.keys_dialog import KeysDialog
+from bertviewer.ui.help.keys_dialog import KeyRow, KeysDialog, key_rows, keys_text
 from bertviewer.ui.help.what_is_what import PARTS, WhatIsWhat
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.pane_keys import PANE_KEYS

@@ -13,7 +13,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.prose import Prose
 from bertviewer.ui.questions import Questions
 from bertviewer.ui.run import jobs
-from bertviewer.ui.run.in_sight import QUESTIONED
+from bertviewer.ui.run.view import QUESTIONED
 from bertviewer.ui.run.views import VIEWS
 from bertviewer.ui.run.why_button import WhyButton
 from tests.ui.finding import activate, bring_view, find, is_drawn

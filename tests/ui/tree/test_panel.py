@@ -11,9 +11,8 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import OF_A_ROW, MainWindow
 from bertviewer.ui.tree.cells import PARAMETERS
 from bertviewer.ui.tree.filter import parse_filter
-from bertviewer.ui.tree.heading import TreeHeading
 from bertviewer.ui.tree.model import ModuleTreeModel
-from bertviewer.ui.tree.panel import ModuleTreePanel
+from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find

@@ -19,8 +19,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.typing.counter import TokenCounter
-from bertviewer.ui.typing.counting import Counting
+from bertviewer.ui.typing.counter import Counting, TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run

@@ -9,7 +9,7 @@ from functools import cache
 
 from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.backend import torch
-from bertviewer.core.flow.functions import function_of
+from bertviewer.core.flow.aside_values import function_of
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.operation_names import ACTIVATIONS, ELEMENTWISE

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.activations import find_activations
-from bertviewer.core.flow.groups.affine import find_affine
 from bertviewer.core.flow.groups.attentions import find_attentions
 from bertviewer.core.flow.groups.feed_forwards import find_feed_forwards
 from bertviewer.core.flow.groups.group import Group
-from bertviewer.core.flow.groups.norms import find_norms
+from bertviewer.core.flow.groups.norms import find_affine, find_norms
 from bertviewer.core.flow.groups.rotary import find_rotary
 from bertviewer.core.flow.groups.routing import find_routing
 from bertviewer.core.flow.groups.sums import find_residuals

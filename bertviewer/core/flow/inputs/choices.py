@@ -4,13 +4,13 @@ Names and sizes in a configuration leave open in which order an image's or a sou
 come. What a model is given wrongly it refuses at its first step, so that trying costs little.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
+from typing import Any, Generic, TypeVar
 
 from torch import nn
 
-from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature
+from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature, ones, random
 from bertviewer.core.flow.inputs.images import IMAGE, image_forms
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.inputs.others import other_forms
@@ -20,8 +20,6 @@ from bertviewer.core.flow.inputs.placeholders import (
     tells_count,
     with_placeholders,
 )
-from bertviewer.core.flow.inputs.remembered import Remembered, products_of
-from bertviewer.core.flow.inputs.series import SERIES, series_forms
 from bertviewer.core.flow.inputs.sizes import number
 from bertviewer.core.flow.inputs.sounds import SOUND, sound_forms
 from bertviewer.core.flow.inputs.texts import (
@@ -32,6 +30,82 @@ from bertviewer.core.flow.inputs.texts import (
     text_inputs,
     token_ids,
 )
+
+SERIES = "time series"
+
+CONTEXT = 512
+"""So much of the past is given where a model takes any, or more than is worth while."""
+LONGEST = 4096
+
+
+def series_forms(signature: ForwardSignature) -> Iterator[Form]:
+    """Yield what a model of time series may want; nothing for other models."""
+    if "past_values" not in signature.accepted:
+        return
+    config, count = signature.config, signature.values[SENTENCES]
+    before = number(config, ("context_length",), default=CONTEXT)
+    before = before if before <= LONGEST else CONTEXT
+    lags = [lag for lag in getattr(config, "lags_sequence", None) or () if isinstance(lag, int)]
+    before += max(lags, default=0)
+    later = number(config, ("prediction_length",), default=1)
+    channels = number(config, ("num_input_channels", "input_size"))
+    features = number(config, ("num_time_features",))
+    shapes: list[tuple[int, ...]] = [(before, channels)] if channels else []
+    if channels < 2:
+        # One number at each moment is as a rule no vector of one.
+        shapes.insert(0 if hasattr(config, "num_time_features") else 1, (before,))
+    for shape in shapes:
+        made = {
+            "past_values": random(count, *shape),
+            "past_time_features": random(count, before, features),
+            "past_observed_mask": ones(count, *shape),
+            "past_values_padding": 0 * ones(count, before),
+            "freq": 0 * ones(count, 1),
+            "future_values": random(count, later, *shape[1:]),
+            "future_time_features": random(count, later, features),
+            "static_categorical_features": 0
+            * ones(count, number(config, ("num_static_categorical_features",))),
+            "static_real_features": random(count, number(config, ("num_static_real_features",))),
+        }
+        yield {
+            name: value
+            for name, value in made.items()
+            if name in signature.accepted and (value.numel() or not name.startswith("static"))
+        }
+    rows = [random(before)] * count
+    yield {"past_values": rows, **({"freq": [0] * count} if "freq" in signature.accepted else {})}
+
+
+Item = TypeVar("Item")
+
+
+class Remembered(Generic[Item]):
+    """What an iterator gives, as often as it is wanted."""
+
+    def __init__(self, items: Iterator[Item]) -> None:
+        self._items = items
+        self._seen: list[Item] = []
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield what was made before, and make the rest on the way."""
+        for place in count():
+            if place == len(self._seen):
+                try:
+                    self._seen.append(next(self._items))
+                except StopIteration:
+                    return
+            yield self._seen[place]
+
+
+def products_of(groups: Sequence[Iterable[Item]]) -> Iterator[tuple[Item, ...]]:
+    """Yield one of each group, as ``itertools.product`` does once it has made all of them."""
+    if not groups:
+        yield ()
+        return
+    for first in groups[0]:
+        for rest in products_of(groups[1:]):
+            yield first, *rest
+
 
 MOST_CHOICES = 24
 """So many are tried of the same kinds, all taken together."""

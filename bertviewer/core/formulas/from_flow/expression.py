@@ -1,7 +1,9 @@
-"""Typst mathematics that knows how tightly it binds, so that brackets stand where they must."""
+"""Typst mathematics that knows how tightly it binds, and the terms gathered while it is written."""
 
 import re
+from dataclasses import dataclass, field
 
+from bertviewer.core.formulas.formula import Term
 from bertviewer.core.frozen import frozen
 
 SUM, EACH, PRODUCT, ATOM = 1, 2, 3, 4
@@ -34,3 +36,20 @@ def call(function: str, *arguments: str) -> Expression:
 
 
 _SHOWN = 6
+
+
+@dataclass(slots=True)
+class Legend:
+    """Terms by their symbols, in the order in which they come up."""
+
+    terms: dict[str, Term] = field(default_factory=dict)
+
+    def add(self, symbol: str, meaning: str, value: str | None = None) -> None:
+        """Explain a symbol, once."""
+        if symbol:
+            self.terms.setdefault(symbol, Term(symbol, meaning, value))
+
+    def put(self, *terms: Term) -> None:
+        """Add terms that are made already."""
+        for term in terms:
+            self.terms.setdefault(term.symbol, term)

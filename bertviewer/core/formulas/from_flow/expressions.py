@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.attention_maths import ROTATION
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.from_flow import mixtures
 from bertviewer.core.formulas.from_flow.attention import ROOT, Roles, attention_of
-from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression, call
-from bertviewer.core.formulas.from_flow.legend import Legend
+from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression, Legend, call
 from bertviewer.core.formulas.from_flow.naming import Names
 from bertviewer.core.formulas.from_flow.networks import Networks
 from bertviewer.core.formulas.from_flow.origins import turned_by
@@ -20,7 +18,7 @@ from bertviewer.core.formulas.from_flow.values import MASK, Values
 from bertviewer.core.formulas.from_flow.weights import Weights
 from bertviewer.core.formulas.from_flow.words import activation, of_word
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, quoted
+from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SOFTMAX, quoted
 from bertviewer.core.text.numerals import number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {

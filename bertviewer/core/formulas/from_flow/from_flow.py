@@ -43,7 +43,6 @@ def flow_formula(flow: Flow, view: ModuleView) -> Formula:
         maths=lines or (f"Y = {quoted(flow.class_name)}(X)",),
         terms=(*tokens, *terms),
         notes=_notes(lengths),
-        config_keys=(),
         source=SOURCE,
     )
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, Expression
-from bertviewer.core.formulas.from_flow.legend import Legend
+from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, Expression, Legend
 from bertviewer.core.formulas.from_flow.loops import AT
 from bertviewer.core.formulas.from_flow.naming import Names
 from bertviewer.core.formulas.from_flow.shapes import Shapes

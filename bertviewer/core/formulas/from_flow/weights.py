@@ -5,8 +5,7 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression
-from bertviewer.core.formulas.from_flow.legend import Legend
+from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression, Legend
 from bertviewer.core.formulas.from_flow.steps import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, quoted
