@@ -22,9 +22,18 @@ from bertviewer.ui.background import draw_queue
 from bertviewer.ui.background.worker import Job, Worker
 from bertviewer.ui.inspector.page import InspectorPage
 from bertviewer.ui.main_window import MainWindow
+from tests.conftest import know_what_comes_with_the_program
 from tests.patient_bot import PATIENCE
 
 OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transformers
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_it_comes() -> Iterator[None]:
+    """Have presets open at once: how they are derived is no matter of the window's."""
+    with pytest.MonkeyPatch.context() as patch:
+        know_what_comes_with_the_program(patch)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +108,9 @@ def formulas_may_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterat
 @pytest.fixture(scope="session")
 def opened_demo() -> Iterator[LoadedModel]:
     """Return the demo model, opened once with its formulas and weights; nobody may change these."""
-    opened = jobs.open_model_job(parse_source("demo"), no_progress).model
+    with pytest.MonkeyPatch.context() as patch:
+        know_what_comes_with_the_program(patch)
+        opened = jobs.open_model_job(parse_source("demo"), no_progress).model
     opened.with_formulas()
     opened.tokenizer()
     module = opened.module(random_weights=False)
