@@ -80,13 +80,19 @@ def worker(qapp: QApplication) -> Iterator[Worker]:
 
 
 @pytest.fixture
-def window(worker: Worker, qtbot: QtBot) -> MainWindow:
-    """Return the main window, shown and empty."""
+def made_window(worker: Worker, qtbot: QtBot) -> MainWindow:
+    """Return the main window before it is shown; ``window`` and ``demo_window`` are the same."""
     window = make_window(worker)
     qtbot.addWidget(window)
     window.resize(1360, 860)  # offscreen, the screen is smaller than any real one
-    window.show()
     return window
+
+
+@pytest.fixture
+def window(made_window: MainWindow) -> MainWindow:
+    """Return the main window, shown and empty."""
+    made_window.show()
+    return made_window
 
 
 @pytest.fixture
@@ -121,19 +127,21 @@ def opened_demo() -> Iterator[LoadedModel]:
 
 @pytest.fixture
 def demo_window(
-    window: MainWindow,
+    made_window: MainWindow,
     worker: Worker,
     opened_demo: LoadedModel,
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
 ) -> MainWindow:
     """Return the main window with the demo model open and its formulas derived."""
+    window = made_window
     # A model of the test's own around the same weights.
     model = copy.copy(opened_demo)
     opened = jobs.Opened(model, fold(model.architecture))
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "open_model_job", lambda _source, _progress: opened)
         window.open_source(parse_source("demo"))
+        window.show()  # after that, as for a model that was named: without what there is to choose
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     # What describes a module is imported when the tree has been drawn.
     qtbot.waitUntil(lambda: bool(window.findChildren(InspectorPage)), timeout=OPEN_TIMEOUT)
