@@ -42,7 +42,9 @@ class ValuesModel(QAbstractTableModel):
         """Show another tensor or slice."""
         self.beginResetModel()
         self._part = part
-        self._size = (0, 0) if part is None else (min(MOST, part.shape[0]), min(MOST, part.shape[1]))
+        self._size = (
+            (0, 0) if part is None else (min(MOST, part.shape[0]), min(MOST, part.shape[1]))
+        )
         self._pieces.clear()
         self._is_broken = False
         self.endResetModel()

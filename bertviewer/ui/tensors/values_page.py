@@ -22,8 +22,8 @@ from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.tensors.even_header import EvenHeader
 from bertviewer.ui.tensors.cell_words import exact_text, place_text
+from bertviewer.ui.tensors.even_header import EvenHeader
 from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel
