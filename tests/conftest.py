@@ -42,6 +42,9 @@ hypothesis.settings.load_profile("unhurried")
 SHIPPED = models.shipped
 """Where what comes with the program is."""
 
+DERIVING = "tests/core/"
+"""Where it matters that presets and the demo are derived anew."""
+
 MANY_MODULES = 100
 """To import as many makes it worth while to look at what is there anew."""
 
@@ -138,7 +141,7 @@ def know_what_comes_with_the_program(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Have presets and the demo derived by the tests, not read from what comes with the program."""
+    """Have presets and the demo derived by the core's tests, not read from what comes with them."""
     empty = tmp_path_factory.mktemp("nothing-seen")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "shipped", lambda kind: Store(empty / kind, models.MOST_BYTES))
@@ -146,11 +149,15 @@ def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _seen_in_this_file_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _seen_in_this_file_alone(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
     """Have what one file's tests derive be new to all others, in whatever order they come."""
     folder = tmp_path_factory.mktemp("seen-here")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "user_cache_path", lambda *_, **__: folder)
+        if not request.node.nodeid.startswith(DERIVING):
+            know_what_comes_with_the_program(patch)
         yield
 
 

@@ -28,14 +28,6 @@ from tests.patient_bot import PATIENCE
 OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transformers
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _as_it_comes() -> Iterator[None]:
-    """Have presets open at once: how they are derived is no matter of the window's."""
-    with pytest.MonkeyPatch.context() as patch:
-        know_what_comes_with_the_program(patch)
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _own_settings(qapp: QApplication, tmp_path: Path) -> None:
     configure(qapp)
