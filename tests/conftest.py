@@ -39,6 +39,12 @@ from tests.patient_bot import PatientBot
 hypothesis.settings.register_profile("unhurried", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("unhurried")
 
+SHIPPED = models.shipped
+"""Where what comes with the program is."""
+
+DERIVING = "tests/core/"
+"""Where it matters that presets and the demo are derived anew."""
+
 MANY_MODULES = 100
 """To import as many makes it worth while to look at what is there anew."""
 
@@ -128,9 +134,14 @@ def qtbot(qapp: Any, request: pytest.FixtureRequest) -> PatientBot:
     return PatientBot(request)
 
 
+def know_what_comes_with_the_program(patch: pytest.MonkeyPatch) -> None:
+    """Have presets and the demo known, as they are to everybody who opens them in the window."""
+    patch.setattr(models, "shipped", SHIPPED)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Have presets and the demo derived by the tests, not read from what comes with the program."""
+    """Have presets and the demo derived by the core's tests, not read from what comes with them."""
     empty = tmp_path_factory.mktemp("nothing-seen")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "shipped", lambda kind: Store(empty / kind, models.MOST_BYTES))
@@ -138,18 +149,24 @@ def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _seen_in_this_file_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _seen_in_this_file_alone(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
     """Have what one file's tests derive be new to all others, in whatever order they come."""
     folder = tmp_path_factory.mktemp("seen-here")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "user_cache_path", lambda *_, **__: folder)
+        if not request.node.nodeid.startswith(DERIVING):
+            know_what_comes_with_the_program(patch)
         yield
 
 
 @pytest.fixture
 def nothing_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give an empty cache to a test that needs a model to be new."""
-    monkeypatch.setattr(models, "user_cache_path", lambda *_, **__: tmp_path / "nothing-seen")
+    nowhere = tmp_path / "nothing-seen"
+    monkeypatch.setattr(models, "user_cache_path", lambda *_, **__: nowhere)
+    monkeypatch.setattr(models, "shipped", lambda kind: Store(nowhere / kind, models.MOST_BYTES))
 
 
 @pytest.fixture(scope="session")

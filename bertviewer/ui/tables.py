@@ -24,6 +24,12 @@ from bertviewer.ui.translation import translate
 
 Index = QModelIndex | QPersistentModelIndex
 
+_ALIGNMENTS = (
+    Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
+    Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
+)
+"""Of words and of numbers: flags take long to be united, and each cell asks."""
+
 SHARE_ROLE = Qt.ItemDataRole.UserRole
 """How long a cell's bar is, of all of its width."""
 
@@ -139,8 +145,7 @@ class TableModel(QAbstractTableModel):
 
 def alignment(is_number: bool) -> Qt.AlignmentFlag:
     """Return where a cell's text stands: numbers to the right, words to the left."""
-    side = Qt.AlignmentFlag.AlignRight if is_number else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
+    return _ALIGNMENTS[is_number]
 
 
 def make_table(

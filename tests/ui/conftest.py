@@ -22,6 +22,7 @@ from bertviewer.ui.background import draw_queue
 from bertviewer.ui.background.worker import Job, Worker
 from bertviewer.ui.inspector.page import InspectorPage
 from bertviewer.ui.main_window import MainWindow
+from tests.conftest import know_what_comes_with_the_program
 from tests.patient_bot import PATIENCE
 
 OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transformers
@@ -71,13 +72,19 @@ def worker(qapp: QApplication) -> Iterator[Worker]:
 
 
 @pytest.fixture
-def window(worker: Worker, qtbot: QtBot) -> MainWindow:
-    """Return the main window, shown and empty."""
+def made_window(worker: Worker, qtbot: QtBot) -> MainWindow:
+    """Return the main window before it is shown; ``window`` and ``demo_window`` are the same."""
     window = make_window(worker)
     qtbot.addWidget(window)
     window.resize(1360, 860)  # offscreen, the screen is smaller than any real one
-    window.show()
     return window
+
+
+@pytest.fixture
+def window(made_window: MainWindow) -> MainWindow:
+    """Return the main window, shown and empty."""
+    made_window.show()
+    return made_window
 
 
 @pytest.fixture
@@ -99,7 +106,9 @@ def formulas_may_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterat
 @pytest.fixture(scope="session")
 def opened_demo() -> Iterator[LoadedModel]:
     """Return the demo model, opened once with its formulas and weights; nobody may change these."""
-    opened = jobs.open_model_job(parse_source("demo"), no_progress).model
+    with pytest.MonkeyPatch.context() as patch:
+        know_what_comes_with_the_program(patch)
+        opened = jobs.open_model_job(parse_source("demo"), no_progress).model
     opened.with_formulas()
     opened.tokenizer()
     module = opened.module(random_weights=False)
@@ -110,19 +119,21 @@ def opened_demo() -> Iterator[LoadedModel]:
 
 @pytest.fixture
 def demo_window(
-    window: MainWindow,
+    made_window: MainWindow,
     worker: Worker,
     opened_demo: LoadedModel,
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
 ) -> MainWindow:
     """Return the main window with the demo model open and its formulas derived."""
+    window = made_window
     # A model of the test's own around the same weights.
     model = copy.copy(opened_demo)
     opened = jobs.Opened(model, fold(model.architecture))
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "open_model_job", lambda _source, _progress: opened)
         window.open_source(parse_source("demo"))
+        window.show()  # after that, as for a model that was named: without what there is to choose
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     # What describes a module is imported when the tree has been drawn.
     qtbot.waitUntil(lambda: bool(window.findChildren(InspectorPage)), timeout=OPEN_TIMEOUT)

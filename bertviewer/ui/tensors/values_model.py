@@ -29,6 +29,7 @@ class ValuesModel(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._part: TensorPart | None = None
+        self._size = 0, 0  # of the part, as far as it is shown
         self._pieces: OrderedDict[tuple[int, int], Values] = OrderedDict()
         self._is_broken = False
 
@@ -41,17 +42,20 @@ class ValuesModel(QAbstractTableModel):
         """Show another tensor or slice."""
         self.beginResetModel()
         self._part = part
+        self._size = (
+            (0, 0) if part is None else (min(MOST, part.shape[0]), min(MOST, part.shape[1]))
+        )
         self._pieces.clear()
         self._is_broken = False
         self.endResetModel()
 
     def rowCount(self, parent: Index | None = None) -> int:
         """Return the number of rows; Qt calls it."""
-        return 0 if parent is not None and parent.isValid() else self._size(0)
+        return 0 if parent is not None and parent.isValid() else self._size[0]
 
     def columnCount(self, parent: Index | None = None) -> int:
         """Return the number of columns; Qt calls it."""
-        return 0 if parent is not None and parent.isValid() else self._size(1)
+        return 0 if parent is not None and parent.isValid() else self._size[1]
 
     def value(self, row: int, column: int) -> Any:
         """Return a value as a plain number, ``None`` if it cannot be read."""
@@ -99,11 +103,8 @@ class ValuesModel(QAbstractTableModel):
         if not name:
             return str(first + section)
         # With spaces as wide as digits, numbers and tokens stand below one another.
-        digits = len(str(first + self._size(0) - 1))
+        digits = len(str(first + self._size[0] - 1))
         return f"{str(first + section).rjust(digits, FIGURE_SPACE)}  {isolated(visible(name))}"
-
-    def _size(self, axis: int) -> int:
-        return 0 if self._part is None else min(MOST, self._part.shape[axis])
 
     def _read(self, part: TensorPart, down: int, across: int) -> Values | None:
         rows, columns = part.shape

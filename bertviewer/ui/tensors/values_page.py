@@ -23,6 +23,7 @@ from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.cell_words import exact_text, place_text
+from bertviewer.ui.tensors.even_header import EvenHeader
 from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel
@@ -179,13 +180,14 @@ class ValuesPage(TensorPage):
         table.setMouseTracking(True)
         table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        across, down = table.horizontalHeader(), table.verticalHeader()
+        across, down = (EvenHeader(each, table) for each in Qt.Orientation)
+        down.setDefaultSectionSize(table.verticalHeader().defaultSectionSize())
+        table.setHorizontalHeader(across)
+        table.setVerticalHeader(down)
         # Of one width, whatever they hold: to ask for it would read the whole tensor.
         across.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        across.setStretchLastSection(False)
         down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         down.setHighlightSections(True)
-        down.show()
 
     def _header_width(self, part: TensorPart) -> int:
         """Return room for the largest number, and for tokens where there are any."""

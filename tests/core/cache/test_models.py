@@ -1,10 +1,9 @@
-"""A model that was seen before is known again; nothing is believed that does not prove itself."""
+"""A model that was seen before is known again, and one that has changed is not."""
 
 import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,84 +13,12 @@ from safetensors.torch import load_file, save_file
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.cache import models, versions
-from bertviewer.core.cache.models import NO_CACHE, SeenModel, model_content
-from bertviewer.core.cache.store import SUFFIX, Store
+from bertviewer.core.cache.models import NO_CACHE
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
+from tests.core.cache.cached import files, opened
 
-SIZES = {
-    "model_type": "bert",
-    "vocab_size": 50,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 20,
-}
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give an empty cache."""
-    folder = tmp_path / "cache"
-    monkeypatch.setattr(models, "user_cache_path", lambda *_args, **_kwargs: folder)
-    return folder
-
-
-@pytest.fixture
-def notes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what goes to the log."""
-    found: list[str] = []
-    monkeypatch.setattr(models, "write_log", found.append)
-    return found
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Write a BERT of two layers with weights."""
-    from bertviewer.core.backend import transformers
-
-    place = tmp_path / "model"
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
-        transformers.BertModel(transformers.BertConfig(**SIZES)).save_pretrained(place)
-    return place
-
-
-@pytest.fixture
-def building(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of what is built with torch, as it happens."""
-    from bertviewer.core.loading import meta_model
-
-    built: list[str] = []
-    read = meta_model.read_meta_model
-
-    def note(source: Any, *rest: Any) -> Any:
-        built.append(source.name)
-        return read(source, *rest)
-
-    monkeypatch.setattr(meta_model, "read_meta_model", note)
-    return built
-
-
-def opened(path: Path, task: str = "base") -> LoadedModel:
-    return open_model(parse_source(str(path), task))
-
-
-def files(cache: Path, kind: str = "architectures") -> list[Path]:
-    return sorted((cache / kind).glob(f"*{SUFFIX}"))
-
-
-def change(cache: Path, kind: str, **changes: Any) -> None:
-    """Change what a file says, and sign it anew as somebody could."""
-    (file,) = files(cache, kind)
-    store, name = Store(file.parent, models.MOST_BYTES), file.name.removesuffix(SUFFIX)
-    content = store.read(name, name)
-    assert content is not None
-    store.write(name, name, content | changes)
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def test_the_second_time_nothing_is_built(folder: Path, building: list[str]) -> None:
@@ -198,9 +125,8 @@ def test_values_that_changed_are_no_other_model(folder: Path, building: list[str
 
 
 def test_two_checkpoints_of_one_configuration_share_its_formulas(
-    folder: Path, tmp_path: Path, cache: Path
+    folder: Path, tmp_path: Path, cache: Path, derived: Architecture
 ) -> None:
-    derived = opened(folder).with_formulas()
     other = tmp_path / "other"
     other.mkdir()
     (other / "config.json").write_bytes((folder / "config.json").read_bytes())
@@ -222,95 +148,6 @@ def test_another_version_is_built_anew(
     monkeypatch.setattr(models, "versions", lambda: other)
     opened(folder)
     assert len(building) == 2
-
-
-@pytest.mark.parametrize("kind", ["architectures", "key-reports"])
-@pytest.mark.parametrize("content", [b"", b"\0" * 100])
-def test_a_damaged_file_is_thrown_away(
-    folder: Path, cache: Path, kind: str, content: bytes, building: list[str]
-) -> None:
-    first = opened(folder)
-    (file,) = files(cache, kind)
-    file.write_bytes(content)
-    second = opened(folder)
-    assert len(building) == 2
-    assert second.architecture == first.architecture
-    # The one that was made anew is whole.
-    assert opened(folder).architecture == first.architecture
-    assert len(building) == 2
-
-
-def test_a_wrong_formula_is_thrown_away(
-    folder: Path, cache: Path, building: list[str], notes: list[str]
-) -> None:
-    right = opened(folder).with_formulas()
-    wrong = [replace(node, count_formula="V*D + 1") for node in right.modules[1:]]
-    change_architecture(cache, replace(right, modules=(right.modules[0], *wrong)))
-    assert opened(folder).with_formulas() == right
-    assert len(building) == 2
-    assert "thrown away" in notes[0]
-    assert "V*D + 1" in notes[0]
-
-
-def test_a_formula_is_never_run(folder: Path, cache: Path, building: list[str]) -> None:
-    right = opened(folder).with_formulas()
-    call = "__import__('os').abort()"
-    wrong = (replace(right.modules[0], count_formula=call), *right.modules[1:])
-    change_architecture(cache, replace(right, modules=wrong))
-    assert opened(folder).with_formulas() == right
-    assert len(building) == 2
-
-
-def change_architecture(cache: Path, architecture: Architecture) -> None:
-    content = model_content(SeenModel(architecture, ("base",)))
-    change(cache, "architectures", **content)
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    [
-        ("architectures", {"architecture": {"schema": "another/1"}}),
-        ("architectures", {"architecture": None}),
-        ("architectures", {"heads": None}),
-        ("key-reports", {"stored": {"pooler.dense.bias": "no such key"}}),
-        ("key-reports", {"stored": {"pooler.dense.bias": "pooler.dense.weight"}}),
-        ("key-reports", {"missing": None}),
-        ("key-reports", {"missing": [5]}),
-        ("key-reports", {"files": None}),
-        ("key-reports", {"renamed": ["x"]}),
-        ("key-reports", {"stored_dtypes": {"F32": "x"}}),
-        ("key-reports", {"more": 1}),
-    ],
-)
-def test_a_file_that_was_made_up_is_thrown_away(
-    folder: Path, cache: Path, kind: str, changes: dict[str, Any], building: list[str]
-) -> None:
-    first = opened(folder)
-    change(cache, kind, **changes)
-    second = opened(folder)
-    assert len(building) == 2
-    assert second.architecture == first.architecture
-    assert second.keys == first.keys
-
-
-def test_what_only_seems_right_is_put_right_when_torch_is_there(
-    folder: Path, cache: Path, building: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bertviewer.core.loading import loaded_model
-
-    notes: list[str] = []
-    monkeypatch.setattr(loaded_model, "write_log", notes.append)
-    right = opened(folder).with_formulas()
-    lie = tuple(replace(node, class_name="Another") for node in right.modules)
-    change_architecture(cache, replace(right, modules=lie))
-    model = opened(folder)
-    assert model.architecture.root.class_name == "Another"
-    assert len(building) == 1
-    model.confirm()
-    assert model.architecture.root.class_name == "BertModel"
-    assert "not what was remembered" in notes[0]
-    assert model.with_formulas() == right
-    assert opened(folder).architecture == right
 
 
 @pytest.mark.parametrize("is_file", [True, False])
@@ -373,20 +210,6 @@ def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     assert not again.was_corrected
 
 
-def test_a_wrong_key_report_costs_no_formulas(
-    folder: Path, cache: Path, building: list[str]
-) -> None:
-    derived = opened(folder).with_formulas()
-    change(cache, "key-reports", unexpected=["made.up"])
-    model = opened(folder)
-    assert model.keys is not None
-    assert "made.up" in model.keys.unexpected
-    model.confirm()
-    assert model.was_corrected
-    assert "made.up" not in model.keys.unexpected
-    assert model.architecture == derived
-
-
 def test_a_sentence_is_run_alike_before_and_after(tmp_path: Path) -> None:
     """What a class takes is asked of it; one that was seen before may not be imported yet."""
     code = """
@@ -427,41 +250,3 @@ for file, task in zip(sys.argv[1::2], sys.argv[2::2]):
     of_umt5, of_vit = first.splitlines()
     assert of_umt5.startswith("[")
     assert "does not read text" in of_vit
-
-
-@pytest.mark.parametrize(
-    "lie",
-    [
-        ("", "config", None),
-        ("", "modules", []),
-        ("", "symbols", {"D": {"key": None, "value": 16, "meaning": ""}}),
-        ("", "config", {"model_type": "gpt2"}),
-        ("modules", "class", None),
-        ("modules", "share", "x"),
-        ("modules", "share", 99.0),
-        ("modules", "attributes", None),
-        ("modules", "attributes", {"eps": []}),
-        ("modules", "trainable", 1),
-        ("modules", "own_parameters", 1),
-        ("modules", "repeat", {"first": 0, "last": "x", "count": 2}),
-        ("parameters", "dtype", None),
-        ("parameters", "shape", ["x"]),
-        ("parameters", "trainable", False),
-        ("compute", "peak_fixed", None),
-        ("compute", "variables", {"D": 5}),
-        ("compute", "peak_elements", [5]),
-    ],
-)
-def test_a_field_of_another_type_or_count_is_noticed(
-    folder: Path, cache: Path, lie: tuple[str, str, Any], building: list[str]
-) -> None:
-    part, field, value = lie
-    model = opened(folder)
-    first = model.with_formulas() if part == "compute" else model.architecture
-    document = model_content(SeenModel(first, ("base",)))["architecture"]
-    place = document[part] if part else document
-    (place[-1] if isinstance(place, list) else place)[field] = value
-    change(cache, "architectures", architecture=document)
-    again = opened(folder)
-    assert len(building) == 2
-    assert (again.with_formulas() if part == "compute" else again.architecture) == first

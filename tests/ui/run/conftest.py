@@ -27,11 +27,11 @@ def _no_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[], None]:
+def settle(made_window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[], None]:
     """Return what waits until all is computed and drawn."""
 
     def settled() -> bool:
-        return is_drawn(window) and not worker.busy
+        return is_drawn(made_window) and not worker.busy
 
     return partial(qtbot.waitUntil, settled)
 

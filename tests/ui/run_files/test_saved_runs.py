@@ -1,5 +1,6 @@
 """Runs that were saved are shown as they were, marked as read, and compared with new ones."""
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,16 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.check_step import Check
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.run.running import run_sentence
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import recent_names
 from bertviewer.ui.watched_run import FROM_FILE
+from tests.core.run_files.saved_runs import run_file, write
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import bring_view, find, is_drawn, last_run
 
@@ -36,46 +41,63 @@ def ran(window: MainWindow, worker: Worker, text: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
 
 
+@pytest.fixture(scope="module")
+def written(opened_demo: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return what a file of two runs of the demo holds."""
+    model = copy.copy(opened_demo)
+    run_a, run = (run_sentence(model, Sentence(text)) for text in (A, B))
+    path = tmp_path_factory.mktemp("runs") / "written.bertviewer"
+    write(path, run_file(model, run, run_a))
+    return path.read_bytes()
+
+
 @pytest.fixture
-def file(
-    demo_window: MainWindow,
-    worker: Worker,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    qtbot: QtBot,
-) -> Path:
-    """Return a file with two runs of the demo, saved from the window by its menu."""
-    ran(demo_window, worker, A, qtbot)
-    demo_window.keep_run()
-    ran(demo_window, worker, B, qtbot)
-    watched = demo_window.workspace.runs.watched
+def file(written: bytes, tmp_path: Path) -> Path:
+    """Return a file with two runs of the demo."""
+    path = tmp_path / "two runs.bertviewer"
+    path.write_bytes(written)
+    return path
+
+
+@pytest.fixture
+def opened(file: Path, window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
+    """Return a window in which it is open."""
+    open_file(window, file, worker, qtbot)
+    return window
+
+
+def open_file(window: MainWindow, file: Path, worker: Worker, qtbot: QtBot) -> None:
+    window.open_named(str(file))
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def save(window: MainWindow, worker: Worker, tmp_path: Path, qtbot: QtBot) -> Path:
+    """Run two sentences, and save them by the menu."""
+    ran(window, worker, A, qtbot)
+    window.keep_run()
+    ran(window, worker, B, qtbot)
+    watched = window.workspace.runs.watched
     assert watched is not None
-    demo_window.workspace.runs.set_check(watched, "pooler", Check(()))
+    window.workspace.runs.set_check(watched, "pooler", Check(()))
     wanted = tmp_path / "two runs"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(wanted), ""))
-    find(demo_window, QAction, "saveRuns").trigger()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(wanted), ""))
+        find(window, QAction, "saveRuns").trigger()
     path = wanted.with_suffix(".bertviewer")
     qtbot.waitUntil(path.is_file, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     return path
 
 
-@pytest.fixture
-def opened(file: Path, worker: Worker, qtbot: QtBot) -> MainWindow:
-    """Return another window in which it is open."""
-    window = make_window(worker)
-    qtbot.addWidget(window)
-    window.resize(1360, 860)
-    window.show()
-    window.open_named(str(file))
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    return window
-
-
 def test_runs_checks_and_the_way_they_are_compared_are_there(
-    opened: MainWindow, demo_window: MainWindow
+    demo_window: MainWindow, worker: Worker, tmp_path: Path, qtbot: QtBot
 ) -> None:
+    path = save(demo_window, worker, tmp_path, qtbot)
+    opened = make_window(worker)
+    qtbot.addWidget(opened)
+    opened.show()
+    open_file(opened, path, worker, qtbot)
     now, then = opened.workspace.runs, demo_window.workspace.runs
     assert now.run == then.run
     assert now.watched_a is not None

@@ -1,0 +1,34 @@
+"""Opens models, and changes what the cache remembers of them."""
+
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.cache import models
+from bertviewer.core.cache.models import SeenModel, model_content
+from bertviewer.core.cache.store import SUFFIX, Store
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+
+
+def opened(path: Path, task: str = "base") -> LoadedModel:
+    return open_model(parse_source(str(path), task))
+
+
+def files(cache: Path, kind: str = "architectures") -> list[Path]:
+    return sorted((cache / kind).glob(f"*{SUFFIX}"))
+
+
+def change(cache: Path, kind: str, **changes: Any) -> None:
+    """Change what a file says, and sign it anew as somebody could."""
+    (file,) = files(cache, kind)
+    store, name = Store(file.parent, models.MOST_BYTES), file.name.removesuffix(SUFFIX)
+    content = store.read(name, name)
+    assert content is not None
+    store.write(name, name, content | changes)
+
+
+def change_architecture(cache: Path, architecture: Architecture) -> None:
+    content = model_content(SeenModel(architecture, ("base",)))
+    change(cache, "architectures", **content)
