@@ -91,7 +91,9 @@ def _run_sentence(
 
         # Nothing else runs in this process: all of the run may be kept.
         kept = Capture()
-    run = run_sentence(model, sentence, options.random_weights, progress, capture=kept)
+    run = run_sentence(
+        model, sentence, progress, random_weights=options.random_weights, capture=kept
+    )
     if not options.check or kept is None:
         return run
     from bertviewer.core.checking.check import check_run

@@ -194,7 +194,9 @@ def run_sentence_job(
     prepare_views()
     device = chosen_device(device_wish, available_devices())
     capture = Capture("units")
-    run = run_sentence(model, sentence, random_weights, progress, capture=capture, device=device)
+    run = run_sentence(
+        model, sentence, progress, random_weights=random_weights, capture=capture, device=device
+    )
     return Ran(WatchedRun(run, capture), _correction(model))
 
 

@@ -62,7 +62,9 @@ def _ratios(model: LoadedModel, rounds: int) -> dict[str, float]:
     ways: dict[str, Callable[[], object]] = {
         "bare": lambda: module(**inputs),
         "statistics": lambda: _statistics(model, module, inputs),
-        "everything": lambda: run_sentence(model, sentence, True, capture=Capture("units")),
+        "everything": lambda: run_sentence(
+            model, sentence, random_weights=True, capture=Capture("units")
+        ),
         "naive_hooks": lambda: _naive_hooks(module, inputs),
         "torchinfo": lambda: torchinfo.summary(module, input_data=inputs, verbose=0),
     }

@@ -91,7 +91,9 @@ def compare_sentences(
 def _run(
     model: LoadedModel, text: str, random_weights: bool, device: str, progress: Progress
 ) -> ActivationRun:
-    return run_sentence(model, Sentence(text, cut=True), random_weights, progress, device=device)
+    return run_sentence(
+        model, Sentence(text, cut=True), progress, random_weights=random_weights, device=device
+    )
 
 
 class _Part:

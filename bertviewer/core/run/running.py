@@ -43,9 +43,9 @@ _ALWAYS = ("output_hidden_states", "return_dict")
 def run_sentence(
     model: LoadedModel,
     sentence: Sentence,
-    random_weights: bool = False,
     progress: Progress = no_progress,
     *,
+    random_weights: bool = False,
     capture: Capture | None = None,
     device: str = CPU,
 ) -> ActivationRun:

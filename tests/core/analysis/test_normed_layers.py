@@ -17,7 +17,7 @@ SENTENCE = Sentence("the cat sat on the mat")
 
 def ran(name: str, random: bool) -> tuple[Architecture, ActivationRun]:
     model = open_model(parse_source(name))
-    return model.architecture, run_sentence(model, SENTENCE, random)
+    return model.architecture, run_sentence(model, SENTENCE, random_weights=random)
 
 
 def test_a_post_norm_model_with_random_weights() -> None:

@@ -43,7 +43,7 @@ def opened(
 def ran(model: LoadedModel, sentence: Sentence = SENTENCE) -> Opened:
     """Run a sentence as the window does."""
     kept = Capture("units")
-    return Opened(model, run_sentence(model, sentence, True, capture=kept), kept)
+    return Opened(model, run_sentence(model, sentence, random_weights=True, capture=kept), kept)
 
 
 @cache

@@ -249,7 +249,7 @@ def test_what_has_none_is_told() -> None:
 def test_a_check_may_have_kept_everything() -> None:
     it = known("bert")
     whole = Capture("everything")
-    run = run_sentence(it.model, it.run.sentence, True, capture=whole)
+    run = run_sentence(it.model, it.run.sentence, random_weights=True, capture=whole)
     path = "encoder.layer.0.attention.self"
     found = attention_of(it.model, run, whole, path).probabilities
     assert found == pytest.approx(

@@ -44,7 +44,7 @@ def fresh(family: str, layers: int = 4) -> Opened:
 
 def ran(model: LoadedModel, sentence: Sentence) -> Opened:
     kept = Capture("units")
-    return Opened(model, run_sentence(model, sentence, True, capture=kept), kept)
+    return Opened(model, run_sentence(model, sentence, random_weights=True, capture=kept), kept)
 
 
 def maps_of(one: Opened, path: str) -> AttentionMaps:

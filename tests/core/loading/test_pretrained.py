@@ -50,8 +50,8 @@ def test_a_sharded_folder_opens_and_runs(sharded: Path, tiny_bert_folder: Path) 
     assert len(model.keys.files) == 3
     assert model.architecture.source.random_tensors == ()
     sentence = Sentence("the cat sat on the mat", None)
-    run = run_sentence(model, sentence, False)
-    whole = run_sentence(opened(tiny_bert_folder), sentence, False)
+    run = run_sentence(model, sentence, random_weights=False)
+    whole = run_sentence(opened(tiny_bert_folder), sentence, random_weights=False)
     ours, theirs = run.activation("pooler"), whole.activation("pooler")
     assert ours is not None
     assert theirs is not None

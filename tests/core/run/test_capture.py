@@ -139,7 +139,7 @@ def test_a_run_that_is_cancelled_leaves_other_captures_and_no_hooks() -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        run_sentence(model, Sentence("other"), True, stop, capture=Capture("units"))
+        run_sentence(model, Sentence("other"), stop, random_weights=True, capture=Capture("units"))
     assert before.bytes == size
     assert hook_count(model.module(True)) == hooks
     assert check_run(model, before).crosses == ()

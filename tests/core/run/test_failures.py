@@ -97,7 +97,7 @@ def test_what_fails_of_this_program_comes_through(
     progress: Progress = fail if place == "progress" else no_progress
     model.module(random_weights=True)
     with pytest.raises(type(error)) as raised:
-        run_sentence(model, SENTENCE, True, progress, capture=Capture())
+        run_sentence(model, SENTENCE, progress, random_weights=True, capture=Capture())
     assert raised.value is error
 
 

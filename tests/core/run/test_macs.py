@@ -206,9 +206,9 @@ def without_formulas(model: LoadedModel) -> LoadedModel:
 
 def test_formulas_and_a_count_say_the_same_of_each_module(bert: LoadedModel) -> None:
     sentence = Sentence("the bank of the river")
-    run = run_sentence(bert, sentence, True)
+    run = run_sentence(bert, sentence, random_weights=True)
     assert formula_macs(bert.architecture, run.tokens) is not None
-    counted = run_sentence(without_formulas(bert), sentence, True)
+    counted = run_sentence(without_formulas(bert), sentence, random_weights=True)
     found = {module.path: (module.macs, module.macs_reason) for module in run.modules}
     assert found == {m.path: (m.macs, m.macs_reason) for m in counted.modules}
     assert found["encoder.layer.0.attention.self.query"] == (len(run.tokens) * 24**2, "")
@@ -220,7 +220,7 @@ def test_a_formula_is_not_there_for_each_module_so_all_are_counted(bert: LoadedM
     assert costs is not None
     one = replace(costs.modules["pooler"], macs=None)
     without = replace(costs, modules={**costs.modules, "pooler": one})
-    tokens = run_sentence(bert, Sentence("a"), True).tokens
+    tokens = run_sentence(bert, Sentence("a"), random_weights=True).tokens
     assert formula_macs(replace(architecture, costs=without), tokens) is None
     uneven = replace(costs.modules["pooler"], macs="S//2")
     halved = replace(costs, modules={**costs.modules, "pooler": uneven})
@@ -233,11 +233,13 @@ def test_where_formulas_know_nothing_of_a_module_that_was_called_all_are_counted
     costs = bert.architecture.costs
     assert costs is not None
     sentence = Sentence("the bank of the river")
-    known = {m.path: m.macs for m in run_sentence(bert, sentence, True).modules}
+    known = {m.path: m.macs for m in run_sentence(bert, sentence, random_weights=True).modules}
     fewer = {path: module for path, module in costs.modules.items() if path != "pooler.dense"}
     bare = without_formulas(bert)
     bare.architecture = replace(bare.architecture, costs=replace(costs, modules=fewer))
-    assert {m.path: m.macs for m in run_sentence(bare, sentence, True).modules} == known
+    assert {
+        m.path: m.macs for m in run_sentence(bare, sentence, random_weights=True).modules
+    } == known
 
 
 def test_what_is_counted_says_why_there_is_no_formula(bert: LoadedModel) -> None:
@@ -248,7 +250,7 @@ def test_what_is_counted_says_why_there_is_no_formula(bert: LoadedModel) -> None
     bare = without_formulas(bert)
     modules = {**costs.modules, "pooler": pooler}
     bare.architecture = replace(bare.architecture, costs=replace(costs, modules=modules))
-    found = {m.path: m for m in run_sentence(bare, Sentence("a"), True).modules}
+    found = {m.path: m for m in run_sentence(bare, Sentence("a"), random_weights=True).modules}
     assert found["pooler"].macs == 24**2
     assert found["pooler"].macs_reason == f"as this run did it, since there is no formula: {why}"
     assert found["pooler.dense"].macs_reason == ""
@@ -261,4 +263,4 @@ def test_a_failure_under_the_counter_is_the_models(bert: LoadedModel) -> None:
         torch.ones(0, 24)
     )
     with pytest.raises(UserError, match=r"embeddings\.token_type_embeddings \(Embedding\)"):
-        run_sentence(bare, Sentence("the bank"), True)
+        run_sentence(bare, Sentence("the bank"), random_weights=True)

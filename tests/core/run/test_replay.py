@@ -186,7 +186,7 @@ def test_a_replay_keeps_no_more_than_its_budget() -> None:
 def test_a_run_before_the_last_one_can_be_replayed() -> None:
     model = small_model("bert")
     kept, everything = watched(model)
-    run_sentence(model, Sentence("something else"), True, capture=Capture("units"))
+    run_sentence(model, Sentence("something else"), random_weights=True, capture=Capture("units"))
     found = replay(model, kept, [LAYER, ""])
     for path in ("", LAYER):
         assert_same(found, everything, path)

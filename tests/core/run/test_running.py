@@ -61,7 +61,9 @@ def test_every_family_reads_a_pair(name: str, tmp_path: Path) -> None:
 
 def test_a_model_without_token_types_reads_a_pair(tmp_path: Path) -> None:
     path = small("bert-base-uncased", tmp_path, type_vocab_size=1)
-    run = run_sentence(open_model(parse_source(path)), Sentence("a cat", "a mat"), True)
+    run = run_sentence(
+        open_model(parse_source(path)), Sentence("a cat", "a mat"), random_weights=True
+    )
     assert {token.segment for token in run.tokens} == {0}
 
 
@@ -72,9 +74,11 @@ def test_switches_of_the_configuration_change_nothing(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
     sentence = Sentence("the cat sat")
-    plain = run_sentence(open_model(parse_source(small("gpt2", tmp_path))), sentence, True)
+    plain = run_sentence(
+        open_model(parse_source(small("gpt2", tmp_path))), sentence, random_weights=True
+    )
     other = run_sentence(
-        open_model(parse_source(small("gpt2", tmp_path, **change))), sentence, True
+        open_model(parse_source(small("gpt2", tmp_path, **change))), sentence, random_weights=True
     )
     assert other.token_norms == plain.token_norms
     assert other.modules == plain.modules
@@ -103,7 +107,7 @@ def test_what_is_changed_in_place_is_measured_again() -> None:
 def test_a_model_that_cannot_run_says_so(tmp_path: Path) -> None:
     path = small("bert-base-uncased", tmp_path, chunk_size_feed_forward=4)
     with pytest.raises(UserError, match="the model cannot run this sentence"):
-        run_sentence(open_model(parse_source(path)), Sentence("the cat sat"), True)
+        run_sentence(open_model(parse_source(path)), Sentence("the cat sat"), random_weights=True)
 
 
 def test_a_model_that_does_not_fit_is_refused(
@@ -128,7 +132,9 @@ def test_hidden_states_that_are_no_tensors_are_left_out(tmp_path: Path) -> None:
     heads = {"encoder_attention_heads": 3, "decoder_attention_heads": 3, "block_size": 4}
     ids = {"num_global_tokens": 2, "encoder_ffn_dim": 40, "decoder_ffn_dim": 40}
     path.write_text(json.dumps({"model_type": "pegasus_x", **sizes, **heads, **ids}))
-    run = run_sentence(open_model(parse_source(str(path))), Sentence("the cat sat"), True)
+    run = run_sentence(
+        open_model(parse_source(str(path))), Sentence("the cat sat"), random_weights=True
+    )
     assert run.hidden_states == ()
     assert run.activation("encoder.layers.0") is not None
 
@@ -137,12 +143,14 @@ def test_a_model_of_pictures_reads_no_text(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{"model_type": "vit", "hidden_size": 24, "num_attention_heads": 2}')
     with pytest.raises(UserError, match=r"^ViTModel does not read text, so no sentence can be run"):
-        run_sentence(open_model(parse_source(str(path))), Sentence("the cat sat"), True)
+        run_sentence(
+            open_model(parse_source(str(path))), Sentence("the cat sat"), random_weights=True
+        )
 
 
 def test_a_model_without_layers_runs(tmp_path: Path) -> None:
     path = small("bert-base-uncased", tmp_path, num_hidden_layers=0)
-    run = run_sentence(open_model(parse_source(path)), Sentence("the cat sat"), True)
+    run = run_sentence(open_model(parse_source(path)), Sentence("the cat sat"), random_weights=True)
     assert run.hidden_states == run.token_norms == ()
     assert run.activation("pooler") is not None
 

@@ -205,7 +205,9 @@ def test_what_counts_positions_after_the_padding_runs_at_its_limit(
 def test_a_model_without_a_table_of_positions_takes_any_number(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**SMALL, **ESM_2}))
-    run = run_sentence(open_model(parse_source(str(path))), Sentence("a " * 40), True)
+    run = run_sentence(
+        open_model(parse_source(str(path))), Sentence("a " * 40), random_weights=True
+    )
     assert len(run.tokens) == 40
     assert run.hidden_states[-1].shape == (40, 24)
 

@@ -45,7 +45,7 @@ def model_of(family: str, task: str) -> LoadedModel:
 def ran(model: LoadedModel, sentence: Sentence) -> tuple[ActivationRun, Capture]:
     run(model, sentence)  # moves the weights away from those of the initialisation
     capture = Capture("units")
-    return run_sentence(model, sentence, True, capture=capture), capture
+    return run_sentence(model, sentence, random_weights=True, capture=capture), capture
 
 
 def ids_of(found: ActivationRun, segment: int) -> list[int]:
@@ -203,4 +203,4 @@ def test_a_start_outside_of_the_vocabulary_is_told(
     model = open_model(parse_source(str(path)))
     monkeypatch.setattr(model, "module", lambda *_: pytest.fail("the model was asked for"))
     with pytest.raises(UserError, match="has the id 90, but the embedding has only 90 rows"):
-        run_sentence(model, ALONE, True)
+        run_sentence(model, ALONE, random_weights=True)

@@ -17,7 +17,7 @@ def test_it_is_said_of_random_weights_alone(qtbot: QtBot) -> None:
     qtbot.addWidget(around)
     note = EqualNote(around)
     model = open_model(parse_source("bert-base-uncased"))
-    run = run_sentence(model, Sentence("the cat sat"), True)
+    run = run_sentence(model, Sentence("the cat sat"), random_weights=True)
     note.show_run(run, model.architecture)
     assert not note.isHidden()
     assert "ends in a LayerNorm" in note.text()
