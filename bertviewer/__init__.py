@@ -1,3 +1,63 @@
-"""Open a BERT-family transformer on the desktop and understand every number in it."""
+"""Open a BERT-family transformer and understand every number in it.
+
+The window is ``bertviewer`` on the command line; the same from a script:
+
+    >>> import bertviewer
+    >>> model = bertviewer.open("demo")
+    >>> model.formula("embeddings.word_embeddings").text
+    'D·V'
+    >>> run = model.run("Hello, BERT.")
+    >>> [token["text"] for token in run.tokens]
+    ['[CLS]', 'hello', ',', 'bert', '.', '[SEP]']
+    >>> run.attention(0).shape
+    (12, 6, 6)
+
+Nothing is imported before it is used: neither torch nor Qt nor numpy. What goes wrong and can be
+mended is a ``bertviewer.Error``, with one line that says how. One model is used from one thread at
+a time.
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Comparison",
+    "Error",
+    "Figure",
+    "Formula",
+    "Model",
+    "Run",
+    "__version__",
+    "compare",
+    "open",
+    "presets",
+]
+
+_HOMES = {
+    "Comparison": "comparison",
+    "Error": "errors",
+    "Figure": "figure",
+    "Formula": "formula",
+    "Model": "model",
+    "Run": "run",
+    "compare": "opening",
+    "open": "opening",
+    "presets": "opening",
+}
+"""Where each name is in ``bertviewer.api``; type checkers read ``__init__.pyi``."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used; Python calls it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.api.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return what there is, imported or not; Python calls it."""
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,6 @@
 """Wires the program together: one entry point, its exit statuses, and its log."""
 
 import atexit
-import errno
 import gc
 import os
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 # What each way of starting needs is imported there: the window is to be seen at once.
+from bertviewer.api import DRAWING_CHILD
 from bertviewer.cli import arguments as command_line
 from bertviewer.core.errors import UserError
 from bertviewer.core.tokenizer import TOKENIZER_CHILD
@@ -22,8 +22,6 @@ from bertviewer.core.weights import PICKLE_CHILD
 ERROR = "bertviewer: error: "
 """What every error begins with on a terminal."""
 
-# What the system says of a file, a disk or a quota that is full, and of a closed stdout.
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
 _TIDY_SECONDS = 2
 
 
@@ -38,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from bertviewer.core.tokenizer import child
 
         return child.main(given[1:])
+    if given[:1] == [DRAWING_CHILD]:
+        from bertviewer.api import drawing_child
+
+        return drawing_child.main()
     # There are none under pythonw on Windows.
     if arguments is None and sys.stdout is not None:
         sys.stdout = _kept_apart(sys.stdout)
@@ -46,9 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _check_folder()
         return _carry_out(command_line.parse(given), is_program=arguments is None)
-    except UserError as error:
-        _say(str(error))
-        return 2
     except KeyboardInterrupt:
         # One that passed through an exec(), as imports have many, leaves a mark by which
         # `python -m` would end as if the signal had killed it; another exec() takes it away.
@@ -62,13 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - the outermost boundary; Rust libraries panic past Exception
-        if isinstance(error, ImportError) and "shared object" in str(error):
-            from bertviewer.core.system.system_libraries import INSTALL_HINT
+        from bertviewer.api.errors import line_of
 
-            _say(f"a system library is missing: {error}; {INSTALL_HINT}")
-            return 2
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            _say(f"cannot write the result: {error.strerror}")
+        if (line := line_of(error)) is not None:
+            _say(line)
             return 2
         import traceback
 

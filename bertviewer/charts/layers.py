@@ -9,12 +9,13 @@ from bertviewer.charts.levels import PARTS, SIZES
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.statistics import Statistics, figure
+from bertviewer.core.activations.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.activations.token_statistics import TokenStatistics
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_of
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.token_classes import TokenClass
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.errors import UserError
 
 SPREAD = "mean ± std"
 """What draws several statistics at once: a line with a band around it, and thin extremes."""
@@ -29,8 +30,21 @@ BOUNDS = {
 }
 """What a statistic can be, where that is not any number."""
 
+STATISTICS = (*STATISTIC_NAMES, SPREAD, BAND)
+"""All that can be drawn layer by layer."""
+
 Measured = Mapping[str, tuple[TokenStatistics, ...]]
 """The sums of modules token by token, for each call."""
+
+
+def check_statistic(name: str) -> None:
+    """Check that there is such a statistic.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name not in STATISTICS:
+        raise UserError(f"there is no statistic {name!r}, but {', '.join(STATISTICS)}")
 
 
 def layer_chart(
@@ -42,7 +56,7 @@ def layer_chart(
 ) -> LineChart:
     """Return a line for each stack of layers, and one for the selected part of a layer.
 
-    ``statistic`` is one of ``STATISTIC_NAMES``, ``SPREAD`` or ``BAND``. Which lines there are
+    ``statistic`` is one of ``STATISTICS``. Which lines there are
     depends on the run alone: every statistic gives the same ones, with ``None`` where it has no
     value.
     """

@@ -16,12 +16,14 @@ COMMANDS = ("summary", "run", "report", "compare", "flow", "presets")
 _USAGE = """\
 bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle]
        bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
-       bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--check]
-                         [--format FORMAT]
+       bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--cut]
+                         [--device NAME] [--check] [--format FORMAT]
        bertviewer report MODEL -o FILE [--sentence TEXT] [--pair TEXT] [--task TASK]
-                         [--random-weights] [--check] [--sections NAME,…] [--layers N,…]
-                         [--paper PAPER] [--title TEXT] [--author TEXT] [--grey]
-                         [--compare MODEL] [--format FORMAT]
+                         [--random-weights] [--cut] [--device NAME] [--check]
+                         [--check-module PATH] [--against TEXT [--against-pair TEXT]]
+                         [--against-saved FILE] [--compare MODEL] [--sections NAME,…]
+                         [--layers N,…] [--statistic NAME] [--paper PAPER] [--title TEXT]
+                         [--author TEXT] [--grey] [--format FORMAT]
        bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
        bertviewer flow MODEL [PATH] [--task TASK] [--format FORMAT]
        bertviewer presets"""
@@ -108,6 +110,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     else:
         parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE")
         _add_sentence(parser)
+        _add_comparisons(parser)
         _add_choices(parser)
     parser.add_argument(
         "--random-weights",
@@ -121,13 +124,20 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         "a step that differs is listed with a cross, which is a result and no error: the exit "
         "status stays 0",
     )
+    parser.add_argument(
+        "--cut", action="store_true", help="cut what is longer than the model has positions for"
+    )
+    parser.add_argument(
+        "--device", default="cpu", metavar="NAME", help="where it is run: cpu, cuda:0 …, mps"
+    )
     return parser
 
 
 _DESCRIPTIONS = {
     "summary": "Print a model's modules, shapes and parameter counts.",
     "run": "Run a sentence through a model and print the activation statistics of every module.",
-    "report": "Write a PDF report: architecture, formulas and, with a sentence, activations.",
+    "report": "Write a report: architecture, formulas and, with a sentence or a .bertviewer file "
+    "of saved runs, activations.",
     "compare": "Compare two models: counts, configuration, and the values of every tensor.",
     "flow": "Show the flow of data through a module: its operations in order, or a drawing.",
     "presets": "List the configurations that come with the program.",
@@ -167,9 +177,11 @@ def _add_sentence(parser: argparse.ArgumentParser) -> None:
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:
     """Add what can be chosen of a report: its chapters are looked up when it is asked for."""
+    from bertviewer.charts.layers import STATISTICS
     from bertviewer.report.choices import PAPERS
     from bertviewer.report.contents import CHAPTERS
     from bertviewer.report.formats.formats import FORMATS
+    from bertviewer.report.subject import STATISTIC
 
     parser.add_argument(
         "--format",
@@ -189,12 +201,46 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         metavar="N,…",
         help="the layers whose heads are shown, counted from 0; the first and the last if left out",
     )
+    parser.add_argument(
+        "--statistic",
+        default=STATISTIC,
+        metavar="NAME",
+        help=f"what is drawn layer by layer: {', '.join(STATISTICS)}",
+    )
     parser.add_argument("--paper", choices=PAPERS, default=PAPERS[0])
     parser.add_argument("--title", default="", metavar="TEXT", help="the model's name if left out")
     parser.add_argument("--author", default="", metavar="TEXT")
     parser.add_argument("--grey", action="store_true", help="for a printer without colours")
+
+
+def _add_comparisons(parser: argparse.ArgumentParser) -> None:
+    """Add what a report compares its model and its run with, and what of it is checked."""
+    parser.add_argument(
+        "--check-module",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="check this module alone, and the heads of its attentions; may be given again",
+    )
+    parser.add_argument(
+        "--against", metavar="TEXT", help="another sentence: run A, which the run is compared with"
+    )
+    parser.add_argument("--against-pair", metavar="TEXT", help="its second sentence")
+    parser.add_argument(
+        "--against-model", metavar="MODEL", help="run it through another model that is built alike"
+    )
+    parser.add_argument("--against-device", metavar="NAME", help="where it is run")
+    parser.add_argument(
+        "--against-saved", metavar="FILE", help="the last run in a .bertviewer file is run A"
+    )
+    parser.add_argument(
+        "--against-saved-a", metavar="FILE", help="the run A in a .bertviewer file is run A"
+    )
     parser.add_argument(
         "--compare", metavar="MODEL", help="another model: a chapter says how the two differ"
+    )
+    parser.add_argument(
+        "--compare-from", metavar="MODEL", help="the same, measured from that model to this one"
     )
 
 

@@ -1,32 +1,25 @@
-"""The commands that need no window. Nothing here imports torch or Qt until one needs it."""
+"""The commands that need no window: readings of the front door for scripts.
+
+Nothing here imports torch or Qt until a command needs it.
+"""
 
 import argparse
-import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from bertviewer.cli import formats
 from bertviewer.cli.printing import check_takes_bytes, print_text
 from bertviewer.cli.progress_line import progress_line
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.text import check_text, optional_sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.pickles.consent import refusal_of
 from bertviewer.core.progress import Progress
-from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.source.presets import PRESETS
 
 if TYPE_CHECKING:
-    from bertviewer.core.comparing.comparison import Comparison
-    from bertviewer.core.loading.loaded_model import LoadedModel
-    from bertviewer.core.run.capture import Capture
-    from bertviewer.report.choices import Choices
-    from bertviewer.report.subject import Subject
+    from bertviewer.api.model import Model
+    from bertviewer.api.run import Run
 
 
 def execute(options: argparse.Namespace) -> None:
@@ -35,79 +28,70 @@ def execute(options: argparse.Namespace) -> None:
     Raises:
         UserError: something that the user can mend.
     """
-    _COMMANDS[options.command](options)
+    from bertviewer.api.drawing import drawing_here
+
+    with drawing_here():
+        _COMMANDS[options.command](options)
 
 
 def _presets(_options: argparse.Namespace) -> None:
+    from bertviewer.core.source.presets import PRESETS
+
     width = max(len(preset.name) for preset in PRESETS)
     print_text("\n".join(f"{preset.name:<{width}}  {preset.description}" for preset in PRESETS))
 
 
 def _source(options: argparse.Namespace, name: str) -> ModelSource:
-    """Return the model of that name, once a pickle is agreed to."""
-    source = parse_source(name, options.task)
-    if source.kind == "pickle" and not options.allow_pickle:
-        raise UserError(refusal_of(source))
-    return replace(source, pickle_allowed=options.allow_pickle)
+    from bertviewer.api.opening import source_of
+
+    return source_of(name, options.task, options.allow_pickle)
+
+
+def _opened(source: ModelSource, progress: Progress) -> "Model":
+    from bertviewer.api.opening import opened
+
+    return opened(source, progress)
 
 
 def _summary(options: argparse.Namespace) -> None:
     form = formats.chosen(formats.SUMMARY, options)
     source = _source(options, options.model)
-    with _progress() as progress:
-        from bertviewer.core.loading.opening import open_model
-
-        model = open_model(source, progress)
-        if form.needs_formulas:
-            model.with_formulas(progress)
-    form.write(model, options)
+    with progress_line(sys.stderr) as progress:
+        model = _opened(source, progress)
+        result = form.result(model, options)
+    form.write(result)
 
 
 def _run(options: argparse.Namespace) -> None:
     source = _source(options, options.model)
     sentence = Sentence(options.text, options.pair)
     check_text(sentence)
-    with _progress() as progress:
-        from bertviewer.core.loading.opening import open_model
+    with progress_line(sys.stderr) as progress:
+        run = _ran(_opened(source, progress), sentence, options)
+    form = formats.chosen(formats.RUN, options)
+    form.write(form.result(run, options))
 
-        run = _run_sentence(open_model(source, progress), sentence, options, progress)
-    formats.chosen(formats.RUN, options).write(run, options)
 
-
-def _run_sentence(
-    model: "LoadedModel",
-    sentence: Sentence,
-    options: argparse.Namespace,
-    progress: Progress,
-    kept: "Capture | None" = None,
-) -> ActivationRun:
-    """Run a sentence, and check the run if that was asked for; ``kept`` gets what it took."""
-    model.check_weights(options.random_weights)
-    model.prepare_tokenizer()
-    from bertviewer.core.run.running import run_sentence
-
-    if kept is None and options.check:
-        from bertviewer.core.run.capture import Capture
-
-        # Nothing else runs in this process: all of the run may be kept.
-        kept = Capture()
-    run = run_sentence(
-        model, sentence, progress, random_weights=options.random_weights, capture=kept
+def _ran(model: "Model", sentence: Sentence, options: argparse.Namespace) -> "Run":
+    """Run a sentence, and check the run if that was asked for."""
+    run = model.run(
+        sentence.text,
+        sentence.pair,
+        random_weights=options.random_weights,
+        device=options.device,
+        cut=options.cut,
     )
-    if not options.check or kept is None:
-        return run
-    from bertviewer.core.checking.check import check_run
-
-    return replace(run, check=check_run(model, kept, progress=progress))
+    if options.check:
+        run.check()
+    return run
 
 
 def _compare(options: argparse.Namespace) -> None:
     left, right = (_source(options, name) for name in (options.left, options.right))
-    with _progress() as progress:
-        from bertviewer.core.loading.opening import open_model
-
-        comparison = _comparison(open_model(left, progress), right, progress)
-    formats.chosen(formats.COMPARISON, options).write(comparison, options)
+    with progress_line(sys.stderr) as progress:
+        comparison = _opened(left, progress).compare(_opened(right, progress))
+    form = formats.chosen(formats.COMPARISON, options)
+    form.write(form.result(comparison, options))
 
 
 def _flow(options: argparse.Namespace) -> None:
@@ -115,107 +99,99 @@ def _flow(options: argparse.Namespace) -> None:
     if form.is_binary:
         check_takes_bytes()
     source = _source(options, options.model)
-    with _progress() as progress:
-        from bertviewer.core.loading.opening import open_model
-        from bertviewer.report.flow_text import check_path, flow_of
-
-        model = open_model(source, progress)
-        nodes = {node.path: node for node in model.architecture.modules}
-        check_path(options.path, nodes, source.name)
-        # The letters of shapes take as long as all formulas.
-        found = model.with_formulas if form.needs_formulas else model.with_flows
-        architecture = found(progress)
-    form.write((flow_of(architecture, options.path), architecture), options)
+    with progress_line(sys.stderr) as progress:
+        result = form.result(_opened(source, progress), options)
+    form.write(result)
 
 
 def _report(options: argparse.Namespace) -> None:
     source = _source(options, options.model)
     sentence = optional_sentence(options.sentence, options.pair)
-    if options.check and sentence is None:
-        raise UserError("--check needs --sentence: what a run gave is what is checked")
+    _check_report_options(options, source, sentence)
+    from bertviewer.api.reporting import ReportPlan
 
-    from bertviewer.report.formats.formats import format_of
-    from bertviewer.report.formats.saving import check_report
-
-    check_writable(options.output, [source])
-    form = format_of(options.output, options.format)
-    check_report(options.output, form, [source])
-
-    choices = _choices(options)
-    right = None if options.compare is None else _source(options, options.compare)
-
+    plan = ReportPlan(
+        options.output,
+        source,
+        format=options.format,
+        sections=options.sections,
+        layers=options.layers,
+        statistic=options.statistic,
+        paper=options.paper,
+        title=options.title,
+        author=options.author,
+        grey=options.grey,
+    )
+    others = {
+        name: _source(options, model)
+        for name in ("compare", "compare_from", "against_model", "against_saved", "against_saved_a")
+        if (model := getattr(options, name)) is not None
+    }
     # Everything that can be refused at once has been, before the seconds that torch takes.
-    with _progress() as progress:
-        from bertviewer.core.loading.opening import open_model
-        from bertviewer.report.looking import origin_of_model
-        from bertviewer.report.subject import Subject
-        from bertviewer.report.writing import write_report
-
-        model = open_model(source, progress)
-        subject = Subject(model.architecture)
+    with progress_line(sys.stderr) as progress:
+        model = _opened(source, progress)
+        opened = {name: _opened(other, progress) for name, other in others.items()}
+        against = _run_a(model, opened, options)
+        run = None
         if sentence is not None:
-            subject = _run_of(model, sentence, options, progress)
-        subject = replace(
-            subject,
-            architecture=model.with_formulas(progress),
-            keys=model.keys,
-            origin=origin_of_model(model, progress),
-            comparison=None if right is None else _comparison(model, right, progress),
-            layers=options.layers,
+            run = _ran(model, sentence, options)
+            for path in options.check_module:
+                run.check(path)
+        elif source.kind == "runs":
+            run, _ = model.saved_runs()
+        model.write_report(
+            plan,
+            run,
+            against=against,
+            compare=opened.get("compare"),
+            compare_from=opened.get("compare_from"),
         )
-        progress(0, 0, "Writing the report")
-        write_report(options.output, subject, form, choices, [model.source])
 
 
-def _comparison(model: "LoadedModel", right: ModelSource, progress: Progress) -> "Comparison":
-    """Compare the model with another one."""
-    from bertviewer.core.closer_look.comparing import compare_models
-    from bertviewer.core.loading.opening import open_model
-
-    return compare_models(model, open_model(right, progress), progress)
-
-
-def _choices(options: argparse.Namespace) -> "Choices":
-    """Return what was chosen of a report.
+def _check_report_options(
+    options: argparse.Namespace, source: ModelSource, sentence: Sentence | None
+) -> None:
+    """Check that the options go together.
 
     Raises:
-        UserError: there is no such section.
+        UserError: they do not.
     """
-    from bertviewer.report.choices import Choices, today
-    from bertviewer.report.contents import chosen
+    if sentence is None and (options.check or options.check_module):
+        raise UserError("--check needs --sentence: what a run gave is what is checked")
+    ways = [options.against, options.against_saved, options.against_saved_a]
+    given = sum(way is not None for way in ways)
+    if given > 1:
+        raise UserError("there is one run A: of --against and --against-saved give just one")
+    if given and sentence is None and source.kind != "runs":
+        raise UserError("--against needs --sentence: run A is what its run is compared with")
+    further = options.against_pair, options.against_model, options.against_device
+    if options.against is None and any(one is not None for one in further):
+        raise UserError("--against-pair, -model and -device need --against, the sentence of run A")
+    if options.compare is not None and options.compare_from is not None:
+        raise UserError("of --compare and --compare-from give just one")
 
-    if options.sections is not None:
-        chosen(options.sections)
-    return Choices(
-        options.sections,
-        options.paper,
-        options.title,
-        options.author,
-        options.grey,
-        today(),
-        # The same report in another folder has the same bytes.
-        shlex.join(["bertviewer", *sys.argv[1:]]).replace(str(options.output), options.output.name),
+
+def _run_a(
+    model: "Model", opened: "Mapping[str, Model]", options: argparse.Namespace
+) -> "Run | None":
+    """Return the run that the report's own is compared with."""
+    if "against_saved" in opened:
+        return opened["against_saved"].saved_runs()[0]
+    if "against_saved_a" in opened:
+        run_a = opened["against_saved_a"].saved_runs()[1]
+        if run_a is None:
+            raise UserError(f"{options.against_saved_a}: there is no run A in it")
+        return run_a
+    if options.against is None:
+        return None
+    sentence = Sentence(options.against, options.against_pair)
+    return opened.get("against_model", model).run(
+        sentence.text,
+        sentence.pair,
+        random_weights=options.random_weights,
+        device=options.against_device or options.device,
+        cut=options.cut,
     )
-
-
-def _run_of(
-    model: "LoadedModel", sentence: Sentence, options: argparse.Namespace, progress: Progress
-) -> "Subject":
-    """Run a sentence, look at it as the report does, and check it if that was asked for."""
-    from bertviewer.core.run.capture import Capture
-    from bertviewer.report.looking import looked_at
-    from bertviewer.report.subject import Subject
-
-    kept = Capture()
-    run = _run_sentence(model, sentence, options, progress, kept)
-    return Subject(model.architecture, run, looks=looked_at(model, run, kept, progress))
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """Tell of a command's progress where somebody looks on."""
-    with progress_line(sys.stderr) as progress:
-        yield progress
 
 
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {

@@ -1,18 +1,13 @@
 """The program's two families of type, the same on every system and on paper."""
 
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 
 from PySide6.QtGui import QFont, QFontDatabase
 from PySide6.QtWidgets import QApplication
 
+from bertviewer.charts.font_files import FONT_FILES, font_folders
 from bertviewer.charts.theme import FONTS, LARGE, MONO_FONTS, NORMAL_WEIGHT, STRONG
 
-_PACKAGES = (
-    ("fontpkg_inter", "Inter[opsz,wght].ttf"),
-    ("fontpkg_jetbrains_mono", "JetBrainsMono[wght].ttf"),
-)
 _WEIGHT = QFont.Tag("wght")
 _TABULAR = QFont.Tag("tnum")
 # Contextual forms would show 3x3 as 3×3 and -> as an arrow, and a PDF loses what they stand for.
@@ -26,22 +21,12 @@ def load_fonts() -> tuple[str, ...]:
     One that is not installed is left out: the next of its list is taken.
     """
     names: list[str] = []
-    files = [file for _, file in _PACKAGES]
     for folder in font_folders():
-        for file in files:
+        for file in FONT_FILES:
             if (folder / file).exists():
                 number = QFontDatabase.addApplicationFont(str(folder / file))
                 names += QFontDatabase.applicationFontFamilies(number)
     return tuple(names)
-
-
-def font_folders() -> list[Path]:
-    """Return the folders of the fonts' files, as far as they are installed."""
-    specs = (find_spec(package) for package, _ in _PACKAGES)
-    places = (
-        folder for spec in specs for folder in (spec and spec.submodule_search_locations) or ()
-    )
-    return [Path(folder) / "files" for folder in places]
 
 
 def window_font(scale: float = 1.0) -> QFont:

@@ -139,10 +139,24 @@ def windowless_application() -> QCoreApplication:
 
     It needs no display, and ends when nothing holds it.
     """
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
     application = QApplication.instance()
     if application is None:
-        application = QApplication(["bertviewer"])
+        with _offscreen():
+            application = QApplication(["bertviewer"])
         load_fonts()
         application.setFont(window_font())
     return application
+
+
+@contextmanager
+def _offscreen() -> Iterator[None]:
+    """Have Qt take no display for an application that is made meanwhile."""
+    before = os.environ.get("QT_QPA_PLATFORM")
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["QT_QPA_PLATFORM"]
+        else:
+            os.environ["QT_QPA_PLATFORM"] = before

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 from typing import Literal, get_args
 
 from bertviewer.charts.theme import GREY, PAPER, Theme
+from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 
 Paper = Literal["a4", "letter"]
@@ -37,6 +38,16 @@ class Choices:
     def theme(self) -> Theme:
         """The colours of its pages and pictures."""
         return GREY if self.is_grey else PAPER
+
+
+def check_paper(name: str) -> None:
+    """Check that there is such a paper.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name not in PAPERS:
+        raise UserError(f"there is no paper {name!r}, but {', '.join(PAPERS)}")
 
 
 def today() -> date:

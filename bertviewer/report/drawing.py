@@ -43,7 +43,7 @@ def _drawn(picture: Picture, architecture: Architecture, theme: Theme) -> str:
         room = QRectF(0, 0, width, height)
         outline = picture.drawn
         return svg_of(lambda painter: paint_stack(outline, painter, room, theme), width, height)
-    plot = _plot(picture)
+    plot = plot_of(picture)
     with cells_as_pictures():
         drawing = plot_svg(plot, width, height, theme)
     plot.close()
@@ -51,7 +51,8 @@ def _drawn(picture: Picture, architecture: Architecture, theme: Theme) -> str:
     return drawing
 
 
-def _plot(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot | TokenMatrix:
+def plot_of(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot | TokenMatrix:
+    """Return a widget that shows a chart; a ``QApplication`` must exist, and this be its thread."""
     match picture.drawn:
         case LineChart() as chart:
             lines = LinePlot()

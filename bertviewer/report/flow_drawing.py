@@ -10,7 +10,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.flow_painting import paint, text_width
-from bertviewer.plots.paper import pdf_by, windowless_application
+from bertviewer.plots.paper import pdf_by
 
 LEAST_LETTERS = 6.5
 """Points that the smallest words have on paper."""
@@ -21,11 +21,8 @@ _FINER = 8
 
 
 def flow_svg(flow: Flow, architecture: Architecture, theme: Theme = LIGHT) -> str:
-    """Return a flow as SVG, as large as the window draws it."""
-    application = windowless_application()
-    result = svg_of(drawn(flow, architecture), theme)
-    application.processEvents()
-    return result
+    """Return a flow as SVG, as large as the window draws it; there must be an application."""
+    return svg_of(drawn(flow, architecture), theme)
 
 
 def flow_on_paper(
@@ -41,13 +38,10 @@ def flow_on_paper(
 
 
 def flow_pdf(flow: Flow, architecture: Architecture) -> bytes:
-    """Return a flow as a PDF of one page, as large as the drawing."""
-    application = windowless_application()
+    """Return a flow as a PDF of one page, as large as it is; there must be an application."""
     drawing = drawn(flow, architecture)
     title = printable(" ".join(label.text for label in drawing.title))
-    result = pdf_by(partial(paint, drawing), drawing.width, drawing.height, title, _FINER)
-    application.processEvents()
-    return result
+    return pdf_by(partial(paint, drawing), drawing.width, drawing.height, title, _FINER)
 
 
 def drawn(flow: Flow, architecture: Architecture, canvas: float = CANVAS) -> Drawing:

@@ -12,7 +12,7 @@ from functools import cache
 import typst
 
 from bertviewer.core.frozen import frozen
-from bertviewer.plots.fonts import font_folders
+from bertviewer.charts.font_files import font_folders
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
 """The families that are there on every machine."""

@@ -16,6 +16,9 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.source.origin import Origin
 from bertviewer.core.weights.keys import KeyReport
 
+STATISTIC = "std"
+"""What is drawn layer by layer where nothing else was chosen."""
+
 
 @frozen(eq=False)
 class Looks:
@@ -60,4 +63,4 @@ class Subject:
     comparison: Comparison | None = None
     origin: Origin = Origin()
     layers: tuple[int, ...] | None = None
-    statistic: str = "std"
+    statistic: str = STATISTIC

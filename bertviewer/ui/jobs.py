@@ -213,13 +213,13 @@ def run_both_job(  # noqa: PLR0917
     Raises:
         UserError: one cannot be run, they are built differently, or they take other tokens.
     """
+    from bertviewer.core.comparing.built_alike import check_built_alike
     from bertviewer.core.errors import UserError
     from bertviewer.core.loading.opening import open_model
 
     libraries.load(progress)
     theirs = open_model(other, progress)
-    if _build(theirs.architecture) != _build(model.architecture):
-        raise UserError(f"{other.name} is built differently, so its run has no places to compare")
+    check_built_alike(model.architecture, theirs.architecture)
     is_trained = theirs.architecture.source.weights == "pretrained"
     draws = random_weights and not is_trained
     run_a = run_sentence_job(theirs, sentence, draws, device_wish, progress).watched
@@ -227,10 +227,6 @@ def run_both_job(  # noqa: PLR0917
     if run_a.run.tokens != ran.watched.run.tokens:
         raise UserError(f"the tokenizer of {other.name} makes other tokens of this sentence")
     return RanBoth(ran, replace(run_a, model=theirs))
-
-
-def _build(architecture: Architecture) -> dict[str, tuple[int, ...]]:
-    return {tensor.name: tensor.shape for tensor in architecture.parameters}
 
 
 def check_module_job(

@@ -47,12 +47,14 @@ class Runs(QObject):
         self.watched = watched
         self.checks = {}
 
-    def take_saved(self, saved: "RunFile") -> WatchedRun:
-        """Take run A from a file, and return the last run, which is to be shown then."""
+    def take_saved(self, saved: "RunFile", file: str) -> WatchedRun:
+        """Take run A from a file of that name, and return the last run, to be shown then."""
         self.saved = saved
-        self.watched_a = None if saved.run_a is None else WatchedRun(saved.run_a, None)
+        self.watched_a = None
+        if saved.run_a is not None:
+            self.watched_a = WatchedRun(saved.run_a, None, file=file, is_saved_a=True)
         self.comparison = saved.comparison
-        return WatchedRun(saved.run, None)
+        return WatchedRun(saved.run, None, file=file)
 
     def take_checks(self, saved: "RunFile") -> None:
         """Take what was checked of the last run."""

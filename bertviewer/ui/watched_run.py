@@ -21,12 +21,15 @@ class WatchedRun:
     """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
 
     A run that was read from a file has none: its figures are all that there is. ``model`` is what
-    it is a run of, where that is not the open model.
+    it is a run of, where that is not the open model. ``file`` is where it was read from, and
+    ``is_saved_a`` whether it was run A there.
     """
 
     run: ActivationRun
     capture: "Capture | None"
     model: "LoadedModel | None" = None
+    file: str = ""
+    is_saved_a: bool = False
 
     @property
     def kept(self) -> "Capture":

@@ -187,7 +187,8 @@ class Workspace(QObject):
         )
         self._show(opened)
         if opened.saved is not None:
-            self.show_run(jobs.Ran(self.runs.take_saved(opened.saved), None))
+            saved = self.runs.take_saved(opened.saved, model.source.name)
+            self.show_run(jobs.Ran(saved, None))
             self.runs.take_checks(opened.saved)
         self._classes.when_made(self._idle_work.release)
 

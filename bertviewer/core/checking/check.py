@@ -121,6 +121,18 @@ def _by_formula(
     return steps, reasons
 
 
+def check_all(model: LoadedModel, kept: Capture, progress: Progress = no_progress) -> Check:
+    """Check every module of a run, each called again with what it took in it.
+
+    Raises:
+        Cancelled: ``progress`` said so.
+    """
+    listed = {node.path for node in model.architecture.modules}
+    # One that was exchanged for the run may hold others than are listed.
+    paths = [path for path, _ in model.running_module.named_modules() if path in listed]
+    return check_run(model, replay(model, kept, paths, progress), progress=progress)
+
+
 def check_module(
     model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress
 ) -> Check:

@@ -1,8 +1,9 @@
 """Finds a tensor's values: in the checkpoint, or in the module where they were drawn at random."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -43,6 +44,20 @@ def tensor_values(
         return None
     module = model.module(model.architecture.source.weights == "random", progress)
     return from_tensor(name, module.get_parameter(name), DRAWN)
+
+
+def whole_tensor(model: LoadedModel, name: str, progress: Progress = no_progress) -> NDArray[Any]:
+    """Return a parameter as an array; floats that numpy has no type for become float32.
+
+    Raises:
+        UserError: as above, or the model has no weights.
+    """
+    found = tensor_values(model, name, progress)
+    if found is None:
+        raise UserError(f"{model.source.name} has no weights, so {name} has no values")
+    rows, columns = matrix_shape(found.shape)
+    values: NDArray[Any] = found.block((0, rows), (0, columns))
+    return values.reshape(found.shape)
 
 
 def from_tensor(name: str, tensor: "torch.Tensor", origin: Origin) -> MemoryValues:

@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Iterable
 
+from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 
 CPU = "cpu"
@@ -19,6 +20,16 @@ class Device:
 def chosen_device(wish: str, available: Iterable[Device]) -> str:
     """Return the device that is wished for if there is one of that name, else the CPU."""
     return wish if any(device.name == wish for device in available) else CPU
+
+
+def check_device(name: str) -> None:
+    """Check that there is a device of that name.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name != CPU and name not in (known := [device.name for device in available_devices()]):
+        raise UserError(f"there is no device {name!r} here, but {', '.join(known)}")
 
 
 def available_devices() -> tuple[Device, ...]:

@@ -38,7 +38,7 @@ def start(
     *,
     stdin: int = subprocess.DEVNULL,
     stdout: int | IO[bytes],
-    stderr: IO[bytes],
+    stderr: int | IO[bytes],
 ) -> subprocess.Popen[bytes]:
     """Start the program as a child of that kind, its hidden first argument, in a folder.
 

@@ -23,7 +23,7 @@ def lacking(chapter: Chapter, material: Material) -> str:
 def _lacking(chapter: Chapter, material: Material) -> str:
     if chapter.needs_run and material.run is None:
         return QT_TRANSLATE_NOOP("report_chapters", "no run yet")
-    if chapter.name == "runs" and material.other is None:
+    if chapter.name == "runs" and material.watched_a is None:
         return QT_TRANSLATE_NOOP("report_chapters", "no run A")
     if chapter.name == "checks" and material.check is None:
         return QT_TRANSLATE_NOOP("report_chapters", "nothing checked")

@@ -1,76 +1,55 @@
-"""The command line that makes a report again."""
+"""What a report of the window is made of, as the command line says it."""
 
-import shlex
-from collections.abc import Iterator
-
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.run.device import CPU
-from bertviewer.report.choices import PAPERS, Choices
-from bertviewer.ui.recent import opened_name
-from bertviewer.ui.report.material import STATISTIC, Material
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.report.choices import Choices
+from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun, sentence_run
+from bertviewer.ui.report.material import Material
+from bertviewer.ui.watched_run import WatchedRun
 
 
-def command_of(
+def recipe_of(
     material: Material, choices: Choices, layers: tuple[int, ...] | None, file: str
-) -> str:
-    """Return it, "" where no command makes the same."""
-    run = material.run
-    compared = material.comparison
-    if material.source.kind == "runs":
-        return ""
-    if compared is not None and compared.left.name != material.source.name:
-        return ""  # it is measured from the other one
-    if run is not None and (
-        material.is_from_file
-        or material.other is not None
-        or material.statistic != STATISTIC
-        or run.sentence.cut
-        or run.device != CPU
-    ):
-        return ""
-    return shlex.join(_words(material, choices, layers, file))
+) -> Recipe:
+    """Return it; ``file`` is the report's name.
 
-
-def _words(
-    material: Material, choices: Choices, layers: tuple[int, ...] | None, file: str
-) -> Iterator[str]:
+    Models are called as they were when they were opened: the report says these names.
+    """
     source, compared = material.source, material.comparison
-    # A folder may be called as an option is.
-    yield from ("bertviewer", "report", _no_option(opened_name(source)), "-o", _no_option(file))
-    if source.task.name != "base":
-        yield from ("--task", source.task.name)
-    if source.pickle_allowed or (compared is not None and compared.right.kind == "pickle"):
-        yield "--allow-pickle"
-    if material.run is not None:
-        yield from _of_run(material.run, is_checked=material.check is not None)
+    right = left = ""
     if compared is not None:
-        yield f"--compare={opened_name(compared.right)}"
-    yield from _of_choices(choices, layers)
+        if compared.left.name == source.name:
+            right = compared.right.name
+        else:
+            left = compared.left.name
+    return Recipe(
+        source.name,
+        file,
+        source.task.name,
+        allow_pickle=source.pickle_allowed or _has_pickle(material),
+        run=_made(material.watched, source),
+        run_a=_made(material.watched_a, source),
+        checks=() if material.is_from_file else material.checked,
+        right=right,
+        left=left,
+        layers=layers,
+        statistic=material.statistic,
+        choices=choices,
+    )
 
 
-def _of_run(run: ActivationRun, *, is_checked: bool) -> Iterator[str]:
-    yield f"--sentence={run.sentence.text}"
-    if run.sentence.pair is not None:
-        yield f"--pair={run.sentence.pair}"
-    if run.source.weights != "pretrained":
-        yield "--random-weights"
-    if is_checked:
-        yield "--check"
+def _made(watched: WatchedRun | None, source: ModelSource) -> SentenceRun | SavedRun | None:
+    if watched is None:
+        return None
+    if watched.capture is None:
+        return SavedRun(watched.file, watched.is_saved_a)
+    other = None if watched.model is None else watched.model.source.name
+    return sentence_run(watched.run, "" if other in (None, source.name) else str(other))
 
 
-def _of_choices(choices: Choices, layers: tuple[int, ...] | None) -> Iterator[str]:
-    if choices.sections is not None:
-        yield f"--sections={','.join(choices.sections)}"
-    if layers is not None:
-        yield f"--layers={','.join(map(str, layers))}"
-    if choices.paper != PAPERS[0]:
-        yield f"--paper={choices.paper}"
-    for option, text in (("title", choices.title), ("author", choices.author)):
-        if text:
-            yield f"--{option}={text}"
-    if choices.is_grey:
-        yield "--grey"
-
-
-def _no_option(name: str) -> str:
-    return f"./{name}" if name.startswith("-") else name
+def _has_pickle(material: Material) -> bool:
+    """Whether another model that is told of is a pickle: somebody has agreed to it."""
+    compared, watched = material.comparison, material.watched_a
+    kinds = set() if compared is None else {compared.left.kind, compared.right.kind}
+    if watched is not None and watched.model is not None:
+        kinds.add(watched.model.source.kind)
+    return "pickle" in kinds

@@ -13,7 +13,7 @@ from bertviewer.report.formats.formats import FORMATS
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.report.asking import find_format, proposed_name
 from bertviewer.ui.report.choosing import Choosing
-from bertviewer.ui.report.command import command_of
+from bertviewer.ui.report.command import recipe_of
 from bertviewer.ui.report.drawer import Drawer
 from bertviewer.ui.report.layers import layer_count, meant_layers
 from bertviewer.ui.report.maker import Order, ReportMaker
@@ -35,7 +35,7 @@ def order_of(material: Material, wishes: Wishes, file: str = "") -> Order:
     choices = wishes.choices(_NAMES, "")
     layers = meant_layers(wishes.layers, layer_count(material))
     name = file or proposed_name(material.source, find_format(wishes.form))
-    command = command_of(material, choices, layers, name)
+    command = recipe_of(material, choices, layers, name).command
     return Order(wishes.choices(_NAMES, command), layers)
 
 

@@ -141,7 +141,7 @@ class ReportMaker:
         subject = Subject(
             architecture=architecture,
             run=None if run is None else replace(run, check=material.check),
-            other=material.other,
+            other=material.run_a,
             looks=self._looks or Looks(),
             keys=material.keys,
             comparison=material.comparison,

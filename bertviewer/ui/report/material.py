@@ -1,21 +1,20 @@
 """What the window knows of the open model and its runs when a report is wished for."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
+from bertviewer.core.activations.united_checks import united
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.report.subject import STATISTIC
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
     from bertviewer.core.comparing.comparison import Comparison
-
-STATISTIC = "std"
 
 
 @frozen(eq=False)
@@ -27,8 +26,9 @@ class Material:
         architecture: as it is shown.
         keys: how its checkpoint fits it.
         watched: the last run.
-        other: run A, if another run is kept to be compared.
+        watched_a: run A, if another run is kept to be compared.
         check: all that was checked of the last run.
+        checked: the modules that this was asked for.
         comparison: the model beside another one, while that is looked at.
         statistic: the one that is drawn layer by layer.
     """
@@ -37,8 +37,9 @@ class Material:
     architecture: Architecture
     keys: KeyReport | None
     watched: WatchedRun | None
-    other: ActivationRun | None
+    watched_a: WatchedRun | None
     check: Check | None
+    checked: tuple[str, ...]
     comparison: "Comparison | None"
     statistic: str
 
@@ -46,6 +47,11 @@ class Material:
     def run(self) -> ActivationRun | None:
         """The last run."""
         return None if self.watched is None else self.watched.run
+
+    @property
+    def run_a(self) -> ActivationRun | None:
+        """Run A."""
+        return None if self.watched_a is None else self.watched_a.run
 
     @property
     def title(self) -> str:
@@ -72,27 +78,9 @@ def material_of(workspace: Workspace, statistic: str | None) -> Material:
         architecture=architecture,
         keys=workspace.keys,
         watched=runs.watched,
-        other=run_a.run if run_a is not None and is_other else None,
+        watched_a=run_a if is_other else None,
         check=united(runs.checks, architecture) or (runs.run.check if runs.run else None),
+        checked=tuple(runs.checks),
         comparison=workspace.comparison.comparison,
         statistic=statistic or STATISTIC,
-    )
-
-
-def united(checks: Mapping[str, Check], architecture: Architecture) -> Check | None:
-    """Return all checks as one, in the order of the modules; ``None`` without any."""
-    if not checks:
-        return None
-    places = {node.path: place for place, node in enumerate(architecture.modules)}
-    steps = {step: None for check in checks.values() for step in check.steps}
-    checked = {step.path for step in steps}
-    unchecked = {one: None for check in checks.values() for one in check.unchecked}
-    return Check(
-        tuple(sorted(steps, key=lambda step: places.get(step.path, len(places)))),
-        tuple(
-            sorted(
-                (one for one in unchecked if one.path not in checked),
-                key=lambda one: places.get(one.path, len(places)),
-            )
-        ),
     )

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from bertviewer.charts.layers import BAND, SPREAD
+from bertviewer.charts.layers import BAND, SPREAD, STATISTICS
 from bertviewer.charts.theme import GRID
-from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import TokenClass
 from bertviewer.ui.layouts import in_row
 from bertviewer.ui.run.choice_box import ChoiceBox
@@ -28,7 +27,7 @@ class LayerControls(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._statistic = ChoiceBox("statisticChoice", self.tr("Statistic shown per layer"), 6)
-        self._statistic.addItems((*STATISTIC_NAMES, SPREAD, BAND))
+        self._statistic.addItems(STATISTICS)
         self._explain(SPREAD, self.tr("A line for the mean, a band of one std, and min and max"))
         self._explain(BAND, self.tr("The same without min and max, which may dwarf the band"))
         self._statistic.setCurrentText("std")
@@ -47,7 +46,7 @@ class LayerControls(QWidget):
 
     @property
     def statistic(self) -> str:
-        """The chosen statistic: one of ``STATISTIC_NAMES``, ``SPREAD`` or ``BAND``."""
+        """The chosen statistic: one of ``STATISTICS``."""
         return self._statistic.currentText()
 
     def choose_statistic(self, name: str) -> None:

@@ -15,7 +15,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.report.choices import Choices
-from bertviewer.ui.report.command import command_of
+from bertviewer.ui.report.command import recipe_of
 from bertviewer.ui.report.material import Material
 from bertviewer.ui.watched_run import WatchedRun
 
@@ -31,11 +31,18 @@ def material(opened_demo: LoadedModel) -> Material:
         architecture=opened_demo.architecture,
         keys=opened_demo.keys,
         watched=WatchedRun(run, Capture("units")),
-        other=None,
+        watched_a=None,
         check=None,
+        checked=(),
         comparison=None,
         statistic="std",
     )
+
+
+def command_of(
+    material: Material, choices: Choices, layers: tuple[int, ...] | None, file: str
+) -> str:
+    return recipe_of(material, choices, layers, file).command
 
 
 def test_of_the_model_alone(material: Material) -> None:
@@ -51,7 +58,9 @@ def test_all_that_can_be_chosen(material: Material) -> None:
         author="Ada $USER",
         is_grey=True,
     )
-    checked = replace(material, check=Check(()))
+    checked = replace(
+        material, check=Check(()), checked=("pooler", "--encoder, 0"), statistic="rms"
+    )
     said = command_of(checked, choices, (0, 5), "-my report.pdf")
     words = shlex.split(said)
     assert words[0] == "bertviewer"
@@ -60,7 +69,9 @@ def test_all_that_can_be_chosen(material: Material) -> None:
     assert options.model == "demo"
     assert options.output == Path("./-my report.pdf")
     assert (options.sentence, options.pair) == (PAIR.text, PAIR.pair)
-    assert options.check
+    assert options.check_module == ["pooler", "--encoder, 0"]
+    assert not options.check
+    assert options.statistic == "rms"
     assert not options.random_weights
     assert options.sections == ("model", "attention")
     assert options.layers == (0, 5)
@@ -81,16 +92,35 @@ def test_random_weights_heads_and_folders(material: Material, tmp_path: Path) ->
     assert options.allow_pickle
 
 
-def test_what_no_command_makes(material: Material) -> None:
+def test_run_a_where_and_how_it_was_run(material: Material) -> None:
     run = material.run
     assert run is not None
-    cut = replace(run, sentence=replace(run.sentence, cut=True))
-    others = (
-        replace(material, other=run),
-        replace(material, statistic="rms"),
-        replace(material, watched=WatchedRun(run, None)),
-        replace(material, watched=WatchedRun(cut, Capture("units"))),
-        replace(material, watched=WatchedRun(replace(run, device="cuda:0"), Capture("units"))),
-        replace(material, source=replace(material.source, kind="runs")),
+    cut = replace(run, sentence=replace(run.sentence, cut=True), device="cuda:0")
+    kept = WatchedRun(replace(run, sentence=Sentence("- a")), Capture("units"))
+    ours = replace(
+        material, watched=WatchedRun(cut, Capture("units")), watched_a=kept, statistic="mean ± std"
     )
-    assert [command_of(each, Choices(), None, "a.pdf") for each in others] == [""] * len(others)
+    options = parse(shlex.split(command_of(ours, Choices(), None, "a.pdf"))[1:])
+    assert (options.device, options.against_device) == ("cuda:0", "cpu")
+    assert options.cut
+    assert (options.against, options.against_pair, options.against_model) == ("- a", None, None)
+    assert options.statistic == "mean ± std"
+
+
+def test_runs_that_were_saved(material: Material) -> None:
+    run = material.run
+    assert run is not None
+    saved = replace(
+        material,
+        source=replace(material.source, kind="runs", name="two.bertviewer"),
+        watched=WatchedRun(run, None, file="two.bertviewer"),
+        watched_a=WatchedRun(run, None, file="two.bertviewer", is_saved_a=True),
+        checked=("pooler",),
+    )
+    said = command_of(saved, Choices(), None, "a.pdf")
+    assert said == ("bertviewer report two.bertviewer -o a.pdf --against-saved-a=two.bertviewer")
+    # Its own model was opened, and run again.
+    again = replace(material, watched_a=WatchedRun(run, None, file="two.bertviewer"))
+    options = parse(shlex.split(command_of(again, Choices(), None, "a.pdf"))[1:])
+    assert options.sentence == PAIR.text
+    assert options.against_saved == "two.bertviewer"

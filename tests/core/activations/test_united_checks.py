@@ -1,8 +1,8 @@
 """All checks that were made of a run are one."""
 
 from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.activations.united_checks import united
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.ui.report.material import united
 
 
 def step(path: str, *, ok: bool = True) -> CheckStep:

@@ -1,0 +1,264 @@
+"""An open model, as a script reads it."""
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertviewer.api.comparison import Comparison
+from bertviewer.api.errors import in_one_line
+from bertviewer.api.figure import Figure
+from bertviewer.api.formula import Formula, formula_at
+from bertviewer.api.notebook import table_html
+from bertviewer.api.reporting import ReportPlan
+from bertviewer.api.run import Run
+from bertviewer.api.running import run_of, saved_runs
+from bertviewer.api.tables import Row, flat
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress
+from bertviewer.report.choices import Paper
+from bertviewer.report.flow_text import check_path, flow_of, flow_text
+from bertviewer.report.pictures import Picture
+from bertviewer.report.subject import STATISTIC
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+CPU = "cpu"
+
+
+class Model:
+    """A model that is open. Paths are those of ``named_modules()``, "" for the model itself.
+
+    What takes long is done when it is asked for: weights are loaded for the first run, and the
+    formulas of a model that was never seen are derived for the first formula. One model is used
+    from one thread at a time.
+    """
+
+    def __init__(self, loaded: LoadedModel, progress: Progress) -> None:
+        """Models come from ``bertviewer.open``."""
+        self._loaded = loaded
+        self._progress = progress
+        self._saved: tuple[Run, Run | None] | None = None
+
+    def __repr__(self) -> str:
+        root = self.architecture.root
+        return (
+            f"<bertviewer.Model {self.name!r}: {root.class_name}, {root.parameters:,} parameters>"
+        )
+
+    def _repr_html_(self) -> str:
+        nodes = [node for node in self.architecture.modules if node.depth <= 2]
+        title = f"{self.name}: {self.architecture.root.class_name}, {self.task}"
+        rows = [
+            (node.path, node.class_name, node.parameters, f"{100 * node.share:.2f} %")
+            for node in nodes
+        ]
+        return table_html(title, ("Module", "Class", "Parameters", "Share"), rows)
+
+    @property
+    def name(self) -> str:
+        """What was opened, as it was written."""
+        return self._loaded.source.name
+
+    @property
+    def task(self) -> str:
+        """The head that it was opened with."""
+        return self._loaded.source.task.name
+
+    @property
+    def architecture(self) -> Architecture:
+        """All that is known of it, as plain frozen data, with what was derived so far."""
+        return self._loaded.architecture
+
+    @in_one_line
+    def to_json(self) -> dict[str, Any]:
+        """Return the document ``bertviewer.architecture/1``, with all formulas."""
+        document = self._loaded.with_formulas(self._progress).to_json()
+        keys = self._loaded.keys
+        return document | {"checkpoint": None if keys is None else keys.to_json()}
+
+    def summary(self, *, depth: int | None = None, parameters: bool = False) -> str:
+        """Return what ``bertviewer summary`` prints.
+
+        Args:
+            depth: how many levels below the model are listed; all if left out.
+            parameters: whether the named parameters are listed too.
+        """
+        from bertviewer.report import summaries
+        from bertviewer.report.key_report import key_lines
+
+        text = summaries.text(self.architecture, depth, parameters)
+        keys = self._loaded.keys
+        return "\n".join((text, *(() if keys is None else ("", *key_lines(keys)))))
+
+    @in_one_line
+    def modules(self) -> list[Row]:
+        """Return a row for each module: path, class, counts, share, formulas."""
+        self._loaded.with_formulas(self._progress)
+        none = dict.fromkeys(("first", "last", "count"))
+        return [
+            flat(row | {"repeat": row["repeat"] or none}, without=("attributes",))
+            for row in (node.to_json() for node in self.architecture.modules)
+        ]
+
+    @in_one_line
+    def parameters(self) -> list[Row]:
+        """Return a row for each named parameter: shape in numbers and letters, dtype, ties."""
+        self._loaded.with_formulas(self._progress)
+        return [tensor.to_json() for tensor in self.architecture.parameters]
+
+    @in_one_line
+    def formula(self, path: str = "") -> Formula:
+        """Return how many parameters a module has and why, and what it computes."""
+        node = self._node(path)
+        architecture = self._loaded.with_formulas(self._progress)
+        return formula_at(
+            {one.path: one for one in architecture.modules}.get(path, node), architecture
+        )
+
+    @in_one_line
+    def flow(self, path: str = "") -> dict[str, Any]:
+        """Return the flow of data through a module, the document ``bertviewer.flow/1``."""
+        self._node(path)
+        # The letters of shapes take as long as all formulas.
+        architecture = self._loaded.with_formulas(self._progress)
+        return flow_of(architecture, path).to_json(architecture.source)
+
+    @in_one_line
+    def flow_text(self, path: str = "") -> str:
+        """Return the steps of a module in their order, as ``bertviewer flow`` prints them."""
+        self._node(path)
+        architecture = self._loaded.with_flows(self._progress)
+        return flow_text(flow_of(architecture, path), architecture)
+
+    @in_one_line
+    def figure(self, path: str = "") -> Figure:
+        """Return the drawing of a module: the flow of data through it."""
+        self._node(path)
+        architecture = self._loaded.with_flows(self._progress)
+        picture = Picture(flow_of(architecture, path))
+        return Figure("drawing of a flow", picture, architecture, self._loaded.source)
+
+    @in_one_line
+    def tensor(self, name: str) -> "NDArray[Any]":
+        """Return a parameter as an array of numpy, read from the checkpoint without torch.
+
+        Floats that numpy has no type for become float32. What the checkpoint lacks is drawn at
+        random, as for a run; a model without weights has none before a run with random ones.
+        """
+        from bertviewer.core.closer_look.tensor_values import whole_tensor
+
+        return whole_tensor(self._loaded, name, self._progress)
+
+    @in_one_line
+    def run(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        random_weights: bool = False,
+        device: str = CPU,
+        cut: bool = False,
+    ) -> Run:
+        """Run a sentence and watch every module.
+
+        Args:
+            text: the sentence.
+            pair: a second one.
+            random_weights: whether a model without weights is run on seeded random ones.
+            device: where, as torch names it: ``cpu``, ``cuda:0`` or ``mps``.
+            cut: whether a sentence that is too long is cut to what the model has positions for.
+        """
+        sentence = Sentence(text, pair, cut)
+        return run_of(self._loaded, sentence, self._progress, random_weights, device)
+
+    @in_one_line
+    def saved_runs(self) -> tuple[Run, Run | None]:
+        """Return the last run and run A of a ``.bertviewer`` file that was opened, as they were."""
+        if self._saved is None:
+            self._saved = saved_runs(self._loaded, self._progress)
+        return self._saved
+
+    @in_one_line
+    def compare(self, right: "Model") -> Comparison:
+        """Compare another model with this one: configuration, and how far each tensor moved."""
+        from bertviewer.core.closer_look.comparing import compare_models
+
+        return Comparison(compare_models(self._loaded, right._loaded, self._progress))
+
+    @in_one_line
+    def report(
+        self,
+        file: str | PathLike[str],
+        run: Run | None = None,
+        *,
+        against: Run | None = None,
+        compare: "Model | None" = None,
+        compare_from: "Model | None" = None,
+        sections: "Sequence[str] | None" = None,
+        layers: "Sequence[int] | None" = None,
+        statistic: str = STATISTIC,
+        paper: Paper = "a4",
+        title: str = "",
+        author: str = "",
+        grey: bool = False,
+        format: str | None = None,
+    ) -> Path:
+        """Write a report, and return its path.
+
+        It is the one that ``bertviewer report`` writes, and names the command that writes it again.
+
+        Args:
+            file: it is written as its name ends: .pdf, .html, .md, .tex or .json.
+            run: what is told of a sentence, with all that was checked of it.
+            against: run A, to compare the run with.
+            compare: another model: a chapter says how it differs from this one.
+            compare_from: another model from which the way to this one is measured.
+            sections: the names of the chapters; all that there is something to tell of if left out.
+            layers: the layers whose heads are shown; the first and the last if left out.
+            statistic: what is drawn layer by layer.
+            paper: ``a4`` or ``letter``.
+            title: the model's name if left out.
+            author: who it is by.
+            grey: whether it is for a printer without colours.
+            format: pdf, html, markdown, latex or json, where the name's ending says nothing.
+        """
+        plan = ReportPlan(
+            Path(file),
+            self._loaded.source,
+            format=format,
+            sections=None if sections is None else tuple(sections),
+            layers=None if layers is None else tuple(layers),
+            statistic=statistic,
+            paper=paper,
+            title=title,
+            author=author,
+            grey=grey,
+        )
+        self.write_report(plan, run, against=against, compare=compare, compare_from=compare_from)
+        return plan.path
+
+    @in_one_line
+    def write_report(
+        self,
+        plan: ReportPlan,
+        run: Run | None = None,
+        *,
+        against: Run | None = None,
+        compare: "Model | None" = None,
+        compare_from: "Model | None" = None,
+    ) -> None:
+        """Write a report that was planned before anything was run; else as ``report``."""
+        left = None if compare_from is None else compare_from._loaded
+        right = None if compare is None else compare._loaded
+        plan.write(self._loaded, run, against, left=left, right=right, progress=self._progress)
+
+    def _node(self, path: str) -> ModuleNode:
+        nodes = {node.path: node for node in self.architecture.modules}
+        check_path(path, nodes, self.name)
+        return nodes[path]

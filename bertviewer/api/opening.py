@@ -1,0 +1,89 @@
+"""Opens models for scripts and commands."""
+
+from dataclasses import replace
+from os import PathLike, fspath
+
+from bertviewer.api.comparison import Comparison
+from bertviewer.api.errors import in_one_line
+from bertviewer.api.model import Model
+from bertviewer.api.tables import Row
+from bertviewer.api.telling import told
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.pickles.consent import refusal_of
+from bertviewer.core.progress import Progress
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.presets import PRESETS
+
+
+@in_one_line
+def open(
+    model: str | PathLike[str],
+    task: str | None = None,
+    allow_pickle: bool = False,
+    *,
+    progress: Progress | None = None,
+) -> Model:
+    """Open a model.
+
+    Args:
+        model: what the command line takes: ``demo``, a preset's name, a folder, a config.json,
+            weights, a ``.bertviewer`` file of runs, or ``hf://org/name``.
+        task: the head, as ``masked-lm``; ``base`` if left out.
+        allow_pickle: whether a .bin file may be read, a pickle: only its tensors, in a process of
+            their own.
+        progress: called as ``progress(done, total, label)`` for all that the model does, ``total``
+            0 where it is not known; what it raises stops the work. Nobody is told if left out.
+    """
+    return opened(source_of(fspath(model), task or "base", allow_pickle), told(progress))
+
+
+@in_one_line
+def compare(
+    left: str | PathLike[str] | Model,
+    right: str | PathLike[str] | Model,
+    task: str | None = None,
+    allow_pickle: bool = False,
+    *,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare two models: counts, configuration, and the values of every tensor.
+
+    Args:
+        left: a model, open or as ``open`` takes it: the one that the right is compared with.
+        right: the other one.
+        task: the head of those that are opened here.
+        allow_pickle: as of ``open``.
+        progress: as of ``open``.
+    """
+    sources = [
+        one if isinstance(one, Model) else source_of(fspath(one), task or "base", allow_pickle)
+        for one in (left, right)
+    ]
+    ours, theirs = (
+        one if isinstance(one, Model) else opened(one, told(progress)) for one in sources
+    )
+    return ours.compare(theirs)
+
+
+def presets() -> list[Row]:
+    """Return a row for each configuration that comes with the program: its name and what it is."""
+    return [{"name": preset.name, "description": preset.description} for preset in PRESETS]
+
+
+def source_of(name: str, task: str, allow_pickle: bool) -> ModelSource:
+    """Return the model of that name, once a pickle is agreed to.
+
+    Raises:
+        UserError: there is none, or nobody agreed.
+    """
+    source = parse_source(name, task)
+    if source.kind == "pickle" and not allow_pickle:
+        raise UserError(refusal_of(source))
+    return replace(source, pickle_allowed=allow_pickle)
+
+
+def opened(source: ModelSource, progress: Progress) -> Model:
+    """Open a model; nothing is read of its weights but what they are."""
+    return Model(open_model(source, progress), progress)

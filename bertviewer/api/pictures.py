@@ -1,0 +1,130 @@
+"""The figures of a run by their names: whoever adds one adds a line here."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, get_args
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
+
+if TYPE_CHECKING:
+    from bertviewer.core.activations.activation_run import ActivationRun
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.attention_maps import AttentionMaps
+    from bertviewer.core.analysis.histogram_data import Histogram
+    from bertviewer.core.architecture.architecture import Architecture
+    from bertviewer.report.pictures import Picture
+
+FigureName = Literal["layers", "norms", "similarity", "attention", "heads", "histogram"]
+FIGURE_NAMES: tuple[FigureName, ...] = get_args(FigureName)
+
+
+@frozen
+class Wish:
+    """What can be chosen of a figure.
+
+    Attributes:
+        statistic: what is drawn layer by layer.
+        layer: a layer of attention, by its number or its path.
+        head: one head of it; ``None`` for all.
+        state: a hidden state; -1 is the last one.
+        path: a module.
+    """
+
+    statistic: str = "std"
+    layer: int | str = 0
+    head: int | None = None
+    state: int = -1
+    path: str = ""
+
+
+@frozen(eq=False)
+class Sight:
+    """A run, and how to look closer at it."""
+
+    run: "ActivationRun"
+    architecture: "Architecture"
+    attention: Callable[[int | str], tuple["AttentionLayer", "AttentionMaps"]]
+    attentions: Callable[[], "dict[AttentionLayer, AttentionMaps]"]
+    histogram: Callable[[str], "Histogram"]
+
+
+def picture_of(name: str, sight: Sight, wish: Wish) -> "Picture":
+    """Return a figure, not drawn yet.
+
+    Raises:
+        UserError: there is none of that name, or it has no such layer, head or statistic.
+    """
+    if name not in _PICTURES:
+        raise UserError(f"there is no figure {name!r}, but {', '.join(FIGURE_NAMES)}")
+    return _PICTURES[name](sight, wish)
+
+
+def _layers(sight: Sight, wish: Wish) -> "Picture":
+    from bertviewer.charts.layers import check_statistic, layer_chart
+    from bertviewer.report.pictures import Picture
+
+    check_statistic(wish.statistic)
+    return Picture(layer_chart(sight.architecture, sight.run, wish.statistic, wish.path))
+
+
+def _norms(sight: Sight, _wish: Wish) -> "Picture":
+    from bertviewer.charts.token_norms import norms_chart
+    from bertviewer.report.pictures import Picture
+
+    return Picture(norms_chart(sight.run), height=290)
+
+
+def _similarity(sight: Sight, wish: Wish) -> "Picture":
+    from bertviewer.charts.similarities import similarity_chart
+    from bertviewer.report.pictures import Picture
+
+    states = range(len(sight.run.hidden_states))
+    if not -len(states) <= wish.state < len(states):
+        raise UserError(f"there is no hidden state {wish.state}: this run has {len(states)}")
+    return Picture(similarity_chart(sight.run, states[wish.state]), 560, 560)
+
+
+def _attention(sight: Sight, wish: Wish) -> "Picture":
+    from bertviewer.charts.attentions import Attended, head_chart, heads_chart
+    from bertviewer.report.pictures import Picture
+
+    layer, maps = sight.attention(wish.layer)
+    attended, heads = Attended(sight.run, maps, layer), len(maps.probabilities)
+    if wish.head is None:
+        rows = -(-heads // 6)
+        return Picture(heads_chart(attended), 680, 24 + 128 * rows)
+    if not 0 <= wish.head < heads:
+        raise UserError(f"{layer.name} has no head {wish.head}, but 0 to {heads - 1}")
+    return Picture(head_chart(attended, wish.head), 620, 620)
+
+
+def _heads(sight: Sight, _wish: Wish) -> "Picture":
+    from bertviewer.charts.attentions import figures_chart
+    from bertviewer.core.analysis.head_figures import head_figures
+    from bertviewer.report.pictures import Picture
+
+    found = sight.attentions()
+    if not found:
+        raise UserError("this run shows no attention")
+    figures = {layer: head_figures(maps, sight.run) for layer, maps in found.items()}
+    return Picture(figures_chart(tuple(found), figures, "entropy"), 680, 90 + 22 * len(found))
+
+
+def _histogram(sight: Sight, wish: Wish) -> "Picture":
+    from bertviewer.charts.histograms import histogram_chart
+    from bertviewer.report.pictures import Picture
+
+    activation = sight.run.activation(wish.path)
+    if activation is None:
+        raise UserError(f"{wish.path or 'the model'} was not called in this run")
+    return Picture(histogram_chart(sight.histogram(wish.path), activation.statistics))
+
+
+_PICTURES: dict[str, Callable[[Sight, Wish], "Picture"]] = {
+    "layers": _layers,
+    "norms": _norms,
+    "similarity": _similarity,
+    "attention": _attention,
+    "heads": _heads,
+    "histogram": _histogram,
+}

@@ -1,0 +1,178 @@
+"""A report that a script or a command wants: refused at once if it must be, written at the end."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bertviewer.api.drawing import drawn
+from bertviewer.core.progress import Progress
+from bertviewer.core.saving.files import check_writable
+from bertviewer.core.source.model_source import ModelSource
+
+if TYPE_CHECKING:
+    from bertviewer.api.run import Run
+    from bertviewer.core.comparing.comparison import Comparison
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.report.choices import Paper
+    from bertviewer.report.recipe import Recipe
+    from bertviewer.report.subject import Subject
+
+
+class ReportPlan:
+    """A report of a model before anything is run for it.
+
+    Attributes:
+        path: the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        source: ModelSource,
+        *,
+        format: str | None,
+        sections: tuple[str, ...] | None,
+        layers: tuple[int, ...] | None,
+        statistic: str,
+        paper: "Paper",
+        title: str,
+        author: str,
+        grey: bool,
+    ) -> None:
+        """Check all that can be.
+
+        Raises:
+            UserError: the file cannot be written, or there is no such format, section or statistic.
+        """
+        from bertviewer.charts.layers import check_statistic
+        from bertviewer.report.choices import Choices, check_paper, today
+        from bertviewer.report.contents import chosen
+        from bertviewer.report.formats.formats import format_of
+        from bertviewer.report.formats.saving import check_report
+
+        check_writable(path, [source])
+        self.path = path
+        self._form = format_of(path, format)
+        check_report(path, self._form, [source])
+        if sections is not None:
+            chosen(sections)
+        check_statistic(statistic)
+        check_paper(paper)
+        self._choices = Choices(sections, paper, title, author, grey, today())
+        self._layers = layers
+        self._statistic = statistic
+
+    def write(
+        self,
+        model: "LoadedModel",
+        run: "Run | None",
+        against: "Run | None",
+        *,
+        left: "LoadedModel | None" = None,
+        right: "LoadedModel | None" = None,
+        progress: Progress,
+    ) -> None:
+        """Write it; what was there before stays as it was if that fails.
+
+        Args:
+            model: the model.
+            run: one of its runs.
+            against: run A, of this model or one that is built alike.
+            left: a model from which the way to this one is measured.
+            right: a model that is compared with this one.
+            progress: told of the steps.
+
+        Raises:
+            UserError: it cannot be written, or the runs cannot be compared.
+        """
+        from bertviewer.report.writing import drawings_of, write_report
+
+        subject = self._subject(model, run, against, progress)
+        subject = replace(subject, comparison=_comparison(model, left, right, progress))
+        recipe = self._recipe(model, run, against, left, right)
+        progress(0, 0, "Writing the report")
+        choices = replace(self._choices, command=recipe.command)
+        others = [each.source for each in (left, right) if each is not None]
+        write_report(
+            *(self.path, subject, self._form, choices, [model.source, *others]),
+            draw=lambda *arguments: drawn(drawings_of, *arguments),
+        )
+
+    def _subject(
+        self,
+        model: "LoadedModel",
+        run: "Run | None",
+        against: "Run | None",
+        progress: Progress,
+    ) -> "Subject":
+        """Gather what is told."""
+        from bertviewer.core.comparing.built_alike import check_built_alike
+        from bertviewer.report.looking import looked_at, origin_of_model
+        from bertviewer.report.subject import Looks, Subject
+
+        if against is not None and against.model is not model:
+            check_built_alike(model.architecture, against.model.architecture)
+        looks = None if run is None else run.look(looked_at)
+        return Subject(
+            architecture=model.with_formulas(progress),
+            run=None if run is None else run.data,
+            other=None if against is None else against.data,
+            looks=looks or Looks(),
+            keys=model.keys,
+            origin=origin_of_model(model, progress),
+            layers=self._layers,
+            statistic=self._statistic,
+        )
+
+    def _recipe(
+        self,
+        model: "LoadedModel",
+        run: "Run | None",
+        against: "Run | None",
+        left: "LoadedModel | None",
+        right: "LoadedModel | None",
+    ) -> "Recipe":
+        """Return what makes this report again on the command line."""
+        from bertviewer.report.recipe import Recipe
+
+        source = model.source
+        is_all, checked = (False, ()) if run is None else run.checked
+        models = [model, *(each for each in (left, right) if each is not None)]
+        made_a = None
+        if against is not None:
+            is_other = against.model.source.name != source.name
+            made_a = against.made(against.model.source.name if is_other else "")
+            models.append(against.model)
+        return Recipe(
+            source.name,
+            self.path.name,
+            source.task.name,
+            allow_pickle=any(each.source.pickle_allowed for each in models),
+            run=None if run is None else run.made(),
+            run_a=made_a,
+            checks_all=is_all,
+            checks=checked,
+            right="" if right is None else right.source.name,
+            left="" if left is None else left.source.name,
+            layers=self._layers,
+            statistic=self._statistic,
+            choices=self._choices,
+        )
+
+
+def _comparison(
+    model: "LoadedModel",
+    left: "LoadedModel | None",
+    right: "LoadedModel | None",
+    progress: Progress,
+) -> "Comparison | None":
+    """Compare the model with another one, both as they are before anything is run through them."""
+    if left is None and right is None:
+        return None
+    from bertviewer.core.closer_look.comparing import compare_models
+    from bertviewer.core.loading.opening import open_model
+
+    ours, theirs = (left or model), (right or model)
+    return compare_models(
+        open_model(ours.source, progress), open_model(theirs.source, progress), progress
+    )

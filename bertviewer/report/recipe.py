@@ -1,0 +1,157 @@
+"""What a report is made of and how, and the command line that makes the same again."""
+
+import shlex
+from collections.abc import Iterator
+
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.frozen import frozen
+from bertviewer.report.choices import PAPERS, Choices
+from bertviewer.report.subject import STATISTIC
+
+CPU = "cpu"
+
+
+@frozen
+class SentenceRun:
+    """A sentence that is run.
+
+    Attributes:
+        sentence: as it was typed.
+        device: where it is run, as torch names it.
+        is_random: whether the model's weights are drawn at random.
+        model: another model that it is run through; "" for the report's own.
+    """
+
+    sentence: Sentence
+    device: str = CPU
+    is_random: bool = False
+    model: str = ""
+
+
+@frozen
+class SavedRun:
+    """A run that is read from a file; ``is_a`` if it is run A of those that are in there."""
+
+    file: str
+    is_a: bool = False
+
+
+@frozen
+class Recipe:
+    """All that a report depends on.
+
+    Attributes:
+        model: as the command line takes it, like all models here.
+        file: the name of the report's file.
+        task: the head.
+        allow_pickle: whether somebody agreed to read pickles.
+        run: what is told of a sentence; ``None`` for the model alone. A saved one is of the model's
+            own file, and brings its checks along.
+        run_a: the run that it is compared with.
+        checks_all: whether everything is checked that the run called.
+        checks: the modules that are checked.
+        right: the model that this one is compared with.
+        left: the model from which the way to this one is measured.
+        layers: the layers whose heads are shown, ``None`` for a choice of some.
+        statistic: what is drawn layer by layer.
+        choices: how the report is to be.
+    """
+
+    model: str
+    file: str
+    task: str = "base"
+    allow_pickle: bool = False
+    run: SentenceRun | SavedRun | None = None
+    run_a: SentenceRun | SavedRun | None = None
+    checks_all: bool = False
+    checks: tuple[str, ...] = ()
+    right: str = ""
+    left: str = ""
+    layers: tuple[int, ...] | None = None
+    statistic: str = STATISTIC
+    choices: Choices = Choices()
+
+    @property
+    def command(self) -> str:
+        """The command line that makes this report."""
+        return shlex.join(self._words())
+
+    def _words(self) -> Iterator[str]:
+        # A folder may be called as an option is.
+        yield from ("bertviewer", "report", _no_option(self.model), "-o", _no_option(self.file))
+        if self.task != "base":
+            yield from ("--task", self.task)
+        if self.allow_pickle:
+            yield "--allow-pickle"
+        yield from self._of_runs()
+        if self.right:
+            yield f"--compare={self.right}"
+        if self.left:
+            yield f"--compare-from={self.left}"
+        yield from _of_choices(self.choices, self.layers)
+        if self.statistic != STATISTIC:
+            yield f"--statistic={self.statistic}"
+
+    def _of_runs(self) -> Iterator[str]:
+        run, run_a = self.run, self.run_a
+        run_here = [each for each in (run, run_a) if isinstance(each, SentenceRun)]
+        if isinstance(run, SentenceRun):
+            yield from _texts("sentence", "pair", run.sentence)
+            if run.device != CPU:
+                yield f"--device={run.device}"
+        if any(each.is_random for each in run_here):
+            yield "--random-weights"
+        # What fits is not cut.
+        if any(each.sentence.cut for each in run_here):
+            yield "--cut"
+        if isinstance(run, SentenceRun):
+            yield from self._of_checks()
+        yield from _of_run_a(run_a, run.device if isinstance(run, SentenceRun) else CPU)
+
+    def _of_checks(self) -> Iterator[str]:
+        if self.checks_all:
+            yield "--check"
+        for path in self.checks:
+            yield f"--check-module={path}"
+
+
+def sentence_run(run: ActivationRun, model: str = "") -> SentenceRun:
+    """Return how a run is made again; ``model`` is another one than the report's."""
+    is_random = run.source.weights != "pretrained"
+    return SentenceRun(run.sentence, run.device, is_random, model)
+
+
+def _of_run_a(run_a: SentenceRun | SavedRun | None, device: str) -> Iterator[str]:
+    match run_a:
+        case SentenceRun(sentence, own_device, _, model):
+            yield from _texts("against", "against-pair", sentence)
+            if model:
+                yield f"--against-model={model}"
+            if own_device != device:
+                yield f"--against-device={own_device}"
+        case SavedRun(file, is_a):
+            yield f"--against-{'saved-a' if is_a else 'saved'}={file}"
+
+
+def _texts(first: str, second: str, sentence: Sentence) -> Iterator[str]:
+    yield f"--{first}={sentence.text}"
+    if sentence.pair is not None:
+        yield f"--{second}={sentence.pair}"
+
+
+def _of_choices(choices: Choices, layers: tuple[int, ...] | None) -> Iterator[str]:
+    if choices.sections is not None:
+        yield f"--sections={','.join(choices.sections)}"
+    if layers is not None:
+        yield f"--layers={','.join(map(str, layers))}"
+    if choices.paper != PAPERS[0]:
+        yield f"--paper={choices.paper}"
+    for option, text in (("title", choices.title), ("author", choices.author)):
+        if text:
+            yield f"--{option}={text}"
+    if choices.is_grey:
+        yield "--grey"
+
+
+def _no_option(name: str) -> str:
+    return f"./{name}" if name.startswith("-") else name
