@@ -5,7 +5,7 @@ The window is ``bertviewer`` on the command line; the same from a script:
     >>> import bertviewer
     >>> model = bertviewer.open("demo")
     >>> model.formula("embeddings.word_embeddings").text
-    'D·V'
+    'V·D'
     >>> run = model.run("Hello, BERT.")
     >>> [token["text"] for token in run.tokens]
     ['[CLS]', 'hello', ',', 'bert', '.', '[SEP]']
@@ -18,7 +18,6 @@ a time.
 """
 
 from importlib import import_module
-from typing import Any
 
 __version__ = "0.1.0"
 
@@ -49,11 +48,11 @@ _HOMES = {
 """Where each name is in ``bertviewer.api``; type checkers read ``__init__.pyi``."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a name when it is first used; Python calls it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.api.{_HOMES[name]}"), name)
+    found: object = getattr(import_module(f"{__name__}.api.{_HOMES[name]}"), name)
     globals()[name] = found
     return found
 

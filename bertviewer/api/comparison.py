@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bertviewer.api.notebook import table_html
 from bertviewer.api.tables import Row, flat
 from bertviewer.core.text.special_floats import decoded
 
@@ -64,6 +63,8 @@ class Comparison:
         return self.data.to_json()
 
     def _repr_html_(self) -> str:
+        from bertviewer.api.notebook import table_html
+
         rows = [
             (row["name"], row["state"], row["relative"], row["max_abs"])
             for row in self.tensors()

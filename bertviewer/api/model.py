@@ -1,32 +1,31 @@
 """An open model, as a script reads it."""
 
+from __future__ import annotations
+
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertviewer.api.comparison import Comparison
+# What a call needs is imported there: a summary wants little of all this.
 from bertviewer.api.errors import in_one_line
-from bertviewer.api.figure import Figure
-from bertviewer.api.formula import Formula, formula_at
-from bertviewer.api.notebook import table_html
-from bertviewer.api.reporting import ReportPlan
-from bertviewer.api.run import Run
-from bertviewer.api.running import run_of, saved_runs
 from bertviewer.api.tables import Row, flat
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
-from bertviewer.report.choices import Paper
-from bertviewer.report.flow_text import check_path, flow_of, flow_text
-from bertviewer.report.pictures import Picture
-from bertviewer.report.subject import STATISTIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from bertviewer.api.comparison import Comparison
+    from bertviewer.api.figure import Figure
+    from bertviewer.api.formula import Formula
+    from bertviewer.api.reporting import ReportPlan
+    from bertviewer.api.run import Run
+    from bertviewer.report.choices import Paper
 
 CPU = "cpu"
 
@@ -52,6 +51,8 @@ class Model:
         )
 
     def _repr_html_(self) -> str:
+        from bertviewer.api.notebook import table_html
+
         nodes = [node for node in self.architecture.modules if node.depth <= 2]
         title = f"{self.name}: {self.architecture.root.class_name}, {self.task}"
         rows = [
@@ -115,6 +116,8 @@ class Model:
     @in_one_line
     def formula(self, path: str = "") -> Formula:
         """Return how many parameters a module has and why, and what it computes."""
+        from bertviewer.api.formula import formula_at
+
         node = self._node(path)
         architecture = self._loaded.with_formulas(self._progress)
         return formula_at(
@@ -124,6 +127,8 @@ class Model:
     @in_one_line
     def flow(self, path: str = "") -> dict[str, Any]:
         """Return the flow of data through a module, the document ``bertviewer.flow/1``."""
+        from bertviewer.report.flow_text import flow_of
+
         self._node(path)
         # The letters of shapes take as long as all formulas.
         architecture = self._loaded.with_formulas(self._progress)
@@ -132,6 +137,8 @@ class Model:
     @in_one_line
     def flow_text(self, path: str = "") -> str:
         """Return the steps of a module in their order, as ``bertviewer flow`` prints them."""
+        from bertviewer.report.flow_text import flow_of, flow_text
+
         self._node(path)
         architecture = self._loaded.with_flows(self._progress)
         return flow_text(flow_of(architecture, path), architecture)
@@ -139,13 +146,17 @@ class Model:
     @in_one_line
     def figure(self, path: str = "") -> Figure:
         """Return the drawing of a module: the flow of data through it."""
+        from bertviewer.api.figure import Figure
+        from bertviewer.report.flow_text import flow_of
+        from bertviewer.report.pictures import Picture
+
         self._node(path)
         architecture = self._loaded.with_flows(self._progress)
         picture = Picture(flow_of(architecture, path))
         return Figure("drawing of a flow", picture, architecture, self._loaded.source)
 
     @in_one_line
-    def tensor(self, name: str) -> "NDArray[Any]":
+    def tensor(self, name: str) -> NDArray[Any]:
         """Return a parameter as an array of numpy, read from the checkpoint without torch.
 
         Floats that numpy has no type for become float32. What the checkpoint lacks is drawn at
@@ -174,19 +185,24 @@ class Model:
             device: where, as torch names it: ``cpu``, ``cuda:0`` or ``mps``.
             cut: whether a sentence that is too long is cut to what the model has positions for.
         """
+        from bertviewer.api.running import run_of
+
         sentence = Sentence(text, pair, cut)
         return run_of(self._loaded, sentence, self._progress, random_weights, device)
 
     @in_one_line
     def saved_runs(self) -> tuple[Run, Run | None]:
         """Return the last run and run A of a ``.bertviewer`` file that was opened, as they were."""
+        from bertviewer.api.running import saved_runs
+
         if self._saved is None:
             self._saved = saved_runs(self._loaded, self._progress)
         return self._saved
 
     @in_one_line
-    def compare(self, right: "Model") -> Comparison:
+    def compare(self, right: Model) -> Comparison:
         """Compare another model with this one: configuration, and how far each tensor moved."""
+        from bertviewer.api.comparison import Comparison
         from bertviewer.core.closer_look.comparing import compare_models
 
         return Comparison(compare_models(self._loaded, right._loaded, self._progress))
@@ -198,11 +214,11 @@ class Model:
         run: Run | None = None,
         *,
         against: Run | None = None,
-        compare: "Model | None" = None,
-        compare_from: "Model | None" = None,
-        sections: "Sequence[str] | None" = None,
-        layers: "Sequence[int] | None" = None,
-        statistic: str = STATISTIC,
+        compare: Model | None = None,
+        compare_from: Model | None = None,
+        sections: Sequence[str] | None = None,
+        layers: Sequence[int] | None = None,
+        statistic: str = "std",
         paper: Paper = "a4",
         title: str = "",
         author: str = "",
@@ -228,6 +244,8 @@ class Model:
             grey: whether it is for a printer without colours.
             format: pdf, html, markdown, latex or json, where the name's ending says nothing.
         """
+        from bertviewer.api.reporting import ReportPlan
+
         plan = ReportPlan(
             Path(file),
             self._loaded.source,
@@ -250,8 +268,8 @@ class Model:
         run: Run | None = None,
         *,
         against: Run | None = None,
-        compare: "Model | None" = None,
-        compare_from: "Model | None" = None,
+        compare: Model | None = None,
+        compare_from: Model | None = None,
     ) -> None:
         """Write a report that was planned before anything was run; else as ``report``."""
         left = None if compare_from is None else compare_from._loaded
@@ -259,6 +277,8 @@ class Model:
         plan.write(self._loaded, run, against, left=left, right=right, progress=self._progress)
 
     def _node(self, path: str) -> ModuleNode:
+        from bertviewer.report.flow_text import check_path
+
         nodes = {node.path: node for node in self.architecture.modules}
         check_path(path, nodes, self.name)
         return nodes[path]

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
-from bertviewer.api.comparison import Comparison
 from bertviewer.api.errors import in_one_line
 from bertviewer.api.model import Model
 from bertviewer.api.tables import Row
@@ -15,6 +15,9 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS
+
+if TYPE_CHECKING:
+    from bertviewer.api.comparison import Comparison
 
 
 @in_one_line
@@ -47,7 +50,7 @@ def compare(
     allow_pickle: bool = False,
     *,
     progress: Progress | None = None,
-) -> Comparison:
+) -> "Comparison":
     """Compare two models: counts, configuration, and the values of every tensor.
 
     Args:

@@ -110,8 +110,8 @@ class ReportPlan:
         from bertviewer.report.looking import looked_at, origin_of_model
         from bertviewer.report.subject import Looks, Subject
 
-        if against is not None and against.model is not model:
-            check_built_alike(model.architecture, against.model.architecture)
+        if against is not None and against.loaded is not model:
+            check_built_alike(model.architecture, against.loaded.architecture)
         looks = None if run is None else run.look(looked_at)
         return Subject(
             architecture=model.with_formulas(progress),
@@ -140,9 +140,9 @@ class ReportPlan:
         models = [model, *(each for each in (left, right) if each is not None)]
         made_a = None
         if against is not None:
-            is_other = against.model.source.name != source.name
-            made_a = against.made(against.model.source.name if is_other else "")
-            models.append(against.model)
+            is_other = against.loaded.source.name != source.name
+            made_a = against.made(against.loaded.source.name if is_other else "")
+            models.append(against.loaded)
         return Recipe(
             source.name,
             self.path.name,

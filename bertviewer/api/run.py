@@ -43,7 +43,7 @@ class Run:
 
     Attributes:
         data: all figures of the run, as plain frozen data.
-        model: the open model that it went through, as the program has it.
+        loaded: the model that it went through, as the program has it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Run:
     ) -> None:
         """Runs come from ``Model.run`` and ``Model.saved_runs``."""
         self.data = data
-        self.model = model
+        self.loaded = model
         self._kept = kept
         self._progress = progress
         self._saved = saved
@@ -128,7 +128,7 @@ class Run:
         from bertviewer.core.closer_look.arrays import as_arrays
         from bertviewer.core.closer_look.seen_tensors import values
 
-        took, gave = values(self.model, self.data, kept, path, self._progress, call=call)
+        took, gave = values(self.loaded, self.data, kept, path, self._progress, call=call)
         return Values(as_arrays(took), as_arrays(gave))
 
     def attentions(self) -> list[Row]:
@@ -175,10 +175,10 @@ class Run:
         from bertviewer.core.checking.check import check_all, check_module
 
         if path is None:
-            found = self._whole_check = check_all(self.model, kept, self._progress)
+            found = self._whole_check = check_all(self.loaded, kept, self._progress)
         else:
-            found = self._checks[path] = check_module(self.model, kept, path, self._progress)
-        every = self._whole_check or united(self._checks, self.model.architecture)
+            found = self._checks[path] = check_module(self.loaded, kept, path, self._progress)
+        every = self._whole_check or united(self._checks, self.loaded.architecture)
         self.data = replace(self.data, check=every)
         return [step.to_json() for step in found.steps]
 
@@ -212,10 +212,10 @@ class Run:
             path: a module.
         """
         sight = Sight(
-            self.data, self.model.architecture, self._attention, self._maps, self._histogram
+            self.data, self.loaded.architecture, self._attention, self._maps, self._histogram
         )
         picture = picture_of(name, sight, Wish(statistic, layer, head, state, path))
-        return Figure(f"figure {name}", picture, self.model.architecture, self.model.source)
+        return Figure(f"figure {name}", picture, self.loaded.architecture, self.loaded.source)
 
     def summary(self) -> str:
         """Return what ``bertviewer run`` prints."""
@@ -240,7 +240,7 @@ class Run:
         """Return what a closer look of this program's makes of the run; ``None`` of a saved one."""
         if self._kept is None:
             return None
-        return look(self.model, self.data, self._kept, self._progress)
+        return look(self.loaded, self.data, self._kept, self._progress)
 
     def _capture(self) -> "Capture":
         if self._kept is None:
@@ -251,8 +251,8 @@ class Run:
         """Return what is known of a module that was called so often."""
         from bertviewer.report.flow_text import check_path
 
-        nodes = {node.path: node for node in self.model.architecture.modules}
-        check_path(path, nodes, self.model.source.name)
+        nodes = {node.path: node for node in self.loaded.architecture.modules}
+        check_path(path, nodes, self.loaded.source.name)
         found = self.data.activation(path)
         if found is None:
             raise UserError(f"{path or 'the model'} was not called in this run, or gave no tensor")
@@ -263,7 +263,7 @@ class Run:
     def _attention_layers(self) -> "tuple[AttentionLayer, ...]":
         from bertviewer.core.analysis.attention_layers import attention_layers
 
-        return attention_layers(self.model.architecture, self.data)
+        return attention_layers(self.loaded.architecture, self.data)
 
     def _attention(self, layer: int | str, call: int = 0) -> "tuple[AttentionLayer, AttentionMaps]":
         kept = self._capture()
@@ -271,7 +271,7 @@ class Run:
 
         found = self._attention_layer(layer, call)
         maps = attention_of(
-            self.model, self.data, kept, found.path, self._progress, call=found.call
+            self.loaded, self.data, kept, found.path, self._progress, call=found.call
         )
         return found, maps
 
@@ -299,4 +299,4 @@ class Run:
         kept = self._capture()
         from bertviewer.core.closer_look.outputs import histogram_of
 
-        return histogram_of(self.model, self.data, kept, path, self._progress)
+        return histogram_of(self.loaded, self.data, kept, path, self._progress)

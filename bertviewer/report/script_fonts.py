@@ -11,8 +11,8 @@ from functools import cache
 
 import typst
 
-from bertviewer.core.frozen import frozen
 from bertviewer.charts.font_files import font_folders
+from bertviewer.core.frozen import frozen
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
 """The families that are there on every machine."""

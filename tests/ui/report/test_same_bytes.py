@@ -35,7 +35,7 @@ def exported(window: MainWindow, path: Path, worker: Worker, qtbot: QtBot) -> by
 
 def command_in(report: bytes) -> str:
     """Return the command that a report names."""
-    facts = {name: text for name, text in json.loads(report)["front"]["facts"]}
+    facts = dict(json.loads(report)["front"]["facts"])
     ((code),) = facts["Made by"]
     return str(code["text"])
 
