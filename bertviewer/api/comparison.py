@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bertviewer.api.tables import Row, flat
-from bertviewer.core.text.special_floats import decoded
+from bertviewer.api.tables import Row
 
 if TYPE_CHECKING:
     from bertviewer.core.comparing import comparison as core
@@ -36,21 +35,11 @@ class Comparison:
         return {key.key: (key.left, key.right) for key in self.data.keys}
 
     def tensors(self) -> list[Row]:
-        """Return a row for each tensor: what became of it, both forms, and how far it moved."""
-        none = dict.fromkeys(("equal", "count", "max_abs", "rms", "relative", "cosine"))
-        no_form = dict.fromkeys(("shape", "dtype"))
-        return [
-            flat(
-                {
-                    "name": row["name"],
-                    "state": row["state"],
-                    "left": row["left"] or no_form,
-                    "right": row["right"] or no_form,
-                    **(decoded(row["change"]) or none),
-                }
-            )
-            for row in self.to_json()["tensors"]
-        ]
+        """Return a row for each tensor: what became of it, both forms, and how far it moved.
+
+        Where nothing is compared, no element is, and distances are NaN.
+        """
+        return [_row(tensor) for tensor in self.data.tensors]
 
     def summary(self) -> str:
         """Return what ``bertviewer compare`` prints."""
@@ -74,3 +63,20 @@ class Comparison:
             f"{count:,} {state}" for state, count in self.counts.items() if count
         )
         return table_html(title, ("Tensor", "State", "‖Δ‖ / ‖left‖", "Max |Δ|"), rows)
+
+
+def _row(tensor: "core.ComparedTensor") -> Row:
+    change, nan = tensor.change, float("nan")
+    measures = ("max_abs", "rms", "relative", "cosine")
+    found = {name: None if change is None else getattr(change, name) for name in measures}
+    return {
+        "name": tensor.name,
+        "state": tensor.state,
+        "left_shape": [] if tensor.left is None else list(tensor.left.shape),
+        "left_dtype": "" if tensor.left is None else tensor.left.dtype,
+        "right_shape": [] if tensor.right is None else list(tensor.right.shape),
+        "right_dtype": "" if tensor.right is None else tensor.right.dtype,
+        "equal": 0 if change is None else change.equal,
+        "count": 0 if change is None else change.count,
+        **{name: nan if value is None else value for name, value in found.items()},
+    }

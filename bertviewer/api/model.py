@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 # What a call needs is imported there: a summary wants little of all this.
 from bertviewer.api.errors import in_one_line
-from bertviewer.api.tables import Row, flat
+from bertviewer.api.tables import Row, row_of
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
@@ -101,17 +101,17 @@ class Model:
     def modules(self) -> list[Row]:
         """Return a row for each module: path, class, counts, share, formulas."""
         self._loaded.with_formulas(self._progress)
-        none = dict.fromkeys(("first", "last", "count"))
-        return [
-            flat(row | {"repeat": row["repeat"] or none}, without=("attributes",))
-            for row in (node.to_json() for node in self.architecture.modules)
-        ]
+        rows = [row_of(node.to_json()) for node in self.architecture.modules]
+        for row, node in zip(rows, self.architecture.modules, strict=True):
+            del row["attributes"], row["repeat"]
+            row["repeat_count"] = 1 if node.repeat is None else node.repeat.count
+        return rows
 
     @in_one_line
     def parameters(self) -> list[Row]:
         """Return a row for each named parameter: shape in numbers and letters, dtype, ties."""
         self._loaded.with_formulas(self._progress)
-        return [tensor.to_json() for tensor in self.architecture.parameters]
+        return [row_of(tensor.to_json()) for tensor in self.architecture.parameters]
 
     @in_one_line
     def formula(self, path: str = "") -> Formula:

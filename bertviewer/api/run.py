@@ -8,7 +8,7 @@ from bertviewer.api.errors import in_one_line
 from bertviewer.api.figure import Figure
 from bertviewer.api.notebook import table_html
 from bertviewer.api.pictures import FigureName, Sight, Wish, picture_of
-from bertviewer.api.tables import Row
+from bertviewer.api.tables import Row, row_of
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.united_checks import united
@@ -114,7 +114,7 @@ class Run:
 
     def statistics(self) -> list[Row]:
         """Return a row for each module that was called: shapes, statistics, multiply-adds."""
-        return list(self.to_json()["modules"])
+        return [row_of(row) for row in self.to_json()["modules"]]
 
     @in_one_line
     def values(self, path: str = "", *, call: int = 0) -> Values:
@@ -132,12 +132,12 @@ class Run:
         return Values(as_arrays(took), as_arrays(gave))
 
     def attentions(self) -> list[Row]:
-        """Return a row for each attention that was called, in their order."""
+        """Return a row for each attention that was called; one outside of layers has layer -1."""
         return [
             {
                 "path": one.path,
                 "call": one.call,
-                "layer": one.number,
+                "layer": -1 if one.number is None else one.number,
                 "stack": one.stack,
                 "kind": one.kind,
                 "name": one.name,

@@ -4,17 +4,24 @@ from collections.abc import Mapping
 from typing import Any
 
 Row = dict[str, Any]
-"""One row: texts, numbers, ``None``, and lists of these; the same keys in every row of a table."""
+"""One row: texts, numbers and lists; the same keys in every row of a table.
+
+A text that there is none of is empty: polars takes the type of a column from its first rows, which
+``None`` would not say. A number that there is none of is ``None``.
+"""
+
+_TEXTS = frozenset(
+    {"not_measured", "macs_reason", "tied_to", "domain", "forward_formula", "formula_from", "dtype"}
+)
+_LISTS = frozenset({"input_shape", "output_shape", "symbolic_shape"})
 
 
-def flat(row: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> Row:
-    """Return an entry of a document with what is nested in it as columns of their own."""
-    found: Row = {}
-    for key, value in row.items():
-        if key in without:
-            continue
-        if isinstance(value, Mapping):
-            found |= {f"{key}_{inner}": each for inner, each in value.items()}
-        else:
-            found[key] = value
-    return found
+def row_of(entry: Mapping[str, Any]) -> Row:
+    """Return an entry of a document as a row."""
+    return {key: _empty(key) if value is None else value for key, value in entry.items()}
+
+
+def _empty(key: str) -> Any:
+    if key in _TEXTS:
+        return ""
+    return [] if key in _LISTS else None
