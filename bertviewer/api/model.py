@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 # What a call needs is imported there: a summary wants little of all this.
 from bertviewer.api.errors import in_one_line
@@ -16,16 +16,13 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from bertviewer.api.comparison import Comparison
     from bertviewer.api.figure import Figure
     from bertviewer.api.formula import Formula
-    from bertviewer.api.reporting import ReportPlan
+    from bertviewer.api.reporting import ReportPlan, ReportWishes
     from bertviewer.api.run import Run
-    from bertviewer.report.choices import Paper
 
 CPU = "cpu"
 
@@ -53,11 +50,11 @@ class Model:
     def _repr_html_(self) -> str:
         from bertviewer.api.notebook import table_html
 
-        nodes = [node for node in self.architecture.modules if node.depth <= 2]
         title = f"{self.name}: {self.architecture.root.class_name}, {self.task}"
         rows = [
             (node.path, node.class_name, node.parameters, f"{100 * node.share:.2f} %")
-            for node in nodes
+            for node in self.architecture.modules
+            if node.depth <= 2
         ]
         return table_html(title, ("Module", "Class", "Parameters", "Share"), rows)
 
@@ -79,9 +76,9 @@ class Model:
     @in_one_line
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.architecture/1``, with all formulas."""
-        document = self._loaded.with_formulas(self._progress).to_json()
         keys = self._loaded.keys
-        return document | {"checkpoint": None if keys is None else keys.to_json()}
+        checkpoint = {"checkpoint": None if keys is None else keys.to_json()}
+        return self._loaded.with_formulas(self._progress).to_json() | checkpoint
 
     def summary(self, *, depth: int | None = None, parameters: bool = False) -> str:
         """Return what ``bertviewer summary`` prints.
@@ -90,12 +87,9 @@ class Model:
             depth: how many levels below the model are listed; all if left out.
             parameters: whether the named parameters are listed too.
         """
-        from bertviewer.report import summaries
-        from bertviewer.report.key_report import key_lines
+        from bertviewer.report.key_report import summary_text
 
-        text = summaries.text(self.architecture, depth, parameters)
-        keys = self._loaded.keys
-        return "\n".join((text, *(() if keys is None else ("", *key_lines(keys)))))
+        return summary_text(self.architecture, self._loaded.keys, depth, parameters)
 
     @in_one_line
     def modules(self) -> list[Row]:
@@ -216,14 +210,7 @@ class Model:
         against: Run | None = None,
         compare: Model | None = None,
         compare_from: Model | None = None,
-        sections: Sequence[str] | None = None,
-        layers: Sequence[int] | None = None,
-        statistic: str = "std",
-        paper: Paper = "a4",
-        title: str = "",
-        author: str = "",
-        grey: bool = False,
-        format: str | None = None,
+        **wishes: Unpack[ReportWishes],
     ) -> Path:
         """Write a report, and return its path.
 
@@ -235,29 +222,12 @@ class Model:
             against: run A, to compare the run with.
             compare: another model: a chapter says how it differs from this one.
             compare_from: another model from which the way to this one is measured.
-            sections: the names of the chapters; all that there is something to tell of if left out.
-            layers: the layers whose heads are shown; the first and the last if left out.
-            statistic: what is drawn layer by layer.
-            paper: ``a4`` or ``letter``.
-            title: the model's name if left out.
-            author: who it is by.
-            grey: whether it is for a printer without colours.
-            format: pdf, html, markdown, latex or json, where the name's ending says nothing.
+            wishes: ``sections``, ``layers``, ``statistic``, ``paper``, ``title``, ``author``,
+                ``grey`` and ``format``, as of the command.
         """
         from bertviewer.api.reporting import ReportPlan
 
-        plan = ReportPlan(
-            Path(file),
-            self._loaded.source,
-            format=format,
-            sections=None if sections is None else tuple(sections),
-            layers=None if layers is None else tuple(layers),
-            statistic=statistic,
-            paper=paper,
-            title=title,
-            author=author,
-            grey=grey,
-        )
+        plan = ReportPlan(Path(file), self._loaded.source, **wishes)
         self.write_report(plan, run, against=against, compare=compare, compare_from=compare_from)
         return plan.path
 

@@ -3,15 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, get_args
 
+from bertviewer.api.closer_look import CloserLook
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
-    from bertviewer.core.activations.activation_run import ActivationRun
-    from bertviewer.core.analysis.attention_layers import AttentionLayer
-    from bertviewer.core.analysis.attention_maps import AttentionMaps
-    from bertviewer.core.analysis.histogram_data import Histogram
-    from bertviewer.core.architecture.architecture import Architecture
     from bertviewer.report.pictures import Picture
 
 FigureName = Literal["layers", "norms", "similarity", "attention", "heads", "histogram"]
@@ -37,18 +33,7 @@ class Wish:
     path: str = ""
 
 
-@frozen(eq=False)
-class Sight:
-    """A run, and how to look closer at it."""
-
-    run: "ActivationRun"
-    architecture: "Architecture"
-    attention: Callable[[int | str], tuple["AttentionLayer", "AttentionMaps"]]
-    attentions: Callable[[], "dict[AttentionLayer, AttentionMaps]"]
-    histogram: Callable[[str], "Histogram"]
-
-
-def picture_of(name: str, sight: Sight, wish: Wish) -> "Picture":
+def picture_of(name: str, look: CloserLook, wish: Wish) -> "Picture":
     """Return a figure, not drawn yet.
 
     Raises:
@@ -56,40 +41,41 @@ def picture_of(name: str, sight: Sight, wish: Wish) -> "Picture":
     """
     if name not in _PICTURES:
         raise UserError(f"there is no figure {name!r}, but {', '.join(FIGURE_NAMES)}")
-    return _PICTURES[name](sight, wish)
+    return _PICTURES[name](look, wish)
 
 
-def _layers(sight: Sight, wish: Wish) -> "Picture":
+def _layers(look: CloserLook, wish: Wish) -> "Picture":
     from bertviewer.charts.layers import check_statistic, layer_chart
     from bertviewer.report.pictures import Picture
 
     check_statistic(wish.statistic)
-    return Picture(layer_chart(sight.architecture, sight.run, wish.statistic, wish.path))
+    return Picture(layer_chart(look.model.architecture, look.run, wish.statistic, wish.path))
 
 
-def _norms(sight: Sight, _wish: Wish) -> "Picture":
+def _norms(look: CloserLook, _wish: Wish) -> "Picture":
     from bertviewer.charts.token_norms import norms_chart
     from bertviewer.report.pictures import Picture
 
-    return Picture(norms_chart(sight.run), height=290)
+    return Picture(norms_chart(look.run), height=290)
 
 
-def _similarity(sight: Sight, wish: Wish) -> "Picture":
+def _similarity(look: CloserLook, wish: Wish) -> "Picture":
     from bertviewer.charts.similarities import similarity_chart
     from bertviewer.report.pictures import Picture
 
-    states = range(len(sight.run.hidden_states))
+    states = range(len(look.run.hidden_states))
     if not -len(states) <= wish.state < len(states):
         raise UserError(f"there is no hidden state {wish.state}: this run has {len(states)}")
-    return Picture(similarity_chart(sight.run, states[wish.state]), 560, 560)
+    return Picture(similarity_chart(look.run, states[wish.state]), 560, 560)
 
 
-def _attention(sight: Sight, wish: Wish) -> "Picture":
+def _attention(look: CloserLook, wish: Wish) -> "Picture":
     from bertviewer.charts.attentions import Attended, head_chart, heads_chart
     from bertviewer.report.pictures import Picture
 
-    layer, maps = sight.attention(wish.layer)
-    attended, heads = Attended(sight.run, maps, layer), len(maps.probabilities)
+    layer = look.attention_layer(wish.layer)
+    maps = look.attention(layer)
+    attended, heads = Attended(look.run, maps, layer), len(maps.probabilities)
     if wish.head is None:
         rows = -(-heads // 6)
         return Picture(heads_chart(attended), 680, 24 + 128 * rows)
@@ -98,29 +84,27 @@ def _attention(sight: Sight, wish: Wish) -> "Picture":
     return Picture(head_chart(attended, wish.head), 620, 620)
 
 
-def _heads(sight: Sight, _wish: Wish) -> "Picture":
+def _heads(look: CloserLook, _wish: Wish) -> "Picture":
     from bertviewer.charts.attentions import figures_chart
     from bertviewer.core.analysis.head_figures import head_figures
     from bertviewer.report.pictures import Picture
 
-    found = sight.attentions()
+    found = {layer: look.attention(layer) for layer in look.attention_layers()}
     if not found:
         raise UserError("this run shows no attention")
-    figures = {layer: head_figures(maps, sight.run) for layer, maps in found.items()}
+    figures = {layer: head_figures(maps, look.run) for layer, maps in found.items()}
     return Picture(figures_chart(tuple(found), figures, "entropy"), 680, 90 + 22 * len(found))
 
 
-def _histogram(sight: Sight, wish: Wish) -> "Picture":
+def _histogram(look: CloserLook, wish: Wish) -> "Picture":
     from bertviewer.charts.histograms import histogram_chart
     from bertviewer.report.pictures import Picture
 
-    activation = sight.run.activation(wish.path)
-    if activation is None:
-        raise UserError(f"{wish.path or 'the model'} was not called in this run")
-    return Picture(histogram_chart(sight.histogram(wish.path), activation.statistics))
+    statistics = look.called(wish.path).statistics
+    return Picture(histogram_chart(look.histogram(wish.path), statistics))
 
 
-_PICTURES: dict[str, Callable[[Sight, Wish], "Picture"]] = {
+_PICTURES: dict[str, Callable[[CloserLook, Wish], "Picture"]] = {
     "layers": _layers,
     "norms": _norms,
     "similarity": _similarity,

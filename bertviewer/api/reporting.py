@@ -1,8 +1,9 @@
 """A report that a script or a command wants: refused at once if it must be, written at the end."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from bertviewer.api.drawing import drawn
 from bertviewer.core.progress import Progress
@@ -18,6 +19,30 @@ if TYPE_CHECKING:
     from bertviewer.report.subject import Subject
 
 
+class ReportWishes(TypedDict, total=False):
+    """What can be chosen of a report.
+
+    Attributes:
+        sections: the names of its chapters; all that there is something to tell of if left out.
+        layers: the layers whose heads are shown; the first and the last if left out.
+        statistic: what is drawn layer by layer.
+        paper: ``a4`` or ``letter``.
+        title: the model's name if left out.
+        author: who it is by.
+        grey: whether it is for a printer without colours.
+        format: pdf, html, markdown, latex or json, where the file's ending says nothing.
+    """
+
+    sections: Sequence[str] | None
+    layers: Sequence[int] | None
+    statistic: str
+    paper: "Paper"
+    title: str
+    author: str
+    grey: bool
+    format: str | None
+
+
 class ReportPlan:
     """A report of a model before anything is run for it.
 
@@ -25,42 +50,39 @@ class ReportPlan:
         path: the file.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        source: ModelSource,
-        *,
-        format: str | None,
-        sections: tuple[str, ...] | None,
-        layers: tuple[int, ...] | None,
-        statistic: str,
-        paper: "Paper",
-        title: str,
-        author: str,
-        grey: bool,
-    ) -> None:
+    def __init__(self, path: Path, source: ModelSource, **wishes: Unpack[ReportWishes]) -> None:
         """Check all that can be.
 
         Raises:
             UserError: the file cannot be written, or there is no such format, section or statistic.
         """
         from bertviewer.charts.layers import check_statistic
-        from bertviewer.report.choices import Choices, check_paper, today
+        from bertviewer.report.choices import PAPERS, Choices, check_paper, today
         from bertviewer.report.contents import chosen
         from bertviewer.report.formats.formats import format_of
         from bertviewer.report.formats.saving import check_report
+        from bertviewer.report.subject import STATISTIC
 
         check_writable(path, [source])
         self.path = path
-        self._form = format_of(path, format)
+        self._form = format_of(path, wishes.get("format"))
         check_report(path, self._form, [source])
+        sections, layers = wishes.get("sections"), wishes.get("layers")
         if sections is not None:
             chosen(sections)
-        check_statistic(statistic)
+        self._layers = None if layers is None else tuple(layers)
+        self._statistic = wishes.get("statistic", STATISTIC)
+        check_statistic(self._statistic)
+        paper = wishes.get("paper", PAPERS[0])
         check_paper(paper)
-        self._choices = Choices(sections, paper, title, author, grey, today())
-        self._layers = layers
-        self._statistic = statistic
+        self._choices = Choices(
+            None if sections is None else tuple(sections),
+            paper,
+            wishes.get("title", ""),
+            wishes.get("author", ""),
+            wishes.get("grey", False),
+            today(),
+        )
 
     def write(
         self,

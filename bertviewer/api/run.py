@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bertviewer.api.closer_look import CloserLook
 from bertviewer.api.errors import in_one_line
 from bertviewer.api.figure import Figure
 from bertviewer.api.notebook import table_html
-from bertviewer.api.pictures import FigureName, Sight, Wish, picture_of
+from bertviewer.api.pictures import FigureName, Wish, picture_of
 from bertviewer.api.tables import Row, row_of
-from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.united_checks import united
-from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
 from bertviewer.report.recipe import SavedRun, SentenceRun, sentence_run
 
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bertviewer.core.analysis.attention_layers import AttentionLayer
-    from bertviewer.core.analysis.attention_maps import AttentionMaps
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.run.capture import Capture
-
-FROM_FILE = "this run was read from a file: a closer look needs its model, and a run of it"
 
 
 class Values(NamedTuple):
@@ -40,10 +36,6 @@ class Run:
 
     Tables are lists of plain dicts. Values, attention and checks are calculated when they are asked
     for, by calling a layer once more: nothing of them is kept.
-
-    Attributes:
-        data: all figures of the run, as plain frozen data.
-        loaded: the model that it went through, as the program has it.
     """
 
     def __init__(
@@ -55,10 +47,7 @@ class Run:
         saved: SavedRun | None = None,
     ) -> None:
         """Runs come from ``Model.run`` and ``Model.saved_runs``."""
-        self.data = data
-        self.loaded = model
-        self._kept = kept
-        self._progress = progress
+        self._look = CloserLook(model, data, kept, progress)
         self._saved = saved
         self._checks: dict[str, Check] = {}
         self._whole_check: Check | None = None
@@ -81,6 +70,16 @@ class Run:
                 table_html("Statistics", ("Module", "Class", "Mean", "Std", "Min", "Max"), rows),
             )
         )
+
+    @property
+    def data(self) -> ActivationRun:
+        """All figures of the run, as plain frozen data."""
+        return self._look.run
+
+    @property
+    def loaded(self) -> "LoadedModel":
+        """The model that it went through, as the program has it."""
+        return self._look.model
 
     @property
     def text(self) -> str:
@@ -123,12 +122,13 @@ class Run:
         They are of the model's own dtype, with the batch of 1; numpy has no bfloat16, so that is
         widened to float32. ``call`` chooses one of the calls of a shared layer.
         """
-        kept = self._capture()
-        self._called(path, call)
+        look = self._look
+        look.called(path, call)
+        kept = look.capture
         from bertviewer.core.closer_look.arrays import as_arrays
         from bertviewer.core.closer_look.seen_tensors import values
 
-        took, gave = values(self.loaded, self.data, kept, path, self._progress, call=call)
+        took, gave = values(self.loaded, self.data, kept, path, look.progress, call=call)
         return Values(as_arrays(took), as_arrays(gave))
 
     def attentions(self) -> list[Row]:
@@ -142,7 +142,7 @@ class Run:
                 "kind": one.kind,
                 "name": one.name,
             }
-            for one in self._attention_layers()
+            for one in self._look.attention_layers()
         ]
 
     @in_one_line
@@ -153,7 +153,7 @@ class Run:
             layer: the number of a layer, or the path of an attention, as ``attentions()`` has them.
             call: which call of an attention that layers share, if it is named by its path.
         """
-        return self._attention(layer, call)[1].probabilities
+        return self._look.attention(self._look.attention_layer(layer, call)).probabilities
 
     @in_one_line
     def check(self, path: str | None = None) -> list[Row]:
@@ -169,17 +169,19 @@ class Run:
         if self._saved is not None:
             found = self.data.check or Check(())
             return [step.to_json() for step in found.steps if path in (None, step.path)]
-        kept = self._capture()
+        look = self._look
         if path is not None:
-            self._called(path, 0)
+            look.called(path)
         from bertviewer.core.checking.check import check_all, check_module
 
         if path is None:
-            found = self._whole_check = check_all(self.loaded, kept, self._progress)
+            found = self._whole_check = check_all(self.loaded, look.capture, look.progress)
         else:
-            found = self._checks[path] = check_module(self.loaded, kept, path, self._progress)
+            found = self._checks[path] = check_module(
+                self.loaded, look.capture, path, look.progress
+            )
         every = self._whole_check or united(self._checks, self.loaded.architecture)
-        self.data = replace(self.data, check=every)
+        self._look = replace(look, run=replace(self.data, check=every))
         return [step.to_json() for step in found.steps]
 
     def unchecked(self) -> list[Row]:
@@ -211,10 +213,7 @@ class Run:
             state: the hidden state of ``similarity``, 0 for the embeddings.
             path: a module.
         """
-        sight = Sight(
-            self.data, self.loaded.architecture, self._attention, self._maps, self._histogram
-        )
-        picture = picture_of(name, sight, Wish(statistic, layer, head, state, path))
+        picture = picture_of(name, self._look, Wish(statistic, layer, head, state, path))
         return Figure(f"figure {name}", picture, self.loaded.architecture, self.loaded.source)
 
     def summary(self) -> str:
@@ -238,65 +237,5 @@ class Run:
 
     def look(self, look: "Callable[[LoadedModel, ActivationRun, Capture, Progress], Any]") -> Any:
         """Return what a closer look of this program's makes of the run; ``None`` of a saved one."""
-        if self._kept is None:
-            return None
-        return look(self.loaded, self.data, self._kept, self._progress)
-
-    def _capture(self) -> "Capture":
-        if self._kept is None:
-            raise UserError(FROM_FILE)
-        return self._kept
-
-    def _called(self, path: str, call: int) -> ModuleActivation:
-        """Return what is known of a module that was called so often."""
-        from bertviewer.report.flow_text import check_path
-
-        nodes = {node.path: node for node in self.loaded.architecture.modules}
-        check_path(path, nodes, self.loaded.source.name)
-        found = self.data.activation(path)
-        if found is None:
-            raise UserError(f"{path or 'the model'} was not called in this run, or gave no tensor")
-        if not -len(found.calls) <= call < len(found.calls):
-            raise UserError(f"{path or 'the model'} has no call {call}: it has {len(found.calls)}")
-        return found
-
-    def _attention_layers(self) -> "tuple[AttentionLayer, ...]":
-        from bertviewer.core.analysis.attention_layers import attention_layers
-
-        return attention_layers(self.loaded.architecture, self.data)
-
-    def _attention(self, layer: int | str, call: int = 0) -> "tuple[AttentionLayer, AttentionMaps]":
-        kept = self._capture()
-        from bertviewer.core.closer_look.attention import attention_of
-
-        found = self._attention_layer(layer, call)
-        maps = attention_of(
-            self.loaded, self.data, kept, found.path, self._progress, call=found.call
-        )
-        return found, maps
-
-    def _attention_layer(self, layer: int | str, call: int) -> "AttentionLayer":
-        known = self._attention_layers()
-        if isinstance(layer, str):
-            found = [one for one in known if (one.path, one.call) == (layer, call)]
-        else:
-            found = [one for one in known if one.number == layer]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            paths = ", ".join(one.path for one in found)
-            raise UserError(f"layer {layer} has several attentions; name one by its path: {paths}")
-        paths = ", ".join(dict.fromkeys(one.path for one in known)) or "none"
-        raise UserError(f"there is no attention {layer!r} in this run; there are {paths}")
-
-    def _maps(self) -> "dict[AttentionLayer, AttentionMaps]":
-        found = {}
-        for layer in self._attention_layers():
-            found[layer] = self._attention(layer.path, layer.call)[1]
-        return found
-
-    def _histogram(self, path: str) -> Any:
-        kept = self._capture()
-        from bertviewer.core.closer_look.outputs import histogram_of
-
-        return histogram_of(self.loaded, self.data, kept, path, self._progress)
+        at = self._look
+        return None if at.kept is None else look(at.model, at.run, at.kept, at.progress)

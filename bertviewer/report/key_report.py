@@ -2,10 +2,20 @@
 
 from collections.abc import Iterable
 
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.report import summaries
 
 LISTED = 12
 """Names of a group that are listed where there is not room for all."""
+
+
+def summary_text(
+    architecture: Architecture, keys: KeyReport | None, depth: int | None, with_parameters: bool
+) -> str:
+    """Return what is known of a model: its modules, its totals, and what its checkpoint holds."""
+    text = summaries.text(architecture, depth, with_parameters)
+    return text if keys is None else "\n".join((text, "", *key_lines(keys)))
 
 
 def key_lines(keys: KeyReport, listed: int | None = LISTED) -> list[str]:

@@ -1,0 +1,102 @@
+"""What is calculated of a run when it is asked for, by calling a part of the model once more."""
+
+from typing import TYPE_CHECKING
+
+from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
+from bertviewer.core.progress import Progress
+
+if TYPE_CHECKING:
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.attention_maps import AttentionMaps
+    from bertviewer.core.analysis.histogram_data import Histogram
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.run.capture import Capture
+
+FROM_FILE = "this run was read from a file: a closer look needs its model, and a run of it"
+
+
+@frozen(eq=False)
+class CloserLook:
+    """A run, its model, and what was kept to look closer; ``None`` of a run that was saved."""
+
+    model: "LoadedModel"
+    run: ActivationRun
+    kept: "Capture | None"
+    progress: Progress
+
+    @property
+    def capture(self) -> "Capture":
+        """What was kept.
+
+        Raises:
+            UserError: the run was read from a file.
+        """
+        if self.kept is None:
+            raise UserError(FROM_FILE)
+        return self.kept
+
+    def called(self, path: str, call: int = 0) -> ModuleActivation:
+        """Return what is known of a module that was called so often.
+
+        Raises:
+            UserError: there is no such module, or it was not.
+        """
+        from bertviewer.report.flow_text import check_path
+
+        nodes = {node.path: node for node in self.model.architecture.modules}
+        check_path(path, nodes, self.model.source.name)
+        found, name = self.run.activation(path), path or "the model"
+        if found is None:
+            raise UserError(f"{name} was not called in this run, or gave no tensor")
+        if not -len(found.calls) <= call < len(found.calls):
+            raise UserError(f"{name} has no call {call}: it has {len(found.calls)}")
+        return found
+
+    def attention_layers(self) -> "tuple[AttentionLayer, ...]":
+        """Return the attentions that were called."""
+        from bertviewer.core.analysis.attention_layers import attention_layers
+
+        return attention_layers(self.model.architecture, self.run)
+
+    def attention_layer(self, layer: int | str, call: int = 0) -> "AttentionLayer":
+        """Return the attention that is meant: by a layer's number, or by its path.
+
+        Raises:
+            UserError: there is none, or there are several.
+        """
+        known = self.attention_layers()
+        if isinstance(layer, str):
+            found = [one for one in known if (one.path, one.call) == (layer, call)]
+        else:
+            found = [one for one in known if one.number == layer]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            paths = ", ".join(one.path for one in found)
+            raise UserError(f"layer {layer} has several attentions; name one by its path: {paths}")
+        paths = ", ".join(dict.fromkeys(one.path for one in known)) or "none"
+        raise UserError(f"there is no attention {layer!r} in this run; there are {paths}")
+
+    def attention(self, layer: "AttentionLayer") -> "AttentionMaps":
+        """Return what the heads of an attention look at.
+
+        Raises:
+            UserError: it does not show it, or the run was read from a file.
+        """
+        kept = self.capture
+        from bertviewer.core.closer_look.attention import attention_of
+
+        return attention_of(self.model, self.run, kept, layer.path, self.progress, call=layer.call)
+
+    def histogram(self, path: str) -> "Histogram":
+        """Return how what a module gave is spread.
+
+        Raises:
+            UserError: it gave nothing that can be counted, or the run was read from a file.
+        """
+        kept = self.capture
+        from bertviewer.core.closer_look.outputs import histogram_of
+
+        return histogram_of(self.model, self.run, kept, path, self.progress)
