@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bertviewer.api.comparison import Comparison
     from bertviewer.api.figure import Figure
     from bertviewer.api.formula import Formula
-    from bertviewer.api.reporting import ReportPlan, ReportWishes
+    from bertviewer.api.reporting import ReportWishes
     from bertviewer.api.run import Run
 
 CPU = "cpu"
@@ -33,13 +33,15 @@ class Model:
     What takes long is done when it is asked for: weights are loaded for the first run, and the
     formulas of a model that was never seen are derived for the first formula. One model is used
     from one thread at a time.
+
+    Attributes:
+        loaded: the model as the program has it.
     """
 
     def __init__(self, loaded: LoadedModel, progress: Progress) -> None:
         """Models come from ``bertviewer.open``."""
-        self._loaded = loaded
+        self.loaded = loaded
         self._progress = progress
-        self._saved: tuple[Run, Run | None] | None = None
 
     def __repr__(self) -> str:
         root = self.architecture.root
@@ -61,24 +63,24 @@ class Model:
     @property
     def name(self) -> str:
         """What was opened, as it was written."""
-        return self._loaded.source.name
+        return self.loaded.source.name
 
     @property
     def task(self) -> str:
         """The head that it was opened with."""
-        return self._loaded.source.task.name
+        return self.loaded.source.task.name
 
     @property
     def architecture(self) -> Architecture:
         """All that is known of it, as plain frozen data, with what was derived so far."""
-        return self._loaded.architecture
+        return self.loaded.architecture
 
     @in_one_line
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.architecture/1``, with all formulas."""
-        keys = self._loaded.keys
+        keys = self.loaded.keys
         checkpoint = {"checkpoint": None if keys is None else keys.to_json()}
-        return self._loaded.with_formulas(self._progress).to_json() | checkpoint
+        return self.loaded.with_formulas(self._progress).to_json() | checkpoint
 
     def summary(self, *, depth: int | None = None, parameters: bool = False) -> str:
         """Return what ``bertviewer summary`` prints.
@@ -89,12 +91,12 @@ class Model:
         """
         from bertviewer.report.key_report import summary_text
 
-        return summary_text(self.architecture, self._loaded.keys, depth, parameters)
+        return summary_text(self.architecture, self.loaded.keys, depth, parameters)
 
     @in_one_line
     def modules(self) -> list[Row]:
         """Return a row for each module: path, class, counts, share, formulas."""
-        self._loaded.with_formulas(self._progress)
+        self.loaded.with_formulas(self._progress)
         rows = [row_of(node.to_json()) for node in self.architecture.modules]
         for row, node in zip(rows, self.architecture.modules, strict=True):
             del row["attributes"], row["repeat"]
@@ -104,7 +106,7 @@ class Model:
     @in_one_line
     def parameters(self) -> list[Row]:
         """Return a row for each named parameter: shape in numbers and letters, dtype, ties."""
-        self._loaded.with_formulas(self._progress)
+        self.loaded.with_formulas(self._progress)
         return [row_of(tensor.to_json()) for tensor in self.architecture.parameters]
 
     @in_one_line
@@ -112,20 +114,18 @@ class Model:
         """Return how many parameters a module has and why, and what it computes."""
         from bertviewer.api.formula import formula_at
 
-        node = self._node(path)
-        architecture = self._loaded.with_formulas(self._progress)
-        return formula_at(
-            {one.path: one for one in architecture.modules}.get(path, node), architecture
-        )
+        _node(self.architecture, path)
+        architecture = self.loaded.with_formulas(self._progress)
+        return formula_at(_node(architecture, path), architecture)
 
     @in_one_line
     def flow(self, path: str = "") -> dict[str, Any]:
         """Return the flow of data through a module, the document ``bertviewer.flow/1``."""
         from bertviewer.report.flow_text import flow_of
 
-        self._node(path)
+        _node(self.architecture, path)
         # The letters of shapes take as long as all formulas.
-        architecture = self._loaded.with_formulas(self._progress)
+        architecture = self.loaded.with_formulas(self._progress)
         return flow_of(architecture, path).to_json(architecture.source)
 
     @in_one_line
@@ -133,8 +133,8 @@ class Model:
         """Return the steps of a module in their order, as ``bertviewer flow`` prints them."""
         from bertviewer.report.flow_text import flow_of, flow_text
 
-        self._node(path)
-        architecture = self._loaded.with_flows(self._progress)
+        _node(self.architecture, path)
+        architecture = self.loaded.with_flows(self._progress)
         return flow_text(flow_of(architecture, path), architecture)
 
     @in_one_line
@@ -144,10 +144,10 @@ class Model:
         from bertviewer.report.flow_text import flow_of
         from bertviewer.report.pictures import Picture
 
-        self._node(path)
-        architecture = self._loaded.with_flows(self._progress)
+        _node(self.architecture, path)
+        architecture = self.loaded.with_flows(self._progress)
         picture = Picture(flow_of(architecture, path))
-        return Figure("drawing of a flow", picture, architecture, self._loaded.source)
+        return Figure("drawing of a flow", picture, architecture, self.loaded.source)
 
     @in_one_line
     def tensor(self, name: str) -> NDArray[Any]:
@@ -158,7 +158,7 @@ class Model:
         """
         from bertviewer.core.closer_look.tensor_values import whole_tensor
 
-        return whole_tensor(self._loaded, name, self._progress)
+        return whole_tensor(self.loaded, name, self._progress)
 
     @in_one_line
     def run(
@@ -182,16 +182,14 @@ class Model:
         from bertviewer.api.running import run_of
 
         sentence = Sentence(text, pair, cut)
-        return run_of(self._loaded, sentence, self._progress, random_weights, device)
+        return run_of(self.loaded, sentence, self._progress, random_weights, device)
 
     @in_one_line
     def saved_runs(self) -> tuple[Run, Run | None]:
         """Return the last run and run A of a ``.bertviewer`` file that was opened, as they were."""
         from bertviewer.api.running import saved_runs
 
-        if self._saved is None:
-            self._saved = saved_runs(self._loaded, self._progress)
-        return self._saved
+        return saved_runs(self.loaded, self._progress)
 
     @in_one_line
     def compare(self, right: Model) -> Comparison:
@@ -199,7 +197,7 @@ class Model:
         from bertviewer.api.comparison import Comparison
         from bertviewer.core.closer_look.comparing import compare_models
 
-        return Comparison(compare_models(self._loaded, right._loaded, self._progress))
+        return Comparison(compare_models(self.loaded, right.loaded, self._progress))
 
     @in_one_line
     def report(
@@ -227,28 +225,17 @@ class Model:
         """
         from bertviewer.api.reporting import ReportPlan
 
-        plan = ReportPlan(Path(file), self._loaded.source, **wishes)
-        self.write_report(plan, run, against=against, compare=compare, compare_from=compare_from)
+        plan = ReportPlan(Path(file), self.loaded.source, **wishes)
+        left = None if compare_from is None else compare_from.loaded
+        right = None if compare is None else compare.loaded
+        plan.write(self.loaded, run, against, left=left, right=right, progress=self._progress)
         return plan.path
 
-    @in_one_line
-    def write_report(
-        self,
-        plan: ReportPlan,
-        run: Run | None = None,
-        *,
-        against: Run | None = None,
-        compare: Model | None = None,
-        compare_from: Model | None = None,
-    ) -> None:
-        """Write a report that was planned before anything was run; else as ``report``."""
-        left = None if compare_from is None else compare_from._loaded
-        right = None if compare is None else compare._loaded
-        plan.write(self._loaded, run, against, left=left, right=right, progress=self._progress)
 
-    def _node(self, path: str) -> ModuleNode:
-        from bertviewer.report.flow_text import check_path
+def _node(architecture: Architecture, path: str) -> ModuleNode:
+    """Return a module by its path."""
+    from bertviewer.report.flow_text import check_path
 
-        nodes = {node.path: node for node in self.architecture.modules}
-        check_path(path, nodes, self.name)
-        return nodes[path]
+    nodes = {node.path: node for node in architecture.modules}
+    check_path(path, nodes, architecture.source.name)
+    return nodes[path]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bertviewer.core.comparing.comparison import Comparison
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.report.choices import Paper
-    from bertviewer.report.recipe import Recipe
+    from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun
     from bertviewer.report.subject import Subject
 
 
@@ -132,14 +132,17 @@ class ReportPlan:
         from bertviewer.report.looking import looked_at, origin_of_model
         from bertviewer.report.subject import Looks, Subject
 
-        if against is not None and against.loaded is not model:
-            check_built_alike(model.architecture, against.loaded.architecture)
-        looks = None if run is None else run.look(looked_at)
+        if against is not None and against.closer_look.model is not model:
+            check_built_alike(model.architecture, against.closer_look.model.architecture)
+        at = None if run is None else run.closer_look
+        looks = Looks()
+        if at is not None and at.kept is not None:
+            looks = looked_at(at.model, at.run, at.kept, at.progress)
         return Subject(
             architecture=model.with_formulas(progress),
             run=None if run is None else run.data,
             other=None if against is None else against.data,
-            looks=looks or Looks(),
+            looks=looks,
             keys=model.keys,
             origin=origin_of_model(model, progress),
             layers=self._layers,
@@ -160,18 +163,15 @@ class ReportPlan:
         source = model.source
         is_all, checked = (False, ()) if run is None else run.checked
         models = [model, *(each for each in (left, right) if each is not None)]
-        made_a = None
         if against is not None:
-            is_other = against.loaded.source.name != source.name
-            made_a = against.made(against.loaded.source.name if is_other else "")
-            models.append(against.loaded)
+            models.append(against.closer_look.model)
         return Recipe(
             source.name,
             self.path.name,
             source.task.name,
             allow_pickle=any(each.source.pickle_allowed for each in models),
-            run=None if run is None else run.made(),
-            run_a=made_a,
+            run=_made(run, model),
+            run_a=_made(against, model),
             checks_all=is_all,
             checks=checked,
             right="" if right is None else right.source.name,
@@ -198,3 +198,13 @@ def _comparison(
     return compare_models(
         open_model(ours.source, progress), open_model(theirs.source, progress), progress
     )
+
+
+def _made(run: "Run | None", model: "LoadedModel") -> "SentenceRun | SavedRun | None":
+    """Return how a run is made again, for a report of the model."""
+    from bertviewer.report.recipe import sentence_run
+
+    if run is None or run.saved is not None:
+        return None if run is None else run.saved
+    name = run.closer_look.model.source.name
+    return sentence_run(run.data, "" if name == model.source.name else name)

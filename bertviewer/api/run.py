@@ -1,6 +1,5 @@
 """What one sentence did to a model, as a script reads it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +13,7 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.united_checks import united
 from bertviewer.core.progress import Progress
-from bertviewer.report.recipe import SavedRun, SentenceRun, sentence_run
+from bertviewer.report.recipe import SavedRun
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +35,10 @@ class Run:
 
     Tables are lists of plain dicts. Values, attention and checks are calculated when they are asked
     for, by calling a layer once more: nothing of them is kept.
+
+    Attributes:
+        closer_look: what that is done with.
+        saved: the file that the run was read from, ``None`` for one that was made here.
     """
 
     def __init__(
@@ -47,8 +50,8 @@ class Run:
         saved: SavedRun | None = None,
     ) -> None:
         """Runs come from ``Model.run`` and ``Model.saved_runs``."""
-        self._look = CloserLook(model, data, kept, progress)
-        self._saved = saved
+        self.closer_look = CloserLook(model, data, kept, progress)
+        self.saved = saved
         self._checks: dict[str, Check] = {}
         self._whole_check: Check | None = None
 
@@ -74,12 +77,7 @@ class Run:
     @property
     def data(self) -> ActivationRun:
         """All figures of the run, as plain frozen data."""
-        return self._look.run
-
-    @property
-    def loaded(self) -> "LoadedModel":
-        """The model that it went through, as the program has it."""
-        return self._look.model
+        return self.closer_look.run
 
     @property
     def text(self) -> str:
@@ -122,13 +120,13 @@ class Run:
         They are of the model's own dtype, with the batch of 1; numpy has no bfloat16, so that is
         widened to float32. ``call`` chooses one of the calls of a shared layer.
         """
-        look = self._look
+        look = self.closer_look
         look.called(path, call)
         kept = look.capture
         from bertviewer.core.closer_look.arrays import as_arrays
         from bertviewer.core.closer_look.seen_tensors import values
 
-        took, gave = values(self.loaded, self.data, kept, path, look.progress, call=call)
+        took, gave = values(look.model, self.data, kept, path, look.progress, call=call)
         return Values(as_arrays(took), as_arrays(gave))
 
     def attentions(self) -> list[Row]:
@@ -142,7 +140,7 @@ class Run:
                 "kind": one.kind,
                 "name": one.name,
             }
-            for one in self._look.attention_layers()
+            for one in self.closer_look.attention_layers()
         ]
 
     @in_one_line
@@ -153,7 +151,8 @@ class Run:
             layer: the number of a layer, or the path of an attention, as ``attentions()`` has them.
             call: which call of an attention that layers share, if it is named by its path.
         """
-        return self._look.attention(self._look.attention_layer(layer, call)).probabilities
+        look = self.closer_look
+        return look.attention(look.attention_layer(layer, call)).probabilities
 
     @in_one_line
     def check(self, path: str | None = None) -> list[Row]:
@@ -166,22 +165,20 @@ class Run:
             A row for each step: ``ok`` says whether the largest deviation is within what rounding
             may do.
         """
-        if self._saved is not None:
+        if self.saved is not None:
             found = self.data.check or Check(())
             return [step.to_json() for step in found.steps if path in (None, step.path)]
-        look = self._look
+        look = self.closer_look
         if path is not None:
             look.called(path)
         from bertviewer.core.checking.check import check_all, check_module
 
         if path is None:
-            found = self._whole_check = check_all(self.loaded, look.capture, look.progress)
+            found = self._whole_check = check_all(look.model, look.capture, look.progress)
         else:
-            found = self._checks[path] = check_module(
-                self.loaded, look.capture, path, look.progress
-            )
-        every = self._whole_check or united(self._checks, self.loaded.architecture)
-        self._look = replace(look, run=replace(self.data, check=every))
+            found = self._checks[path] = check_module(look.model, look.capture, path, look.progress)
+        every = self._whole_check or united(self._checks, look.model.architecture)
+        self.closer_look = replace(look, run=replace(self.data, check=every))
         return [step.to_json() for step in found.steps]
 
     def unchecked(self) -> list[Row]:
@@ -213,8 +210,9 @@ class Run:
             state: the hidden state of ``similarity``, 0 for the embeddings.
             path: a module.
         """
-        picture = picture_of(name, self._look, Wish(statistic, layer, head, state, path))
-        return Figure(f"figure {name}", picture, self.loaded.architecture, self.loaded.source)
+        look = self.closer_look
+        picture = picture_of(name, look, Wish(statistic, layer, head, state, path))
+        return Figure(f"figure {name}", picture, look.model.architecture, look.model.source)
 
     def summary(self) -> str:
         """Return what ``bertviewer run`` prints."""
@@ -226,16 +224,7 @@ class Run:
         """Return the document ``bertviewer.run/1``."""
         return self.data.to_json()
 
-    def made(self, other: str = "") -> SentenceRun | SavedRun:
-        """Return how it is made again; ``other`` is a model that is not the report's."""
-        return self._saved or sentence_run(self.data, other)
-
     @property
     def checked(self) -> tuple[bool, tuple[str, ...]]:
         """Whether everything was checked, and the modules that were checked by themselves."""
         return self._whole_check is not None, tuple(self._checks)
-
-    def look(self, look: "Callable[[LoadedModel, ActivationRun, Capture, Progress], Any]") -> Any:
-        """Return what a closer look of this program's makes of the run; ``None`` of a saved one."""
-        at = self._look
-        return None if at.kept is None else look(at.model, at.run, at.kept, at.progress)

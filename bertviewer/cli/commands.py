@@ -139,13 +139,10 @@ def _report(options: argparse.Namespace) -> None:
                 run.check(path)
         elif source.kind == "runs":
             run, _ = model.saved_runs()
-        model.write_report(
-            plan,
-            run,
-            against=against,
-            compare=opened.get("compare"),
-            compare_from=opened.get("compare_from"),
+        left, right = (
+            opened[name].loaded if name in opened else None for name in ("compare_from", "compare")
         )
+        plan.write(model.loaded, run, against, left=left, right=right, progress=progress)
 
 
 def _check_report_options(
