@@ -63,6 +63,8 @@ class ReportPlan:
         from bertviewer.report.formats.saving import check_report
         from bertviewer.report.subject import STATISTIC
 
+        if unknown := wishes.keys() - ReportWishes.__annotations__.keys():
+            raise TypeError(f"a report has no {', '.join(unknown)}")
         check_writable(path, [source])
         self.path = path
         self._form = format_of(path, wishes.get("format"))
@@ -70,6 +72,7 @@ class ReportPlan:
         sections, layers = wishes.get("sections"), wishes.get("layers")
         if sections is not None:
             chosen(sections)
+        self._format = wishes.get("format") or ""
         self._layers = None if layers is None else tuple(layers)
         self._statistic = wishes.get("statistic", STATISTIC)
         check_statistic(self._statistic)
@@ -179,6 +182,7 @@ class ReportPlan:
             layers=self._layers,
             statistic=self._statistic,
             choices=self._choices,
+            format=self._format,
         )
 
 

@@ -55,6 +55,7 @@ class Recipe:
         layers: the layers whose heads are shown, ``None`` for a choice of some.
         statistic: what is drawn layer by layer.
         choices: how the report is to be.
+        format: its name, where it had to be said; "" where the file's name says it.
     """
 
     model: str
@@ -70,6 +71,7 @@ class Recipe:
     layers: tuple[int, ...] | None = None
     statistic: str = STATISTIC
     choices: Choices = Choices()
+    format: str = ""
 
     @property
     def command(self) -> str:
@@ -91,6 +93,8 @@ class Recipe:
         yield from _of_choices(self.choices, self.layers)
         if self.statistic != STATISTIC:
             yield f"--statistic={self.statistic}"
+        if self.format:
+            yield f"--format={self.format}"
 
     def _of_runs(self) -> Iterator[str]:
         run, run_a = self.run, self.run_a

@@ -50,6 +50,12 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("report", "demo", "-o", "out.pdf", "--pair", "two"), "--pair needs --sentence"),
         (("report", "demo", "-o", "out.pdf", "--sentence", ""), EMPTY.format("sentence")),
         (("report", "demo", "-o", "out.pdf", "--check"), "--check needs --sentence"),
+        (("report", "demo", "-o", "out.pdf", "--check-module", "a"), "--check needs --sentence"),
+        (("report", "demo", "-o", "out.pdf", "--against", "two"), "--against needs --sentence"),
+        (("report", "demo", "-o", "a.pdf", "--sentence", "a", "--against-pair", "b"), "--against"),
+        (("report", "demo", "-o", "out.pdf", "--statistic", "sum"), "no statistic 'sum'"),
+        (("report", "demo", "-o", "a.pdf", "--compare", "gpt2", "--compare-from", "gpt2"), "one"),
+        (("run", "demo", "a", "--device", "cuda:97"), "no device 'cuda:97' here, but cpu"),
     ],
 )
 def test_more_errors_in_this_process(
