@@ -76,6 +76,8 @@ def test_wheel_holds_the_package_and_its_resources(wheel: Path) -> None:
     is_for_all = wheel.name == f"bertviewer-{__version__}-py3-none-any.whl"
     assert is_for_all is not is_compiled()
     names = set(zipfile.ZipFile(wheel).namelist())
+    # What tells type checkers of a script that there are types, and which.
+    assert names >= {"bertviewer/py.typed", "bertviewer/__init__.pyi"}
     prefix = "bertviewer/resources/"
     assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == (
         resource_files()
