@@ -1,6 +1,7 @@
 """The figures of a run by their names: whoever adds one adds a line here."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from bertviewer.api.closer_look import CloserLook
@@ -41,7 +42,25 @@ def picture_of(name: str, look: CloserLook, wish: Wish) -> "Picture":
     """
     if name not in _PICTURES:
         raise UserError(f"there is no figure {name!r}, but {', '.join(FIGURE_NAMES)}")
-    return _PICTURES[name](look, wish)
+    return _with_random_words(_PICTURES[name](look, wish), look)
+
+
+def _with_random_words(picture: "Picture", look: CloserLook) -> "Picture":
+    """Return a picture whose numbers say that chance made the weights, where it did."""
+    from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
+    from bertviewer.charts.histogram_chart import HistogramChart
+    from bertviewer.report.random_words import random_words
+
+    words = random_words(look.run.source, look.model.architecture.tensor_count)
+    if words is None:
+        return picture
+    match picture.drawn:
+        case LineChart() | HistogramChart() as chart:
+            return replace(picture, drawn=replace(chart, y_title=f"{chart.y_title}, {words.short}"))
+        case GridChart() | HeadsChart() as grid:
+            title = f"{grid.value_title}, {words.short}"
+            return replace(picture, drawn=replace(grid, value_title=title))
+    return picture
 
 
 def _layers(look: CloserLook, wish: Wish) -> "Picture":

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bertviewer
+from bertviewer.api.pictures import FIGURE_NAMES
 from bertviewer.app import main
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
@@ -106,9 +107,7 @@ def test_layers_with_several_attentions() -> None:
 
 
 @pytest.mark.usefixtures("_drawn_here")
-@pytest.mark.parametrize(
-    "name", ["layers", "norms", "similarity", "attention", "heads", "histogram"]
-)
+@pytest.mark.parametrize("name", FIGURE_NAMES)
 def test_every_figure_in_every_format(run: bertviewer.Run, name: Any, tmp_path: Path) -> None:
     figure = run.figure(name)
     starts = {".svg": b"<svg", ".pdf": b"%PDF", ".png": b"\x89PNG", ".csv": b""}
@@ -118,6 +117,16 @@ def test_every_figure_in_every_format(run: bertviewer.Run, name: Any, tmp_path: 
         assert path.read_bytes().startswith(start)
         assert path.stat().st_size > 50
     assert figure._repr_svg_() == (tmp_path / "figure.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("_drawn_here")
+def test_every_figure_says_that_weights_are_random() -> None:
+    run = bertviewer.open("transformer-base").run("the cat", random_weights=True)
+    encoder = next(row["path"] for row in run.attentions())
+    for name in FIGURE_NAMES:
+        figure = run.figure(name, layer=encoder)
+        assert "random weights" in figure.csv().partition("\n")[0], name
+        assert "random weights" in figure.svg(), name
 
 
 def test_no_file_of_the_model_is_replaced(run: bertviewer.Run, tiny_bert_folder: Path) -> None:
