@@ -77,7 +77,7 @@ class Figure:
         if path.suffix.lower() not in self._ways:
             *others, last = self._ways
             raise UserError(
-                f"cannot write {path}: the {self.name} is written as {', '.join(others)} or {last}"
+                f"cannot write {path}: {self.name} is written as {', '.join(others)} or {last}"
             )
         check_writable(path, [self._source])
         save(path, self._content(path.suffix.lower()), [self._source])
@@ -96,7 +96,7 @@ class Figure:
     def _content(self, ending: str) -> bytes:
         way = self._ways.get(ending)
         if way is None:
-            raise UserError(f"the {self.name} has no {ending}, but {', '.join(self._ways)}")
+            raise UserError(f"{self.name} has no {ending}, but {', '.join(self._ways)}")
         return way()
 
     def _drawn(self, kind: str) -> bytes:

@@ -60,6 +60,10 @@ class Formula:
 
         return tuple(latex_maths(line) for line in self.mathml)
 
+    def __repr__(self) -> str:
+        count = self.text or f"{self.result:,}"
+        return f"<bertviewer.Formula of {(self.path or self.class_name)!r}: {count}>"
+
     def __str__(self) -> str:
         steps = [line for line in (self.text, self.numbers, f"{self.result:,}") if line is not None]
         return "\n= ".join(steps)

@@ -147,7 +147,7 @@ class Model:
         _node(self.architecture, path)
         architecture = self.loaded.with_flows(self._progress)
         picture = Picture(flow_of(architecture, path))
-        return Figure("drawing of a flow", picture, architecture, self.loaded.source)
+        return Figure(f"flow of {path or self.name}", picture, architecture, self.loaded.source)
 
     @in_one_line
     def tensor(self, name: str) -> NDArray[Any]:

@@ -212,7 +212,7 @@ class Run:
         """
         look = self.closer_look
         picture = picture_of(name, look, Wish(statistic, layer, head, state, path))
-        return Figure(f"figure {name}", picture, look.model.architecture, look.model.source)
+        return Figure(name, picture, look.model.architecture, look.model.source)
 
     def summary(self) -> str:
         """Return what ``bertviewer run`` prints."""

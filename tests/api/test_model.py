@@ -31,6 +31,7 @@ def test_a_formula_is_the_count(model: bertviewer.Model) -> None:
     values = {symbol.letter: symbol.value for symbol in model.architecture.symbols}
     assert eval(formula.expression, {}, values) == 1056
     assert str(formula) == "D² + D\n= 32² + 32\n= 1,056"
+    assert repr(formula).startswith("<bertviewer.Formula of 'encoder.layer.1")
     assert formula.maths
     assert "W^{\\top}" in formula.latex[0]
     assert "<math" in formula._repr_html_()

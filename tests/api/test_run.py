@@ -116,6 +116,7 @@ def test_every_figure_in_every_format(run: bertviewer.Run, name: Any, tmp_path: 
         path = figure.save(tmp_path / f"figure{ending}")
         assert path.read_bytes().startswith(start)
         assert path.stat().st_size > 50
+    assert repr(figure) == f"<bertviewer.Figure {name!r}>"
     assert figure._repr_svg_() == (tmp_path / "figure.svg").read_text(encoding="utf-8")
 
 
