@@ -183,7 +183,7 @@ def test_an_odd_model_that_cannot_run_is_one_line(
     assert main(["run", str(file), "hello", "--random-weights"]) == 2
     out, err = capfd.readouterr()
     (line,) = err.splitlines()
-    reason = "the model cannot run this sentence: encoder.layer.0 (BertLayer): TypeError: "
+    reason = "the model cannot run this sentence: encoder.layer.0 (BertLayer): its code "
     assert line.startswith(f"{ERROR}{file}: {reason}")
     assert out == ""
     # torch warns of tensors without elements, in words for programmers.

@@ -14,7 +14,7 @@ from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.config_names import hidden_name, misnamed_key
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.tasks import TASKS, Task
-from bertviewer.core.system.library_words import ELSEWHERE, named_words, own_words
+from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
 
 SEED = 0
 MOST_SAID = 300
@@ -183,7 +183,7 @@ def _reason(error: Exception, values: Mapping[str, Any]) -> str:
         for key, value in _strings(values):
             if value and value in str(error):
                 return f"{key} {value!r}: {ELSEWHERE}"
-    return named_words(error)[:MOST_SAID]
+    return words_of(error)
 
 
 def _strings(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

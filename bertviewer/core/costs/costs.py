@@ -39,7 +39,7 @@ from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.system.library_words import one_line
+from bertviewer.core.system.library_words import words_of
 
 USUAL_TOKENS = 128
 """Figures are given for one sentence of so many tokens, where nothing else is said."""
@@ -71,7 +71,7 @@ def derive_costs(
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
-        return _nothing(inputs, one_line(error))
+        return _nothing(inputs, words_of(error))
     observed = observe(variants, real)
     if not all(symbol.letter in observed.seen for symbol in inputs):
         return _nothing(inputs, "the model runs on sentences of one length only")

@@ -4,10 +4,12 @@ All is noted under the name of the module that does it, so that it can be explai
 tensors of a model (see ``dimensions.ModelShapes``).
 """
 
+import inspect
 import re
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -21,6 +23,8 @@ from bertviewer.core.counting.variants import (
     numbered_children,
 )
 from bertviewer.core.flow.call_tracing import CallTracer
+from bertviewer.core.flow.inputs.images import PIXELS
+from bertviewer.core.flow.inputs.sounds import FEATURES
 from bertviewer.core.flow.inputs.texts import meta_inputs
 from bertviewer.core.flow.macs import innermost_calls, macs_by_module
 from bertviewer.core.flow.meta_device import MetaDevice
@@ -130,7 +134,7 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
     with torch.no_grad():
         inputs = meta_inputs(model, values)
         device = MetaDevice(inputs.known, tracer.note_product, memory.note)
-        with device, tracer.watching():
+        with device, tracer.watching(), _as_more_than_text(model):
             model(**inputs.arguments)
     trace = tracer.trace()
     shapes = _ends(trace) | _products(trace)
@@ -146,6 +150,21 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
         moments=frozenset(memory.live.moments),
         peak=memory.live.peak,
     )
+
+
+@contextmanager
+def _as_more_than_text(model: nn.Module) -> Iterator[None]:
+    """Say of a model that fails because it reads images or sounds as well that this is why."""
+    try:
+        yield
+    except Exception as error:
+        accepted = inspect.signature(model.forward).parameters
+        for names, what in ((PIXELS, "images"), (FEATURES, "sounds")):
+            if not accepted.keys().isdisjoint(names):
+                raise ValueError(
+                    f"the model reads {what} beside the text, and formulas are of text alone"
+                ) from error
+        raise
 
 
 def _ends(trace: Trace) -> dict[str, Dimensions]:

@@ -10,7 +10,7 @@ from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.traced_call import trace_on_meta
 from bertviewer.core.frozen import frozen
-from bertviewer.core.system.library_words import one_line
+from bertviewer.core.system.library_words import words_of
 
 EXPERTS = "batched_mm"
 """Transformers' way of experts that takes the same steps whatever a router says."""
@@ -42,7 +42,7 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
     try:
         return meta_attempts(model, values)[0].trace
     except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
-        return Trace((), (), (), ("", one_line(error)))
+        return Trace((), (), (), ("", words_of(error)))
 
 
 def meta_attempts(model: nn.Module, values: Mapping[str, int]) -> tuple[Attempt, ...]:

@@ -14,7 +14,7 @@ from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.products import Dimensions
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.tracing import Tracer
-from bertviewer.core.system.library_words import one_line
+from bertviewer.core.system.library_words import words_of
 
 OnProduct = Callable[[Dimensions], None]
 
@@ -58,5 +58,5 @@ def _traced(
         with torch.no_grad(), device(tracer.note_product), tracer.watching():
             model(**arguments)
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
-        stopped = tracer.path, one_line(error)
+        stopped = tracer.path, words_of(error)
     return tracer.trace(stopped)

@@ -14,7 +14,7 @@ from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.traced_call import trace_with_weights
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.library_words import one_line
+from bertviewer.core.system.library_words import words_of
 from bertviewer.core.system.memory import BYTES_PER_PARAMETER, available_memory
 
 LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
@@ -61,7 +61,7 @@ def trace_model(
     try:
         attempts = meta_attempts(model, values)
     except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
-        return TracedModel(Trace((), (), (), ("", one_line(error))), "meta")
+        return TracedModel(Trace((), (), (), ("", words_of(error))), "meta")
     best = attempts[0]
     on_meta = TracedModel(best.trace, "meta", best.inputs.kinds)
     asking = [attempt for attempt in attempts if _wants_numbers(attempt)]

@@ -9,7 +9,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.library_words import words_of
+from bertviewer.core.system.library_words import plain_words
 from bertviewer.core.system.memory import check_memory
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
@@ -68,7 +68,7 @@ def move(module: nn.Module, name: str, device: str, back: str) -> None:
     except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
         module.to(back)  # what had been moved by then
         raise UserError(
-            f"{name}: its weights cannot be moved to {device}: {words_of(error)}"
+            f"{name}: its weights cannot be moved to {device}: {plain_words(error)}"
         ) from error
 
 

@@ -1,7 +1,10 @@
-"""What libraries say when they fail, without what they advise programmers to do about it."""
+"""What libraries say when they fail, without what they advise programmers to do about it.
+
+What Python says of their code is for programmers too: a plain sentence stands in its place.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 ELSEWHERE = (
     "it asks for something of the hub or of another folder, and only the model's own files are read"
@@ -10,8 +13,25 @@ MOST_SAID = 200
 """Characters of an error's own words that are told."""
 
 _LEFT_OUT = " … "
-# Of these the words alone say little, as "'added_tokens'" of a KeyError.
-_SHORT_OF_WORDS = (KeyError, TypeError, AttributeError, NameError, ArithmeticError)
+_GOES_NOT_ON = "its code does not go on with what it is given"
+_OF_PYTHON: Mapping[type[BaseException], str] = {
+    TypeError: _GOES_NOT_ON,
+    AttributeError: _GOES_NOT_ON,
+    NameError: _GOES_NOT_ON,
+    UnboundLocalError: _GOES_NOT_ON,
+    IndexError: "it reaches for more than there is",
+    ZeroDivisionError: "it divides by zero",
+    OverflowError: "a number in it is too large",
+    RecursionError: "it calls itself without an end",
+}
+_ROWS = "index out of range in self"
+# What Python says by errors that libraries raise as well.
+_VALUES = re.compile(r"\bto unpack\b|^invalid literal|^could not convert string|is not in list$")
+_WITHOUT_WORDS: Mapping[type[BaseException], str] = {
+    AssertionError: "a condition that its code sets is not met",
+    NotImplementedError: "it does not know how to do what it is asked for",
+}
+_NO_REASON = "it does not say why"
 # They install things, set variables, allow code to run, or write Python.
 _ADVICE = re.compile(
     r"\b(?:pip3?|conda|uv|apt|brew) (?:install|add)\b|\binstall|environment variable|https?://"
@@ -25,19 +45,27 @@ _NEEDED = re.compile(r"requires? (?:the )?[`']?([\w.-]+)[`']? (?:library|package
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an error of a library says, in one line of at most ``MOST_SAID`` characters."""
-    said = plain_words(error)
-    if isinstance(error, IndexError) and said == "index out of range in self":
-        said = "it looks up a row that one of its tables does not have"
-    if not said:
-        return type(error).__name__
-    if isinstance(error, _SHORT_OF_WORDS):
-        said = f"{type(error).__name__}: {said}"
+    """Return why a library failed, in one line of at most ``MOST_SAID`` characters."""
+    said = _of_python(error) or plain_words(error)
+    said = said or _WITHOUT_WORDS.get(type(error), _NO_REASON)
     if len(said) <= MOST_SAID:
         return said
     # Python puts a whole model before what it says of it.
     half = (MOST_SAID - len(_LEFT_OUT)) // 2
     return f"{said[:half]}{_LEFT_OUT}{said[-half:]}"
+
+
+def _of_python(error: BaseException) -> str:
+    """Return what stands for Python's own words, "" where they are a library's."""
+    if isinstance(error, IndexError) and str(error) == _ROWS:
+        return "it looks up a row that one of its tables does not have"
+    if type(error) is KeyError and error.args:
+        return f"it looks up {error.args[0]!r}, which it does not know"
+    if type(error) is ValueError and _VALUES.search(str(error)):
+        return _GOES_NOT_ON
+    if isinstance(error, TypeError) and "meta" in str(error):
+        return "it needs the values of its activations, and on the meta device there are none"
+    return _OF_PYTHON.get(type(error), "")
 
 
 def plain_words(error: BaseException) -> str:
@@ -46,13 +74,6 @@ def plain_words(error: BaseException) -> str:
         return own
     kept = [said for said in _SENTENCE.split(str(error)) if not _ADVICE.search(said)]
     return " ".join(" ".join(kept).split())
-
-
-def named_words(error: BaseException) -> str:
-    """Return the same after the error's class, which says more to those who know it."""
-    if own := own_words(error):
-        return own
-    return f"{type(error).__name__}: {plain_words(error)}".removesuffix(": ")
 
 
 def own_words(error: BaseException) -> str:
@@ -87,11 +108,3 @@ def _is_of_the_hub(error: BaseException) -> bool:
     kinds = {kind.__module__: kind.__name__ for kind in type(error).__mro__}
     name = kinds.get("huggingface_hub.errors", "StrictDataclassError")
     return isinstance(error, ConnectionError) or not name.startswith("StrictDataclass")
-
-
-def one_line(error: Exception) -> str:
-    """Return what failed in one line, for a person."""
-    text = plain_words(error)[:200]
-    # What these say can be read by itself; what a KeyError says cannot.
-    says_all = text and isinstance(error, ValueError | RuntimeError)
-    return text if says_all else f"{type(error).__name__}: {text}"

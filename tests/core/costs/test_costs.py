@@ -253,11 +253,25 @@ def test_what_moves_a_product_that_no_formula_explains_is_said() -> None:
     assert "head_ratio" in found
 
 
+CLIP_SIZES = {
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+}
+CLIP = {
+    "model_type": "clip",
+    "text_config": {**CLIP_SIZES, "vocab_size": 60},
+    "vision_config": {**CLIP_SIZES, "image_size": 16, "patch_size": 8},
+}
+
+
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
         ({"model_type": "vit"}, "does not read text"),
         ({"model_type": "switch_transformers", "num_layers": 2, "d_model": 16}, "nonzero"),
+        (CLIP, "the model reads images beside the text"),
     ],
 )
 def test_models_that_cannot_be_run_without_values(config: dict[str, Any], reason: str) -> None:

@@ -29,6 +29,9 @@ def failure(model: LoadedModel) -> str:
     return line
 
 
+GOES_NOT_ON = "its code does not go on with what it is given"
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -38,12 +41,12 @@ def failure(model: LoadedModel) -> str:
         (ValueError("long " * 1000 + "end"), "long end"),
         # Longformer asks for separators where it answers questions.
         (AssertionError("There should be three"), "There should be three"),
-        (AssertionError(), "AssertionError"),
-        (TypeError("topk(): argument 'k' must be int"), "TypeError: topk(): argument 'k'"),
-        (KeyError("full_attention"), "KeyError: 'full_attention'"),
-        (AttributeError("'NoneType' object has no"), "AttributeError: 'NoneType' object has no"),
-        (NotImplementedError(), "NotImplementedError"),
-        (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
+        (AssertionError(), "a condition that its code sets"),
+        (TypeError("topk(): argument 'k' must be int"), GOES_NOT_ON),
+        (KeyError("full_attention"), "it looks up 'full_attention', which"),
+        (AttributeError("'NoneType' object has no"), GOES_NOT_ON),
+        (NotImplementedError(), "it does not know how to do"),
+        (ZeroDivisionError("division by zero"), "it divides by zero"),
         (torch.OutOfMemoryError("Tried to allocate 2 GiB"), "there is not enough memory: Tried"),
         (torch.AcceleratorError("device-side assert"), "the device failed: device-side"),
     ],
@@ -69,7 +72,7 @@ def test_a_module_that_is_called_with_the_wrong_arguments() -> None:
 
     model = small_model("bert")
     model.module(True).pooler = Odd()
-    assert "sentence: pooler (Odd): TypeError: " in failure(model)
+    assert f"sentence: pooler (Odd): {GOES_NOT_ON}" in failure(model)
 
 
 def test_an_odd_configuration(tmp_path: Path) -> None:
@@ -78,7 +81,7 @@ def test_an_odd_configuration(tmp_path: Path) -> None:
     sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 33}
     path.write_text(json.dumps({"model_type": "esm", **sizes, "intermediate_size": 40}))
     line = failure(open_model(parse_source(str(path))))
-    assert "sentence: embeddings (EsmEmbeddings): TypeError: ne() received" in line
+    assert f"sentence: embeddings (EsmEmbeddings): {GOES_NOT_ON}" in line
 
 
 @pytest.mark.parametrize("error", [RuntimeError("ours"), TypeError("ours"), KeyError("ours")])
@@ -155,7 +158,7 @@ def test_a_device_that_lacks_their_dtype(monkeypatch: pytest.MonkeyPatch) -> Non
             raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
 
     monkeypatch.setattr(module, "to", to)
-    with pytest.raises(UserError, match="cannot be moved to mps: TypeError: Cannot convert"):
+    with pytest.raises(UserError, match="cannot be moved to mps: Cannot convert"):
         model.module(True, device="mps")
 
 

@@ -3,8 +3,9 @@
 import pytest
 from huggingface_hub.errors import OfflineModeIsEnabled
 
-from bertviewer.core.system.library_words import ELSEWHERE, named_words, plain_words
+from bertviewer.core.system.library_words import ELSEWHERE, plain_words, words_of
 
+GOES_NOT_ON = "its code does not go on with what it is given"
 TIMM = "it needs the library timm, which is not there"
 
 
@@ -36,7 +37,28 @@ def test_words(error: Exception, words: str) -> None:
     assert plain_words(error) == words
 
 
-def test_the_class_is_named_where_the_words_are_the_librarys() -> None:
-    assert named_words(KeyError("x")) == "KeyError: 'x'"
-    assert named_words(ValueError("pip install x")) == "ValueError"
-    assert named_words(ConnectionError("x")) == ELSEWHERE
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyError("gelu_2"), "it looks up 'gelu_2', which it does not know"),
+        (TypeError("ne() received an invalid combination"), GOES_NOT_ON),
+        (AttributeError("'NoneType' object has no attribute 'shape'"), GOES_NOT_ON),
+        (NameError("name 'x' is not defined"), GOES_NOT_ON),
+        (ValueError("not enough values to unpack (expected 2, got 1)"), GOES_NOT_ON),
+        (ValueError("invalid literal for int() with base 10: 'a'"), GOES_NOT_ON),
+        (ValueError("LABEL_0 is no class"), "LABEL_0 is no class"),
+        (IndexError("list index out of range"), "it reaches for more than there is"),
+        (IndexError("index out of range in self"), "it looks up a row that one of its tables"),
+        (ZeroDivisionError("division by zero"), "it divides by zero"),
+        (NotImplementedError(), "it does not know how to do what it is asked for"),
+        (AssertionError(), "a condition that its code sets is not met"),
+        (AssertionError("There should be three"), "There should be three"),
+        (RuntimeError(), "it does not say why"),
+        (ValueError("pip install x"), "it does not say why"),
+        (ConnectionError("x"), ELSEWHERE),
+    ],
+)
+def test_a_person_reads_no_words_of_python(error: Exception, words: str) -> None:
+    said = words_of(error)
+    assert said.startswith(words)
+    assert type(error).__name__ not in said
