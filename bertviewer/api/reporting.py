@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bertviewer.core.comparing.comparison import Comparison
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.report.choices import Paper
+    from bertviewer.report.looking_beside import OtherRun
     from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun
     from bertviewer.report.subject import Subject
 
@@ -133,14 +134,19 @@ class ReportPlan:
         """Gather what is told."""
         from bertviewer.core.comparing.built_alike import check_built_alike
         from bertviewer.report.looking import looked_at, origin_of_model
-        from bertviewer.report.subject import Looks, Subject
+        from bertviewer.report.looks import Looks
+        from bertviewer.report.subject import Subject
 
         if against is not None and against.closer_look.model is not model:
             check_built_alike(model.architecture, against.closer_look.model.architecture)
         at = None if run is None else run.closer_look
         looks = Looks()
         if at is not None and at.kept is not None:
-            looks = looked_at(at.model, at.run, at.kept, at.progress)
+            looks = looked_at(
+                *(at.model, at.run, at.kept, at.progress),
+                layers=self._layers,
+                other=None if against is None else _other(against),
+            )
         return Subject(
             architecture=model.with_formulas(progress),
             run=None if run is None else run.data,
@@ -148,7 +154,6 @@ class ReportPlan:
             looks=looks,
             keys=model.keys,
             origin=origin_of_model(model, progress),
-            layers=self._layers,
             statistic=self._statistic,
         )
 
@@ -202,6 +207,14 @@ def _comparison(
     return compare_models(
         open_model(ours.source, progress), open_model(theirs.source, progress), progress
     )
+
+
+def _other(run: "Run") -> "OtherRun":
+    """Return run A, to look closer at."""
+    from bertviewer.report.looking_beside import OtherRun
+
+    at = run.closer_look
+    return OtherRun(at.run, at.model, at.kept)
 
 
 def _made(run: "Run | None", model: "LoadedModel") -> "SentenceRun | SavedRun | None":

@@ -1,22 +1,26 @@
 """What the heads of an attention look at, as charts: all of them, one, those of all layers."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from bertviewer.charts.chart import GridChart, HeadsChart
-from bertviewer.charts.comparison import Pairs
+from bertviewer.charts.comparison import Pairs, Partners
 from bertviewer.charts.levels import Levels, Shades, Values, levels_of
 from bertviewer.charts.naming import LONGEST, shortened, token_names, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure
 from bertviewer.core.analysis.token_classes import text_starts, token_classes
 from bertviewer.core.frozen import frozen
+
+Made = TypeVar("Made")
 
 
 @frozen(eq=False)
@@ -26,6 +30,19 @@ class Attended:
     run: ActivationRun
     maps: AttentionMaps
     layer: AttentionLayer
+
+
+@frozen(eq=False)
+class AttentionPair:
+    """B and A, and which of A's queries and keys is which of B's."""
+
+    b: Attended
+    a: Attended | None
+    partners: Partners
+
+    def charts(self, make: Callable[[Attended], Made]) -> tuple[Made, Made | None]:
+        """Return what is made of B and of A."""
+        return make(self.b), None if self.a is None else make(self.a)
 
 
 @frozen(eq=False)
@@ -176,6 +193,16 @@ def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
         for mine, other in pairs
         if mine in places_in_a and other in places_in_b
     ]
+
+
+def attention_pair(b: Attended, a: Attended | None) -> AttentionPair:
+    """Put the attention of both runs together."""
+    if a is None:
+        return AttentionPair(b, None, Partners())
+    tokens = align(a.run.tokens, b.run.tokens)
+    queries = token_pairs(tokens, a.maps.query_tokens, b.maps.query_tokens)
+    keys = token_pairs(tokens, a.maps.key_tokens, b.maps.key_tokens)
+    return AttentionPair(b, a, Partners(tokens, queries, keys))
 
 
 def _starts(run: ActivationRun, tokens: Sequence[int]) -> tuple[int, ...]:

@@ -1,13 +1,13 @@
 """What learners ask, as blocks of a report, and the works that it is said after."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.explanations import explanation
 from bertviewer.core.explanations.asking import answers_for_section
 from bertviewer.core.explanations.references import bibliography
-from bertviewer.report.blocks import Answer, Bibliography, Entry, Section
+from bertviewer.report.blocks import Answer, Bibliography, Entry, Section, words_of
 from bertviewer.report.subject import Subject
 
 
@@ -41,7 +41,7 @@ def each_said_once(sections: Sequence[Section]) -> tuple[Section, ...]:
 
 def works(sections: Sequence[Section]) -> Section | None:
     """Return the bibliography of what these sections cite; ``None`` where they cite nothing."""
-    found = bibliography(_words(tuple(sections)))
+    found = bibliography(words_of(tuple(sections)))
     if not found:
         return None
     entries = tuple(Entry(one.key, one.text, _link(one.arxiv, one.doi)) for one in found)
@@ -52,14 +52,3 @@ def _link(arxiv: str, doi: str) -> str:
     if doi:
         return f"https://doi.org/{doi}"
     return f"https://arxiv.org/abs/{arxiv}" if arxiv else ""
-
-
-def _words(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, tuple):
-        for one in value:
-            yield from _words(one)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _words(getattr(value, field.name))

@@ -5,7 +5,8 @@ reads as markup, and spans that say what they are. Names of tables, figures and 
 that a ``See`` refers to; their numbers come from ``bertviewer.report.numbering``.
 """
 
-from dataclasses import field
+from collections.abc import Iterator
+from dataclasses import field, fields, is_dataclass
 from typing import Literal
 
 from bertviewer.core.formulas.formula import Term
@@ -262,3 +263,15 @@ class Section:
     title: str
     blocks: tuple[Block, ...] = ()
     sections: tuple["Section", ...] = field(default=())
+
+
+def words_of(value: object) -> Iterator[str]:
+    """Yield all words of a span, a text, a block or a section, in their order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from words_of(one)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field_ in fields(value):
+            yield from words_of(getattr(value, field_.name))

@@ -25,7 +25,7 @@ def summarise(run: ActivationRun, check: Check) -> tuple[KindSummary, ...]:
     for step in check.steps:
         kinds.setdefault(_kind(classes.get(step.path, "")), []).append(step)
     return tuple(
-        KindSummary(kind, len(steps), sum(not step.ok for step in steps), max(steps, key=_nearness))
+        KindSummary(kind, len(steps), sum(not step.ok for step in steps), max(steps, key=nearness))
         for kind, steps in kinds.items()
     )
 
@@ -43,7 +43,8 @@ def _kind(class_name: str) -> str:
     return class_name if kind is None else kind.role
 
 
-def _nearness(step: CheckStep) -> float:
+def nearness(step: CheckStep) -> float:
+    """Return what part of its tolerance a step deviates by; infinite for what is not a number."""
     if step.max_abs_error is None:
         return float("inf")
     return step.max_abs_error / step.tolerance if step.tolerance else step.max_abs_error

@@ -6,15 +6,17 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import checks
-from bertviewer.report.chapters.comparisons import models, runs
 from bertviewer.report.chapters.costs import costs
 from bertviewer.report.chapters.formulas import formulas
 from bertviewer.report.chapters.lists import configuration, modules, tensors
 from bertviewer.report.chapters.model import model
+from bertviewer.report.chapters.models import models
 from bertviewer.report.chapters.parameters import parameters
 from bertviewer.report.chapters.predictions import predictions
+from bertviewer.report.chapters.runs import runs
 from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity
+from bertviewer.report.chapters.values import values
 from bertviewer.report.chapters.vectors import vectors
 from bertviewer.report.chapters.walk import walk
 from bertviewer.report.pictures import Drafted
@@ -52,6 +54,7 @@ CHAPTERS = (
     Chapter("walk", "Step by step", walk),
     Chapter("formulas", "What each part computes", formulas),
     Chapter("sentence", "The sentence", sentence, needs_run=True),
+    Chapter("values", "Values", values, needs_run=True),
     Chapter("attention", "Attention", attention, needs_run=True),
     Chapter("similarity", "Similarity of tokens", similarity, needs_run=True),
     Chapter("vectors", "Vectors of sentences", vectors, needs_run=True),

@@ -3,15 +3,22 @@
 from collections.abc import Iterator, Mapping
 
 from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter
 
 from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
+from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.flow.tints import Tint, part_tint
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.marked_grid import MarkedGrid
+from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import PAPER, Theme
+from bertviewer.charts.treemap import Area, treemap
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
+from bertviewer.core.text.numerals import short_count
 from bertviewer.plots.cells import cells_as_pictures
+from bertviewer.plots.fonts import window_font
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -20,6 +27,7 @@ from bertviewer.plots.paper import plot_svg
 from bertviewer.plots.stack_picture import paint_stack
 from bertviewer.plots.svg.writing import svg_of
 from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.plots.treemap_painting import paint_cells
 from bertviewer.report.flow_drawing import flow_on_paper
 from bertviewer.report.pictures import Picture
 
@@ -43,12 +51,30 @@ def _drawn(picture: Picture, architecture: Architecture, theme: Theme) -> str:
         room = QRectF(0, 0, width, height)
         outline = picture.drawn
         return svg_of(lambda painter: paint_stack(outline, painter, room, theme), width, height)
+    if isinstance(picture.drawn, Area):
+        return _treemap(picture.drawn, architecture, theme, width, height)
     plot = plot_of(picture)
     with cells_as_pictures():
         drawing = plot_svg(plot, width, height, theme)
     plot.close()
     plot.deleteLater()
     return drawing
+
+
+def _treemap(area: Area, architecture: Architecture, theme: Theme, width: int, height: int) -> str:
+    """Draw a model as rectangles, in the hues of its parts."""
+    cell = treemap(area, Rect(0, 0, width, height))
+    hues = parts_of(architecture.modules)
+    figures = {one.area.path: short_count(round(one.area.value)) for one in cell.all_cells()}
+
+    def tint(path: str) -> Tint:
+        return part_tint(hues.get(path, "plain"), figures[path], theme)
+
+    def paint(painter: QPainter) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paint_cells(painter, cell, tint, theme, window_font())
+
+    return svg_of(paint, width, height)
 
 
 def plot_of(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot | TokenMatrix:
@@ -71,5 +97,5 @@ def plot_of(picture: Picture) -> LinePlot | GridPlot | HeadGrid | HistogramPlot 
             grid = TokenMatrix() if is_square else GridPlot()
             grid.show_chart(chart)
             return grid
-        case Flow() | Outline() as other:
+        case Flow() | Outline() | Area() as other:
             raise TypeError(f"no plot draws a {type(other).__name__}")

@@ -1,14 +1,15 @@
 """What a report needs of a run that is calculated from the open model: its closer looks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_layers import attention_layers
+from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
-from bertviewer.core.closer_look.attention import attention_of
+from bertviewer.core.closer_look.corners import seen_corners
 from bertviewer.core.closer_look.outputs import histogram_of
 from bertviewer.core.closer_look.padding import look_at_padding
 from bertviewer.core.closer_look.predictions import predictions_at
@@ -20,39 +21,103 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.source.origin import Origin, origin_of
-from bertviewer.report.subject import Looks
+from bertviewer.report.looking_at_checks import compared_elements
+from bertviewer.report.looking_at_heads import seen_heads, with_maps
+from bertviewer.report.looking_beside import OtherRun, beside
+from bertviewer.report.looks import Looks, SeenModule
 
 MOST_PLACES = 3
-
 
 Found = TypeVar("Found")
 
 
 def looked_at(
-    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress = no_progress
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    progress: Progress = no_progress,
+    *,
+    layers: tuple[int, ...] | None = None,
+    other: OtherRun | None = None,
 ) -> Looks:
     """Calculate it. What cannot be shown of this model, as an attention without weights, is not.
+
+    Args:
+        model: the open model.
+        run: its run, with what was checked of it.
+        kept: what the run kept.
+        progress: told of what is done.
+        layers: those that are shown whole, counted from 0; ``None`` for the first and the last.
+        other: run A, if there is one.
 
     Raises:
         Cancelled: by ``progress``.
     """
-    attentions = {}
-    for layer in attention_layers(model.architecture, run):
-        try:
-            found = attention_of(model, run, kept, layer.path, progress, call=layer.call)
-        except UserError:
-            continue
-        attentions[layer] = found
     predictions = tuple(
         predictions_at(model, run, kept, place, progress) for place in _places(model, run)
     )
-    return Looks(
-        attentions,
+    found = Looks(
+        seen_heads(model, run, kept, progress),
         predictions,
         _or_none(lambda: histogram_of(model, run, kept, "", progress)),
         _or_none(lambda: _padding(model, run, kept, progress)),
         _or_none(lambda: _sentences(model, run, progress)),
+        compared=compared_elements(model, run, kept, progress),
+        beside=None if other is None else beside(model, run, kept, predictions, other, progress),
     )
+    return of_layers(found, model, run, kept, layers, progress)
+
+
+def of_layers(  # noqa: PLR0917
+    looks: Looks,
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    layers: tuple[int, ...] | None,
+    progress: Progress = no_progress,
+) -> Looks:
+    """Return the same with other layers shown whole.
+
+    Raises:
+        Cancelled: by ``progress``.
+    """
+    heads = looks.heads
+    return replace(
+        looks,
+        heads=None if heads is None else with_maps(heads, model, run, kept, layers, progress),
+        values=tuple(_values(model, run, kept, layers, progress)),
+    )
+
+
+def _values(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    layers: tuple[int, ...] | None,
+    progress: Progress,
+) -> Iterator[SeenModule]:
+    """Yield what the embeddings gave, and what the chosen layers took and gave."""
+    for title, path, call in _shown_modules(model, run, layers):
+        look = _or_none(lambda: seen_corners(model, run, kept, path, progress, call=call))  # noqa: B023
+        if look:
+            yield SeenModule(title, path, look)
+
+
+def _shown_modules(
+    model: LoadedModel, run: ActivationRun, layers: tuple[int, ...] | None
+) -> Iterator[tuple[str, str, int]]:
+    """Yield what is shown: in words, its path, and which of its calls."""
+    for path in run.state_paths[0] if run.state_paths else ():
+        if path:
+            yield "The embeddings", path, 0
+    found = layer_series(model.architecture, run)
+    for series in found:
+        points = tuple(series.points())
+        wanted = (0, len(points) - 1) if layers is None else layers
+        side = f" of {series.stack}" if len(found) > 1 else ""
+        for number in dict.fromkeys(number for number in wanted if 0 <= number < len(points)):
+            path, call = points[number]
+            yield f"Layer {number}{side}", path, call
 
 
 def _or_none(look: Callable[[], Found]) -> Found | None:

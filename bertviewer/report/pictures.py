@@ -5,12 +5,13 @@ from dataclasses import field
 
 from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
 from bertviewer.charts.histogram_chart import HistogramChart
+from bertviewer.charts.treemap import Area
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
 from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import Section
 
-Drawn = LineChart | GridChart | HeadsChart | HistogramChart | Flow | Outline
+Drawn = LineChart | GridChart | HeadsChart | HistogramChart | Flow | Outline | Area
 
 
 @frozen(eq=False)

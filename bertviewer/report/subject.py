@@ -1,45 +1,23 @@
 """What a report is about, as plain data: a model, and what is known of it and of its runs."""
 
-from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.histogram_data import Histogram
-from bertviewer.core.analysis.padding import Padding
-from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import Comparison
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.origin import Origin
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.walk import Walk
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.report.looks import Looks
 
 STATISTIC = "std"
 """What is drawn layer by layer where nothing else was chosen."""
 
 
-@frozen(eq=False)
-class Looks:
-    """What is calculated of a run for its report, by the core's closer looks.
-
-    Attributes:
-        attentions: what the heads of each attention look at, in the order of the attentions.
-        predictions: what the model predicts at the places of most interest.
-        histogram: how the elements of the model's output are spread.
-        padding: what padding the sentence does to it, with the mask and without.
-        sentences: the two sentences as one vector each, where there are two.
-    """
-
-    attentions: Mapping[AttentionLayer, AttentionMaps] = field(default_factory=dict)
-    predictions: tuple[Predictions, ...] = ()
-    histogram: Histogram | None = None
-    padding: Padding | None = None
-    sentences: SentenceComparison | None = None
-
-
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class Subject:
     """All that a report can tell of.
 
@@ -51,7 +29,6 @@ class Subject:
         keys: what the checkpoint holds of the model.
         comparison: the model beside another one.
         origin: where its weights come from.
-        layers: the layers whose attention is shown, counted from 0; ``None`` for a choice of some.
         statistic: what is drawn layer by layer.
     """
 
@@ -62,5 +39,9 @@ class Subject:
     keys: KeyReport | None = None
     comparison: Comparison | None = None
     origin: Origin = Origin()
-    layers: tuple[int, ...] | None = None
     statistic: str = STATISTIC
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The way through the model, which several chapters tell of."""
+        return build_walk(self.architecture, self.run)

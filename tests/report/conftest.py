@@ -21,6 +21,7 @@ from bertviewer.report.choices import Choices
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.drawing import draw_pictures
 from bertviewer.report.looking import looked_at, origin_of_model
+from bertviewer.report.looking_beside import OtherRun
 from bertviewer.report.subject import Subject
 from bertviewer.report.typesetting import report_pdf
 from tests.report.reading import Report
@@ -35,8 +36,12 @@ def subject_of(
     random: bool = False,
     *,
     is_checked: bool = True,
+    other: Sentence | None = None,
 ) -> Subject:
-    """What a report of a model and a sentence is about, looked at, and checked if wanted."""
+    """What a report of a model and a sentence is about, looked at, and checked if wanted.
+
+    ``other`` is the sentence of run A.
+    """
     subject = Subject(model.architecture, keys=model.keys, origin=origin_of_model(model))
     if sentence is None:
         return subject
@@ -44,8 +49,20 @@ def subject_of(
     run = run_sentence(model, sentence, random_weights=random, capture=kept)
     if is_checked:
         run = replace(run, check=check_run(model, kept))
-    looks = looked_at(model, run, kept)
-    return replace(subject, architecture=model.architecture, run=run, looks=looks)
+    a = None
+    if other is not None:
+        kept_a = Capture()
+        a = OtherRun(
+            run_sentence(model, other, random_weights=random, capture=kept_a), model, kept_a
+        )
+    looks = looked_at(model, run, kept, other=a)
+    return replace(
+        subject,
+        architecture=model.architecture,
+        run=run,
+        other=None if a is None else a.run,
+        looks=looks,
+    )
 
 
 def report_of(

@@ -1,13 +1,12 @@
 """A report read back, its blocks found, and documents to make one of."""
 
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pypdf
 
-from bertviewer.report.blocks import Row, Section, Table, Text
+from bertviewer.report.blocks import Row, Section, Table, Text, words_of
 from bertviewer.report.document import ReportDocument
 
 Found = TypeVar("Found")
@@ -47,18 +46,7 @@ class Report:
 
 def said(value: object) -> str:
     """All words of a span, a text, a block or a section, one after the other."""
-    return "".join(_words(value))
-
-
-def _words(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, tuple):
-        for one in value:
-            yield from _words(one)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _words(getattr(value, field.name))
+    return "".join(words_of(value))
 
 
 def cells(row: Row) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bertviewer.charts.flow.drawing import Label, Placed
-from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.charts.theme import SMALL, Part, Theme
 from bertviewer.core.frozen import frozen
 
 MOST_STRENGTH = 0.5
@@ -30,6 +30,12 @@ class Tint:
 
 Tints = Mapping[str, Tint]
 """Tints by the nodes' ids."""
+
+
+def part_tint(part: Part, figure: str, theme: Theme) -> Tint:
+    """Return how a module is coloured as the part of a model that it is."""
+    color = theme.parts["norm" if part == "plain" else part]
+    return Tint(color, theme.tint * 1.6, figure)
 
 
 def tinted_theme(theme: Theme, tint: Tint) -> Theme:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import log10
 
-from bertviewer.charts.flow.tints import MOST_STRENGTH, Tint, Tints
+from bertviewer.charts.flow.tints import MOST_STRENGTH, Tint, Tints, part_tint
 from bertviewer.charts.flow.words import words_of
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
@@ -86,10 +86,8 @@ class Coloring:
 
     def module(self, path: str, hue: Hue, figure: str) -> Tint:
         """Return the colour of a module in the treemap; ``figure`` is written on a part's hue."""
-        theme = self._theme
         if self.measure.kind == "part":
-            color = theme.parts["norm"] if hue == "plain" else theme.parts[hue]
-            return Tint(color, theme.tint * 1.6, figure)
+            return part_tint(hue, figure, self._theme)
         value = self._values.of_module(self.measure, path)
         return self._tint(value, figure_text(self.measure, value))
 

@@ -10,7 +10,7 @@ from bertviewer.charts.attentions import (
     measure_names,
 )
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.head_figures import Measure, RankedHead, head_figures, ranked
+from bertviewer.core.analysis.head_figures import Measure, ranked
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
@@ -31,18 +31,15 @@ _HEADS, _ENTROPY, _LARGE = "table:heads", "figure:entropy", "figure:head"
 _WIDTH, _SIDE = 680, 620
 _ABREAST = 6
 """Heads side by side: two layers of 12 fit on one page."""
-_FEW = 2
-"""Layers whose heads are shown where none were chosen: the first and the last."""
 
 
 def attention(subject: Subject) -> Drafted | None:
     """Return the chapter; ``None`` where no attention was looked at."""
-    run, maps = subject.run, subject.looks.attentions
-    if run is None or not maps:
+    run, seen = subject.run, subject.looks.heads
+    if run is None or seen is None:
         return None
     pictures: dict[str, Picture] = {}
-    layers = tuple(maps)
-    figures = {layer: head_figures(found, run) for layer, found in maps.items()}
+    figures, layers = seen.figures, tuple(seen.figures)
     pictures["entropy"] = Picture(figures_chart(layers, figures, "entropy"), height=_height(layers))
     names = measure_names(run)
     rows = []
@@ -50,7 +47,7 @@ def attention(subject: Subject) -> Drafted | None:
         best = ranked(figures, measure)
         if best:
             rows.append(_row(measure, name, best[0].layer, best[0].head, best[0].value))
-    heads = sum(len(found.probabilities) for found in maps.values())
+    heads = sum(each.count for each in figures.values())
     blocks: list[Block] = [
         Paragraph(
             (
@@ -85,10 +82,12 @@ def attention(subject: Subject) -> Drafted | None:
             ("The head with the largest value of each figure.",),
         ),
     ]
-    for layer in _chosen(layers, subject.layers):
-        blocks += _layer(layer, subject, pictures)
-    blocks += _large(ranked(figures, "previous") or ranked(figures, "entropy"), subject, pictures)
-    blocks += answers(subject, "attention", maps=maps[layers[0]])
+    for layer in seen.shown:
+        blocks += _layer(Attended(run, seen.maps[layer], layer), pictures)
+    if seen.large is not None:
+        maps = seen.maps[seen.large.layer]
+        blocks.append(_large(Attended(run, maps, seen.large.layer), seen.large.head, pictures))
+    blocks += answers(subject, "attention", maps=seen.maps[layers[0]])
     hidden = mask(subject)
     sections = () if hidden is None else (hidden,)
     return Drafted(Section("attention", "Attention", tuple(blocks), sections), pictures)
@@ -104,20 +103,8 @@ def _height(layers: Sequence[AttentionLayer]) -> int:
     return min(720, 90 + 22 * len(layers))
 
 
-def _chosen(
-    layers: Sequence[AttentionLayer], wanted: tuple[int, ...] | None
-) -> tuple[AttentionLayer, ...]:
-    if wanted is not None:
-        return tuple(layer for layer in layers if layer.number in wanted)
-    return tuple(dict.fromkeys((layers[0], layers[-1])))[:_FEW]
-
-
-def _layer(
-    layer: AttentionLayer, subject: Subject, pictures: dict[str, Picture]
-) -> Iterator[Block]:
-    assert subject.run is not None
-    attended = Attended(subject.run, subject.looks.attentions[layer], layer)
-    chart = heads_chart(attended)
+def _layer(attended: Attended, pictures: dict[str, Picture]) -> Iterator[Block]:
+    layer, chart = attended.layer, heads_chart(attended)
     key = f"heads-{layer.path}-{layer.call}"
     rows = -(-len(chart.captions) // _ABREAST)
     pictures[key] = Picture(chart, _WIDTH, 24 + 128 * rows)
@@ -132,18 +119,13 @@ def _layer(
     )
 
 
-def _large(
-    best: Sequence[RankedHead], subject: Subject, pictures: dict[str, Picture]
-) -> Iterator[Block]:
-    if not best or subject.run is None:
-        return
-    first = best[0]
-    attended = Attended(subject.run, subject.looks.attentions[first.layer], first.layer)
-    pictures["head"] = Picture(head_chart(attended, first.head), _SIDE, _SIDE)
-    yield Figure(
+def _large(attended: Attended, head: int, pictures: dict[str, Picture]) -> Figure:
+    pictures["head"] = Picture(head_chart(attended, head), _SIDE, _SIDE)
+    name = attended.layer.name
+    return Figure(
         "head",
         _LARGE,
-        (f"Head {first.head} of {first.layer.name}: what each token takes from each.",),
-        f"The attention map of head {first.head} of {first.layer.name}.",
+        (f"Head {head} of {name}: what each token takes from each.",),
+        f"The attention map of head {head} of {name}.",
         0.8,
     )

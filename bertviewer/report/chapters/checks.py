@@ -1,15 +1,18 @@
 """The check of a run: every formula recomputed, and what came out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.report.blocks import (
     Block,
+    Break,
     Code,
     Column,
+    Muted,
     Paragraph,
     Points,
     Row,
@@ -20,12 +23,14 @@ from bertviewer.report.blocks import (
     Tick,
 )
 from bertviewer.report.check_summary import reasons, summarise
+from bertviewer.report.looks import ComparedElement
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import by_flow_note, check_verdict, deviation, other_attention_note
 
 MOST_CROSSES = 20
 _KINDS, _LAYER, _CROSSES = "table:checks", "table:check-layer", "table:crosses"
+_ELEMENTS = "table:check-elements"
 _FIGURES = (Column("Max |Δ|", "decimal"), Column("Tolerance", "decimal"), Column("", "center"))
 
 
@@ -34,10 +39,13 @@ def checks(subject: Subject) -> Drafted | None:
     run = subject.run
     if run is None or run.check is None:
         return None
-    return Drafted(Section("checks", "Checks", tuple(_blocks(run, run.check))))
+    blocks = tuple(_blocks(run, run.check, subject.looks.compared))
+    return Drafted(Section("checks", "Checks", blocks))
 
 
-def _blocks(run: ActivationRun, check: Check) -> Iterator[Block]:
+def _blocks(
+    run: ActivationRun, check: Check, compared: Sequence[ComparedElement]
+) -> Iterator[Block]:
     yield Paragraph(
         (
             f"{_extent(run, check)} recomputed in float64 from what went in in this run, by plain "
@@ -62,6 +70,16 @@ def _blocks(run: ActivationRun, check: Check) -> Iterator[Block]:
         rows = tuple(Row(((step.step,), *_row(step))) for step in check.at(layers[0]))
         caption = (Code(layers[0]), ", step by step.")
         yield Table((Column("Step", share=1), *_FIGURES), rows, _LAYER, caption)
+    if compared:
+        yield Paragraph(
+            (
+                See(_ELEMENTS),
+                " has the element itself in which a step differs the most, for the kinds of "
+                "module that come the nearest to their tolerance: what the module gave, what the "
+                "formula gives, and the one less the other.",
+            )
+        )
+        yield _elements(compared)
     yield from _crosses(check)
     left = tuple(
         (f"Not checked ({count:,}): {reason}.",) for reason, count in reasons(check).items()
@@ -107,6 +125,36 @@ def _kinds(run: ActivationRun, check: Check) -> Table:
     )
     caption = ("Checked steps by kind of module, with the one that is nearest to its tolerance.",)
     return Table(columns, rows, _KINDS, caption)
+
+
+def _elements(compared: Sequence[ComparedElement]) -> Table:
+    rows = tuple(
+        Row(
+            (
+                (Code(one.step.path or "(model)"), Break(), one.step.step),
+                (Code(shape_text(one.index)), Break(), Muted(one.place)),
+                (_digits(one.given),),
+                (_digits(one.recomputed),),
+                (_deviation(one.difference),),
+                (_deviation(one.tolerance),),
+            )
+        )
+        for one in compared
+    )
+    columns = (
+        Column("Module and step", share=1.2),
+        Column("Element", share=1),
+        Column("Given", "decimal"),
+        Column("Recomputed", "decimal"),
+        Column("Difference", "decimal"),
+        Column("Tolerance", "decimal"),
+    )
+    return Table(columns, rows, _ELEMENTS, ("The elements that differ the most.",))
+
+
+def _digits(value: float) -> str:
+    """Return a number with more digits than single precision has."""
+    return with_minus(f"{value:#.10g}")
 
 
 def _layer_words(layers: list[str], check: Check) -> str:

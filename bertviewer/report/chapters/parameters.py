@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
+from bertviewer.charts.map.areas import areas_of
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import count_steps, readable
 from bertviewer.core.architecture.folding import TreeRow, fold
-from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
-from bertviewer.core.walk.subtotal import subtotal
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Bar,
@@ -15,6 +14,7 @@ from bertviewer.report.blocks import (
     Break,
     Code,
     Column,
+    Figure,
     Maths,
     Muted,
     Paragraph,
@@ -27,10 +27,11 @@ from bertviewer.report.blocks import (
     Tick,
 )
 from bertviewer.report.costs import sum_terms
-from bertviewer.report.pictures import Drafted
+from bertviewer.report.pictures import Drafted, Picture
 from bertviewer.report.subject import Subject
 
 _PARTS, _SYMBOLS, _GROUPS = "table:parts", "table:symbols", "table:groups"
+_AREAS = "figure:areas"
 
 
 def parameters(subject: Subject) -> Drafted:
@@ -42,34 +43,31 @@ def parameters(subject: Subject) -> Drafted:
         _symbols(architecture),
         _groups(subject),
     )
-    return Drafted(
-        Section(
-            "parameters",
-            "Parameters",
-            (
-                Paragraph(
-                    (
-                        See(_PARTS),
-                        " shows where the parameters are. A tied tensor counts once, at its first "
-                        "name.",
-                    )
-                ),
-                _parts(tree),
-                *_without_top(subject),
-                *answers(subject, "parameters"),
-            ),
-            tuple(section for section in sections if section is not None),
+    intro = Paragraph(
+        (
+            See(_PARTS),
+            " has the parts and what they count, ",
+            See(_AREAS),
+            " all modules, each as large as its parameters are many. A tied tensor counts once, at "
+            "its first name.",
         )
     )
-
-
-def _without_top(subject: Subject) -> Iterator[Paragraph]:
-    """Say what is counted without poolers and heads: it is a number that others print."""
-    architecture = subject.architecture
-    found = subtotal(build_walk(architecture, subject.run), architecture)
-    if found is not None:
-        words = f"Without {found.difference} it has {found.parameters:,} parameters."
-        yield Paragraph((words,))
+    figure = Figure(
+        "areas",
+        _AREAS,
+        (f"The parameters of {tree.node.class_name}: areas are counts, equal layers are alike.",),
+        "Nested rectangles, one for each module, as large as its parameters are many.",
+    )
+    blocks: tuple[Block, ...] = (
+        intro,
+        _parts(tree),
+        figure,
+        *answers(subject, "parameters"),
+    )
+    found = tuple(section for section in sections if section is not None)
+    area = areas_of(architecture, "parameters")
+    pictures = {"areas": Picture(area, height=300)}
+    return Drafted(Section("parameters", "Parameters", blocks, found), pictures)
 
 
 def _parts(tree: TreeRow) -> Table:
@@ -145,8 +143,7 @@ def symbol_maths(letter: str) -> str:
 
 def _groups(subject: Subject) -> Section:
     architecture = subject.architecture
-    walk = build_walk(architecture, subject.run)
-    groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
+    groups = group_counts(subject.walk, architecture, teacher_relations(architecture.symbols))
     relations = relations_text(groups.relations)
     here = f", where {relations}" if relations else ""
     rows = [

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.layers import layer_chart
 from bertviewer.charts.naming import names_of_states, shortened, visible
+from bertviewer.charts.token_measures import norm_measure, state_for
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
@@ -70,10 +71,13 @@ def _text(run: ActivationRun) -> Iterator[Block]:
     if run.sentence.pair is not None:
         said = (run.sentence.text, Break(), run.sentence.pair)
     yield Paragraph(said, "quote")
+    measure = norm_measure(run, state_for(run, None))
+    norms = any(value is not None for value in measure.values)
     yield Paragraph(
         (
             f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary and, after "
             "the point, its segment.",
+            f" The deeper a token's colour, the larger is its {measure.title}." if norms else "",
         )
     )
     second = second_start(run.tokens)
@@ -83,6 +87,7 @@ def _text(run: ActivationRun) -> Iterator[Block]:
                 shortened(visible(token.text), TOKEN_LENGTH),
                 f"{token.id} · {token.segment}",
                 second is not None and place >= second,
+                measure.share(place),
             )
             for place, token in enumerate(run.tokens)
         )

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.subtotal import subtotal
 from bertviewer.core.walk.walk import WalkPart, WalkShape, WalkStep
 from bertviewer.report.blocks import (
@@ -27,7 +26,7 @@ _STEPS = "table:walk"
 
 def walk(subject: Subject) -> Drafted:
     """Return the chapter."""
-    found = build_walk(subject.architecture, subject.run)
+    found = subject.walk
     rows = [row for part in found.parts for row in _rows(part)]
     below = subtotal(found, subject.architecture)
     if below is not None:

@@ -18,6 +18,7 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.fonts import window_font
 from bertviewer.plots.painted import PaintedPlot
+from bertviewer.plots.treemap_painting import paint_cells
 from bertviewer.ui.charts.chart_menu import choose_picture, copy_picture
 from bertviewer.ui.map.dressing import Dress
 from bertviewer.ui.map.painting import Tiles, paint_levels
@@ -25,7 +26,6 @@ from bertviewer.ui.map.picture import FlowPicture
 from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Level
 from bertviewer.ui.map.treemap_page import TreemapPage
-from bertviewer.ui.map.treemap_painting import paint_cells
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.workspace import Workspace
 

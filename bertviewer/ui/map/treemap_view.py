@@ -19,11 +19,12 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.neighbours import Way
+from bertviewer.charts.map.treemap_cells import cell_at, next_cell
 from bertviewer.charts.treemap import Area, Cell, treemap
 from bertviewer.plots.fonts import tabular
+from bertviewer.plots.treemap_painting import paint_cells
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.pointed import Pointed, as_qt
-from bertviewer.ui.map.treemap_painting import cell_at, next_cell, paint_cells
 from bertviewer.ui.translation import translate
 
 _WAYS: dict[int, Way] = {

@@ -13,6 +13,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.contents import CHAPTERS
 from bertviewer.ui.report.drawer import Drawer, Sheet
 from bertviewer.ui.report.material import Material
+from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.architecture.architecture import Architecture
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from bertviewer.report.choices import Choices
     from bertviewer.report.document import ReportDocument
     from bertviewer.report.formats.formats import ReportFormat
-    from bertviewer.report.subject import Looks
+    from bertviewer.report.looks import Looks
 
 
 @frozen
@@ -42,6 +43,24 @@ class Pages:
     chapters: tuple[str, ...]
 
 
+@frozen(eq=False)
+class _Seen:
+    """What was looked at: of which runs, and the layers that are shown whole."""
+
+    material: Material
+    layers: tuple[int, ...] | None
+    looks: "Looks"
+
+    def is_of(self, material: Material) -> bool:
+        """Whether this is of the same runs, and of what is checked of them by now."""
+        mine = self.material
+        return (
+            mine.watched is material.watched
+            and mine.watched_a is material.watched_a
+            and mine.check == material.check
+        )
+
+
 class ReportMaker:
     """Makes reports of one material; what does not change from one to the next is kept.
 
@@ -53,9 +72,8 @@ class ReportMaker:
     ) -> None:
         self.material = material
         self._drawer = drawer
-        is_same_run = before is not None and before.material.watched is material.watched
         self._origin: Origin | None = None if before is None else before._origin
-        self._looks: Looks | None = before._looks if before and is_same_run else None
+        self._seen: _Seen | None = None if before is None else before._seen
         self._drawn: dict[tuple[str, Theme], str] = {}
 
     def unseen(self, order: Order) -> tuple[str, ...]:
@@ -65,7 +83,7 @@ class ReportMaker:
 
     def look(self, order: Order, model: "LoadedModel", progress: Progress) -> None:
         """Look at the weights' files and closer at the run, each once."""
-        from bertviewer.report.looking import looked_at, origin_of_model
+        from bertviewer.report.looking import origin_of_model
 
         if self._origin is None:
             progress(0, 0, "Looking at the weights' files")
@@ -73,7 +91,24 @@ class ReportMaker:
         watched = self.material.watched
         if watched is not None and self._needs_looks(order):
             progress(0, 0, "Looking closer at the run")
-            self._looks = looked_at(model, watched.run, watched.kept, progress)
+            self._seen = self._looked(watched, order, model, progress)
+
+    def _looked(
+        self, watched: WatchedRun, order: Order, model: "LoadedModel", progress: Progress
+    ) -> _Seen:
+        """Look at what was not looked at yet: other layers may be all."""
+        from bertviewer.report.looking import looked_at, of_layers
+        from bertviewer.report.looking_beside import OtherRun
+
+        material, layers = self.material, order.layers
+        run = replace(watched.run, check=material.check)
+        if self._seen is not None and self._seen.is_of(material):
+            looks = of_layers(self._seen.looks, model, run, watched.kept, layers, progress)
+            return _Seen(material, layers, looks)
+        a = material.watched_a
+        other = None if a is None else OtherRun(a.run, a.model or model, a.capture)
+        looks = looked_at(model, run, watched.kept, progress, layers=layers, other=other)
+        return _Seen(material, layers, looks)
 
     def _needs_looks(self, order: Order) -> bool:
         watched, sections = self.material.watched, order.choices.sections
@@ -82,7 +117,9 @@ class ReportMaker:
             for chapter in CHAPTERS
         )
         has_more = watched is not None and watched.capture is not None
-        return self._looks is None and has_more and tells_of_run
+        seen = self._seen
+        is_seen = seen is not None and seen.is_of(self.material) and seen.layers == order.layers
+        return not is_seen and has_more and tells_of_run
 
     def document(self, order: Order, model: "LoadedModel", progress: Progress) -> "ReportDocument":
         """Return the report, with all of its pictures drawn."""
@@ -131,7 +168,8 @@ class ReportMaker:
     ) -> "tuple[Draft, Architecture]":
         from bertviewer.core.source.origin import Origin
         from bertviewer.report.building import build_document
-        from bertviewer.report.subject import Looks, Subject
+        from bertviewer.report.looks import Looks
+        from bertviewer.report.subject import Subject
 
         material, run = self.material, self.material.run
         architecture = material.architecture
@@ -142,11 +180,10 @@ class ReportMaker:
             architecture=architecture,
             run=None if run is None else replace(run, check=material.check),
             other=material.run_a,
-            looks=self._looks or Looks(),
+            looks=self._seen.looks if self._seen and self._seen.is_of(material) else Looks(),
             keys=material.keys,
             comparison=material.comparison,
             origin=self._origin or Origin(),
-            layers=order.layers,
             statistic=material.statistic,
         )
         return build_document(subject, order.choices), architecture

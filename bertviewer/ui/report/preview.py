@@ -92,7 +92,7 @@ class Preview(QObject):
         # A wish of another title leaves the look at the run as it is.
         if unseen := maker.unseen(order):
             self._look.needs_torch = "run" in unseen
-            if self._look.want((maker, unseen), partial(maker.look, order)):
+            if self._look.want((maker, unseen, order.layers), partial(maker.look, order)):
                 self.changed.emit()  # it is known already why not
             return
         architecture = maker.material.architecture

@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QStackedWidget, QToolButton, QWidget
 
-from bertviewer.charts.attentions import heads_chart
+from bertviewer.charts.attentions import AttentionPair, attention_pair, heads_chart
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
@@ -15,7 +15,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.run.all_heads import AllHeads
-from bertviewer.ui.run.attention_choice import AttentionChoice, AttentionPair, attention_pair
+from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice

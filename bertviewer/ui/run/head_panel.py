@@ -7,7 +7,7 @@ from math import log
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from bertviewer.charts.attentions import Attended, head_chart
+from bertviewer.charts.attentions import Attended, AttentionPair, head_chart
 from bertviewer.charts.naming import token_name
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -18,7 +18,6 @@ from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_column
-from bertviewer.ui.run.attention_choice import AttentionPair
 from bertviewer.ui.run.picture_choice import Picture
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
+from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.survey_data import Norms
 from bertviewer.ui.tables import SHARE_ROLE, Index, alignment
-from bertviewer.ui.tensors.cell_words import cell_text
 
 NUMBER, NAME, NORM = range(3)
 

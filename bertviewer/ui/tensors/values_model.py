@@ -5,13 +5,13 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
+from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.naming import visible
 from bertviewer.core.errors import UserError
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.core.weights.decoding import Values
 from bertviewer.ui.tables import Index, alignment
-from bertviewer.ui.tensors.cell_words import cell_text
 
 ROWS, COLUMNS = 128, 256
 """The size of a piece that is read at once."""

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.charts.cell_words import exact_text, place_text
 from bertviewer.charts.table import Cell, Table, csv_text, written
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
@@ -22,12 +23,12 @@ from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.tensors.cell_words import exact_text, place_text
 from bertviewer.ui.tensors.even_header import EvenHeader
 from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 GO_TO = 170  # pixels
@@ -213,7 +214,7 @@ class ValuesPage(TensorPage):
             return
         row, column = part.cell(index.row(), index.column())
         place = part.matrix.index(row, column)
-        known = place_text(place, (part.rows, part.columns)) or part.row_name(row)
+        known = place_text(place, (part.rows, part.columns), translate) or part.row_name(row)
         where = f"{known}  [{', '.join(map(str, place))}]".strip()
         if not part.beside:
             self._describe(f"{where} = {exact_text(value)}")

@@ -3,13 +3,14 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from bertviewer.charts.cell_words import place_text
 from bertviewer.charts.theme import GRID
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.text.numerals import number_text
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.tensors.cell_words import place_text
+from bertviewer.ui.translation import translate
 
 
 class WorstLine(QWidget):
@@ -40,7 +41,7 @@ class WorstLine(QWidget):
         if found is None or worst is None:
             self._text.clear()
             return
-        where = place_text(worst.index, found.axes)
+        where = place_text(worst.index, found.axes, translate)
         place = " ".join(filter(None, (shape_text(worst.index), where)))
         size = number_text(abs(worst.difference), 3)
         tolerance = number_text(worst.tolerance, 3)

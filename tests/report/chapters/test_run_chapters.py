@@ -9,14 +9,19 @@ from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.blocks import Figure, Section, Tokens
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import MOST_CROSSES, checks
-from bertviewer.report.chapters.comparisons import models, runs
+from bertviewer.report.chapters.models import models
 from bertviewer.report.chapters.predictions import predictions
+from bertviewer.report.chapters.runs import runs
 from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity
+from bertviewer.report.looking import of_layers
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
 from tests.report.conftest import TEXT, subject_of
@@ -107,16 +112,32 @@ def test_outlier_features_are_listed_or_said_not_to_be_there(demo: Subject) -> N
     assert "There is none here." in said(calm)
 
 
-def test_attention_of_chosen_layers(demo: Subject) -> None:
+def test_attention_of_chosen_layers(demo: Subject, demo_source: ModelSource) -> None:
     def shown(subject: Subject) -> list[str]:
         return [figure.picture for figure in each(there(attention(subject)), Figure)]
 
     first, last = "heads-encoder.layer.0.attention.self-0", "heads-encoder.layer.5.attention.self-0"
     assert shown(demo) == ["entropy", first, last, "head"]
-    assert shown(replace(demo, layers=(5,))) == ["entropy", last, "head"]
+    model, kept = open_model(demo_source), Capture()
+    run = run_sentence(model, Sentence(TEXT), capture=kept)
+    looks = of_layers(demo.looks, model, run, kept, (5,))
+    chosen = replace(demo, looks=looks)
+    assert shown(chosen) == ["entropy", last, "head"]
+    assert [one.title for one in looks.values] == ["The embeddings", "Layer 5"]
     best = rows(table(there(attention(demo)), "heads"))
+    assert best == rows(table(there(attention(chosen)), "heads"))
     assert [row[0] for row in best][:3] == ["entropy", "distance", "share at the previous token"]
     assert all(float(row[3].split()[0]) > 0 for row in best)
+
+
+def test_maps_of_few_layers_alone_are_kept(demo: Subject) -> None:
+    """Those of all layers take hundreds of megabytes where a model is large."""
+    heads = demo.looks.heads
+    assert heads is not None
+    assert heads.large is not None
+    assert len(heads.figures) == 6
+    kept = {layer.number for layer in heads.maps}
+    assert kept == {0, 5, heads.large.layer.number}
 
 
 def test_cosines_of_different_tokens(demo: Subject) -> None:

@@ -23,13 +23,13 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors import safe_open
 
+from bertviewer.charts.cell_words import cell_text
 from bertviewer.charts.place import Place
 from bertviewer.core.closer_look.seen_tensors import values
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.tensors.cell_words import cell_text
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.tab import TensorsTab
 from bertviewer.ui.tensors.views import TensorViews

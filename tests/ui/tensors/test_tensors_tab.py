@@ -19,13 +19,13 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
+from bertviewer.charts.cell_words import cell_text
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.tensors.cell_words import cell_text
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.views import TensorViews

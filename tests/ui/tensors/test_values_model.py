@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.modeltest import ModelTester
 from safetensors.numpy import save_file
 
+from bertviewer.charts.cell_words import cell_text, exact_text
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.part import TensorPart
@@ -16,7 +17,6 @@ from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues, Origin
 from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
-from bertviewer.ui.tensors.cell_words import cell_text, exact_text
 from bertviewer.ui.tensors.values_model import ValuesModel
 from bertviewer.ui.tensors.values_page import SAMPLE
 from tests.core.tensors.made_up import in_memory, matrix, stored_in

@@ -1,17 +1,16 @@
-"""Paints a treemap, and finds what of it is where."""
+"""Paints a treemap: in the window, and on paper alike."""
 
 from collections.abc import Callable
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
+from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
-from bertviewer.charts.map.neighbours import Way
 from bertviewer.charts.theme import SMALL, Theme, mixed
 from bertviewer.charts.treemap import Cell
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import sized, weighted
-from bertviewer.ui.map.pointed import as_qt
 
 _LEAST_HIGH, _LEAST_WIDE, _PADDING = 14.0, 18.0, 5.0
 _TWO_LINES = 32.0
@@ -31,12 +30,12 @@ def paint_cells(
         border = mixed(found.hue or theme.faint, theme.surface, min(0.25 + strength, 0.6))
         painter.setPen(QPen(QColor(border), 0.8))
         painter.setBrush(QColor(fill))
-        painter.drawRoundedRect(as_qt(rect), 3.0, 3.0)
+        painter.drawRoundedRect(_as_qt(rect), 3.0, 3.0)
         room = cell.title if cell.cells else cell.rect
         if room is None or room.height < _LEAST_HIGH or room.width < _LEAST_WIDE:
             continue
         name = printable(cell.area.name)
-        box = as_qt(room).adjusted(0 if cell.cells else _PADDING, 0, -_PADDING, 0)
+        box = _as_qt(room).adjusted(0 if cell.cells else _PADDING, 0, -_PADDING, 0)
         _write(
             painter,
             box,
@@ -46,46 +45,6 @@ def paint_cells(
             color=theme.text,
             is_leaf=not cell.cells,
         )
-
-
-def cell_at(cell: Cell, x: float, y: float) -> Cell | None:
-    """Return the innermost cell at a place."""
-    rect = cell.rect
-    if not (rect.x <= x <= rect.right and rect.y <= y <= rect.bottom):
-        return None
-    for inner in cell.cells:
-        found = cell_at(inner, x, y)
-        if found is not None:
-            return found
-    return cell
-
-
-def next_cell(whole: Cell, here: Cell, way: Way) -> Cell | None:
-    """Return the nearest cell in a direction: to the side of the same depth, or what it is in."""
-    x, y = here.rect.x + here.rect.width / 2, here.rect.y + here.rect.height / 2
-
-    def away(cell: Cell) -> float:
-        a = cell.rect.x + cell.rect.width / 2 - x
-        b = cell.rect.y + cell.rect.height / 2 - y
-        along, aside = (abs(a), abs(b)) if way in ("left", "right") else (abs(b), abs(a))
-        return along + 2 * aside
-
-    def is_there(cell: Cell) -> bool:
-        rect = cell.rect
-        match way:
-            case "left":
-                return rect.right <= here.rect.x + 1
-            case "right":
-                return rect.x >= here.rect.right - 1
-            case "up":
-                return rect.bottom <= here.rect.y + 1
-            case "down":
-                return rect.y >= here.rect.bottom - 1
-
-    cells = [cell for cell in whole.all_cells() if cell is not whole and cell.area.name]
-    same = [cell for cell in cells if cell.depth == here.depth and is_there(cell)]
-    leaves = [cell for cell in cells if not cell.cells and is_there(cell)]
-    return min(same or leaves, key=away, default=None)
 
 
 def _write(
@@ -120,3 +79,7 @@ def _write(
         painter.drawText(row.translated(0, 14), middle, figure)
     else:
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, figure)
+
+
+def _as_qt(rect: Rect) -> QRectF:
+    return QRectF(rect.x, rect.y, rect.width, rect.height)

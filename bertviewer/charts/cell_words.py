@@ -1,32 +1,24 @@
-"""Where an element stands and what it is, in words."""
+"""Where an element of a tensor stands and what it is, in words."""
 
 from collections.abc import Sequence
 
 from bertviewer.charts.naming import LONGEST, shortened, visible
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-
-_TOKEN = QT_TRANSLATE_NOOP("CellWords", "token {0} “{1}”")
-_FEATURE = QT_TRANSLATE_NOOP("CellWords", "feature {0}")
 
 
-def place_text(index: Sequence[int], axes: tuple[Axis, Axis]) -> str:
+def place_text(
+    index: Sequence[int], axes: tuple[Axis, Axis], translate: Translate = english
+) -> str:
     """Return where an element of a run is, "" where no dimension is known.
 
     ``token 3 “bank”, feature 211``: what stands before the last two dimensions is left out.
     """
     # A vector has but its rows.
     pairs = zip(axes, index[-2:], strict=False)
-    return ", ".join(filter(None, (_on(axis, number) for axis, number in pairs)))
-
-
-def named_text(axis: Axis, number: int) -> str:
-    """Return an index with the name that it has: "3 bank"."""
-    if number >= len(axis.names):
-        return str(number)
-    return f"{number}  {isolated(visible(axis.names.names[number]))}"
+    return ", ".join(filter(None, (_on(axis, number, translate) for axis, number in pairs)))
 
 
 def cell_text(value: float | bool) -> str:
@@ -53,8 +45,8 @@ def exact_text(value: float | bool) -> str:
     return with_minus(seven if same else f"{seven}  ({every})")
 
 
-def _on(axis: Axis, number: int) -> str:
+def _on(axis: Axis, number: int, translate: Translate) -> str:
     if axis.kind == "token" and number < len(axis.names):
         name = isolated(shortened(visible(axis.names.names[number]), LONGEST))
-        return translate("CellWords", _TOKEN).format(axis.places[number], name)
-    return translate("CellWords", _FEATURE).format(number) if axis.kind == "feature" else ""
+        return translate("charts", "token {0} “{1}”").format(axis.places[number], name)
+    return translate("charts", "feature {0}").format(number) if axis.kind == "feature" else ""

@@ -1,0 +1,236 @@
+"""Two models side by side: their configurations, and how far each tensor moved."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import hypot, inf
+
+from bertviewer.charts.change_grid import change_grid
+from bertviewer.charts.tensor_places import tensor_places
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.comparing.comparison import ComparedTensor, Comparison
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.frozen import frozen
+from bertviewer.core.text.numerals import count_text, with_minus
+from bertviewer.report.blocks import (
+    Bar,
+    Block,
+    Code,
+    Column,
+    Figure,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Strong,
+    Table,
+    Text,
+)
+from bertviewer.report.comparison_text import value_text
+from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import deviation, provenance
+
+_KEYS, _COUNTS, _CHANGED = "table:model-keys", "table:model-counts", "table:changed"
+_MODULES, _KINDS, _GRID = "table:changed-modules", "table:changed-kinds", "figure:change"
+MOST_TENSORS = 30
+
+
+@frozen
+class _Moved:
+    """How far some tensors moved together."""
+
+    relative: float | None
+    max_abs: float | None
+    changed: int
+    count: int
+
+
+def models(subject: Subject) -> Drafted | None:
+    """Return the chapter on the model beside another one; ``None`` where there is none."""
+    found = subject.comparison
+    if found is None:
+        return None
+    pictures: dict[str, Picture] = {}
+    blocks = tuple(_counts(found))
+    sections = (_configuration(found, subject.architecture), _movement(found, pictures))
+    inner = tuple(section for section in sections if section is not None)
+    return Drafted(Section("models", "Two models", blocks, inner), pictures)
+
+
+def _counts(found: Comparison) -> Iterator[Block]:
+    """Say which models these are, and what became of their tensors."""
+    yield Paragraph((Strong("Left"), f": {provenance(found.left)}."))
+    yield Paragraph((Strong("Right"), f": {provenance(found.right)}."))
+    difference = found.right_parameters - found.left_parameters
+    yield Paragraph(
+        (
+            f"The left model has {found.left_parameters:,} parameters, the right one "
+            f"{found.right_parameters:,}: "
+            + ("as many. " if not difference else with_minus(f"{difference:+,}. ")),
+            See(_COUNTS),
+            " has what became of the tensors from left to right.",
+        )
+    )
+    rows = []
+    for state, count in found.counts.items():
+        infos = [one.right or one.left for one in found.tensors if one.state == state]
+        elements = sum(info.numel for info in infos if info is not None)
+        if count:
+            rows.append(Row(((state,), (f"{count:,}",), (f"{elements:,}",))))
+    columns = (Column("State", share=1), Column("Tensors", "right"), Column("Elements", "right"))
+    yield Table(columns, tuple(rows), _COUNTS, ("What became of the tensors.",))
+
+
+def _configuration(found: Comparison, architecture: Architecture) -> Section:
+    """Show the keys that differ, and those that formulas are made of, in both models."""
+    other = {key.key: key for key in found.keys}
+    symbols = [symbol.key for symbol in architecture.symbols if symbol.key not in other]
+    both = [(key, value_text(architecture.config.get(key))) for key in symbols]
+    rows = [
+        Row(((Strong(key.key),), (Code(value_text(key.left)),), (Code(value_text(key.right)),)))
+        for key in found.keys
+    ]
+    rows += [Row(((key,), (Code(value),), (Code(value),))) for key, value in both]
+    same = len(architecture.config.keys() - other.keys())
+    words: Text = (
+        count_text(
+            len(found.keys), "1 key differs and ", "{0} keys of the configurations differ and "
+        ),
+        count_text(same, "1 is the same. ", "{0} are the same. "),
+        See(_KEYS),
+        " has those that differ, set bold, and those that the counting formulas are made of.",
+    )
+    columns = (Column("Key", share=1), Column("Left", share=1), Column("Right", share=1))
+    table = Table(columns, tuple(rows), _KEYS, ("The configurations side by side.",))
+    blocks = (Paragraph(words), table) if rows else (Paragraph(words[:2]),)
+    return Section("models-configuration", "Configurations", blocks)
+
+
+def _movement(found: Comparison, pictures: dict[str, Picture]) -> Section | None:
+    """Show how far tensors moved: by layer and kind, and the largest movers."""
+    compared = [one for one in found.tensors if one.change is not None]
+    others = sorted((one for one in found.tensors if one.state != "same"), key=_size, reverse=True)
+    blocks: list[Block] = []
+    if compared:
+        grid = change_grid(found, has_places=False)
+        pictures["change"] = Picture(grid, height=min(720, 230 + 22 * len(grid.rows)))
+        places = tensor_places([one.name for one in compared])
+        blocks.append(
+            Paragraph(
+                (
+                    *(
+                        See(_GRID),
+                        " shows how far each tensor moved: the norm of the difference by ",
+                    ),
+                    *("the norm of the left tensor. ", See(_MODULES), " adds that up by layer, "),
+                    *(See(_KINDS), " by kind of tensor."),
+                )
+            )
+        )
+        blocks.append(
+            Figure(
+                "change",
+                _GRID,
+                ("How far each kind of tensor moved in each layer: ‖Δ‖ / ‖left‖.",),
+                "A grid of layers by kinds of tensor, coloured by how far they moved.",
+            )
+        )
+        rows = {name: places.rows[row] for name, (row, _) in places.cells.items()}
+        kinds = {name: places.columns[column] for name, (_, column) in places.cells.items()}
+        for title, groups, name, caption in (
+            ("Module", rows, _MODULES, "How far the tensors of each layer moved."),
+            ("Kind", kinds, _KINDS, "How far each kind of tensor moved."),
+        ):
+            blocks.append(_table(title, _gathered(compared, groups), name, caption))
+    if others:
+        blocks += [
+            Paragraph((See(_CHANGED), " lists the tensors that differ, the farthest first.")),
+            _changed(others),
+        ]
+    elif not compared:
+        return None
+    return Section("models-tensors", "How far the tensors moved", tuple(blocks))
+
+
+def _gathered(tensors: Sequence[ComparedTensor], groups: Mapping[str, str]) -> Mapping[str, _Moved]:
+    """Return what tensors of each group did together."""
+    found: dict[str, list[ComparedTensor]] = {}
+    for tensor in tensors:
+        found.setdefault(groups[tensor.name], []).append(tensor)
+    return {name: _together(each) for name, each in found.items()}
+
+
+def _together(tensors: Sequence[ComparedTensor]) -> _Moved:
+    changes = [one.change for one in tensors if one.change is not None]
+    # Not of squares: those of large norms are infinite.
+    moved = hypot(*(change.difference_norm for change in changes))
+    norm = hypot(*(change.left_norm for change in changes))
+    largest = [change.max_abs for change in changes if change.max_abs is not None]
+    return _Moved(
+        moved / norm if 0 < norm < inf and moved < inf else None,
+        max(largest, default=None),
+        sum(change.count - change.equal for change in changes),
+        sum(change.count for change in changes),
+    )
+
+
+def _table(title: str, groups: Mapping[str, _Moved], name: str, caption: str) -> Table:
+    most = max((one.relative or 0.0 for one in groups.values()), default=0.0)
+    rows = tuple(
+        Row(
+            (
+                (Code(group or "(model)"),),
+                (_figure(one.relative),),
+                (Bar((one.relative or 0.0) / most if most else 0.0),),
+                (_figure(one.max_abs),),
+                (f"{one.changed / one.count:.2%}" if one.count else "–",),
+            )
+        )
+        for group, one in groups.items()
+    )
+    columns = (
+        Column(title, share=1),
+        Column("‖Δ‖ / ‖left‖", "decimal"),
+        Column(""),
+        Column("Max |Δ|", "decimal"),
+        Column("Changed", "decimal"),
+    )
+    return Table(columns, rows, name, (caption,))
+
+
+def _changed(tensors: Sequence[ComparedTensor]) -> Table:
+    columns = (
+        Column("Tensor", share=1.4),
+        Column("State"),
+        Column("Shape"),
+        Column("‖Δ‖ / ‖left‖", "decimal"),
+        Column("Max |Δ|", "decimal"),
+        Column("Changed", "right"),
+    )
+    rows = tuple(map(_tensor, tensors[:MOST_TENSORS]))
+    caption = f"The tensors that differ ({len(rows):,} of {len(tensors):,})."
+    return Table(columns, rows, _CHANGED, (caption,))
+
+
+def _size(tensor: ComparedTensor) -> float:
+    change = tensor.change
+    return 0.0 if change is None or change.relative is None else change.relative
+
+
+def _tensor(tensor: ComparedTensor) -> Row:
+    change = tensor.change
+    sides = (side for side in (tensor.left, tensor.right) if side is not None)
+    shapes = " → ".join(dict.fromkeys(shape_text(side.shape) for side in sides))
+    figures = (None, None) if change is None else (change.relative, change.max_abs)
+    return Row(
+        (
+            (Code(tensor.name),),
+            (tensor.state,),
+            (shapes,),
+            *((_figure(value),) for value in figures),
+            ("–" if change is None else f"{change.count - change.equal:,}",),
+        )
+    )
+
+
+def _figure(value: float | None) -> str:
+    return with_minus(deviation(value))

@@ -1,0 +1,121 @@
+"""The tokens of A beside those of B: their norms, and how alike their vectors are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertviewer.charts.comparison import grid_difference, levelled
+from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
+from bertviewer.charts.similarities import similarity_chart
+from bertviewer.charts.token_norms import norms_chart
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.similarity import token_pair_path
+from bertviewer.core.frozen import frozen
+from bertviewer.core.text.numerals import with_minus
+from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
+from bertviewer.report.pictures import Picture
+
+_NORMS_A, _NORMS_B = "figure:runs-norms-a", "figure:runs-norms-b"
+_NORMS, _COSINES, _SAME = "figure:runs-norms", "figure:runs-cosines", "table:runs-same"
+_SIDE, _GRID = 560, 270
+MOST_TOKENS = 40
+"""Tokens whose vectors are compared in a table."""
+
+
+@frozen(eq=False)
+class BothRuns:
+    """Run A, run B, and which of A's tokens is which of B's."""
+
+    a: ActivationRun
+    b: ActivationRun
+    pairs: Sequence[tuple[int, int]]
+
+
+def norms(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
+    """Return the section; ``None`` where a run kept no norms."""
+    if not two.a.token_norms or not two.b.token_norms:
+        return None
+    of_b, of_a = norms_chart(two.b), norms_chart(two.a)
+    level_b, level_a = levelled(of_b, of_a)
+    pictures["runs-norms-a"] = Picture(level_a, height=_GRID)
+    pictures["runs-norms-b"] = Picture(level_b, height=_GRID)
+    alt = "A grid of hidden states by tokens, coloured by the norm."
+    blocks: list[Block] = [
+        Paragraph(
+            (
+                See(_NORMS_A),
+                " and ",
+                See(_NORMS_B),
+                " have the Euclidean norm of each token's vector in colours of one scale",
+                *((", ", See(_NORMS), " what B has more") if two.pairs else ()),
+                ".",
+            )
+        ),
+        Figure("runs-norms-a", _NORMS_A, ("The norm of every token's vector in A.",), alt),
+        Figure("runs-norms-b", _NORMS_B, ("The norm of every token's vector in B.",), alt),
+    ]
+    if two.pairs:
+        pictures["runs-norms"] = Picture(grid_difference(of_b, of_a, two.pairs), height=_GRID)
+        caption = ("The norms of B less those of A; what has no partner in A is empty.",)
+        blocks.append(Figure("runs-norms", _NORMS, caption, alt))
+    return Section("runs-norms", "Token norms of A and B", tuple(blocks))
+
+
+def similarity(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
+    """Compare the vectors of the same tokens, and how alike tokens are among themselves.
+
+    ``None`` stands for runs without states, of other sizes, or without a token in common.
+    """
+    found = tuple(
+        (other, mine, path)
+        for mine, other in two.pairs[:MOST_TOKENS]
+        if (path := token_pair_path(two.a, mine, other, two.b))
+    )
+    if not found or len(two.a.hidden_states) != len(two.b.hidden_states):
+        return None
+    names, last = names_of_states(two.b), len(two.b.hidden_states) - 1
+    shown = tuple(dict.fromkeys((0, last // 2, last)))
+    rows = tuple(
+        Row(
+            (
+                (f"{place} {shortened(visible(two.b.tokens[place].text), LONGEST)}",),
+                (str(partner),),
+                *((_cosine(path[state]),) for state in shown),
+            )
+        )
+        for place, partner, path in found
+    )
+    columns = (
+        Column("Token of B", share=1),
+        Column("In A at", "right"),
+        *(Column(names[state], "decimal") for state in shown),
+    )
+    b, a = similarity_chart(two.b, last), similarity_chart(two.a, last)
+    difference = grid_difference(b, a, two.pairs, two.pairs)
+    pictures["runs-cosines"] = Picture(difference, _SIDE, _SIDE)
+    blocks: tuple[Block, ...] = (
+        Paragraph(
+            (
+                See(_SAME),
+                " has the cosine of one token's vectors in the two runs: 1 where what stands "
+                "around it changes nothing. ",
+                See(_COSINES),
+                f" has how much more alike every two tokens of {names[last]} are in B.",
+            )
+        ),
+        Table(columns, rows, _SAME, ("The cosine of the same token in A and in B.",)),
+        Figure(
+            "runs-cosines",
+            _COSINES,
+            (f"The cosine of every two tokens in {names[last]}, B less A.",),
+            "A grid of tokens by tokens, coloured by the difference of the cosines.",
+            0.75,
+        ),
+    )
+    return Section("runs-similarity", "Similarity of A and B", blocks)
+
+
+def _cosine(value: float | None) -> str:
+    if value is None or not np.isfinite(value):
+        return "–"
+    return with_minus(f"{value:.4f}")

@@ -1,0 +1,143 @@
+"""Values of activations: what modules took and gave, and two tokens' vectors through the layers."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from bertviewer.charts.cell_words import cell_text
+from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.tensors.corner import Corner, ends_of
+from bertviewer.report.blocks import (
+    Block,
+    Code,
+    Column,
+    Muted,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Table,
+    Text,
+)
+from bertviewer.report.looks import SeenModule
+from bertviewer.report.pictures import Drafted
+from bertviewer.report.subject import Subject
+
+DOTS = "…"
+
+
+def values(subject: Subject) -> Drafted | None:
+    """Return the chapter; ``None`` where a run has neither states nor what was looked at."""
+    run, modules = subject.run, subject.looks.values
+    if run is None or not (run.hidden_states or modules):
+        return None
+    intro = Paragraph(
+        (
+            "All figures of a run are made of numbers like these. Of each tensor the first and the "
+            "last rows and columns are shown; dots stand for those between.",
+        )
+    )
+    sections = tuple(section for section in (_modules(modules), _tokens(run)) if section)
+    return Drafted(Section("values", "Values", (intro,), sections))
+
+
+def _modules(modules: Sequence[SeenModule]) -> Section | None:
+    """Show corners of tensors, those of the same columns below one another."""
+    tables: dict[tuple[int, ...], list[Row]] = {}
+    for titles, corner in _said_once(modules):
+        tables.setdefault(corner.columns, []).extend(_rows(titles, corner))
+    names = [f"table:values-{number}" for number in range(len(tables))]
+    blocks: list[Block] = []
+    for name, (columns, rows) in zip(names, tables.items(), strict=True):
+        said = " has numbers that modules took and gave in this run, token by token."
+        blocks.append(Paragraph((See(name), said)))
+        caption = ("What modules took and gave; columns are features.",)
+        blocks.append(Table(_columns("Token", columns), tuple(rows), name, caption))
+    return (
+        Section("values-modules", "What modules took and gave", tuple(blocks)) if blocks else None
+    )
+
+
+def _said_once(modules: Sequence[SeenModule]) -> list[tuple[Text, Corner]]:
+    """Return the corners with what they are; what one gave and the next took is shown once."""
+    found: list[tuple[Text, Corner]] = []
+    for module in modules:
+        for key, corner in module.corners:
+            title: Text = (f"{module.title} {key.side} ", Code(key.name), " ")
+            if found and _are_same(found[-1][1], corner):
+                found[-1] = ((*found[-1][0], "and ", *title), corner)
+            else:
+                found.append((title, corner))
+    return found
+
+
+def _are_same(one: Corner, other: Corner) -> bool:
+    return one.shape == other.shape and np.array_equal(one.values, other.values, equal_nan=True)
+
+
+def _rows(title: Text, corner: Corner) -> Iterator[Row]:
+    yield Row(((*title, Muted(f"{shape_text(corner.shape)} {corner.dtype}")),), "head")
+    before = -1
+    for place, row in enumerate(corner.rows):
+        if row != before + 1:
+            yield Row(((DOTS,), *((DOTS,) for _ in _with_dots(corner.columns, corner.columns))))
+        before = row
+        token = corner.tokens[place]
+        name = f"{row} {shortened(visible(token), LONGEST)}" if token else str(row)
+        yield _numbers(name, corner.values[place].tolist(), corner.columns)
+
+
+def _tokens(run: ActivationRun) -> Section | None:
+    """Show two tokens' vectors in every hidden state."""
+    if not run.hidden_states:
+        return None
+    size = run.hidden_states[0].shape[1]
+    features, names = ends_of(size), names_of_states(run)
+    tables = []
+    for token in _shown_tokens(run):
+        rows = tuple(
+            _numbers(names[state], vectors[token, list(features)].tolist(), features)
+            for state, vectors in enumerate(run.hidden_states)
+        )
+        text = shortened(visible(run.tokens[token].text), LONGEST)
+        caption = (f"The vector of token {token}, {text}, in each hidden state.",)
+        name = f"table:values-token-{token}"
+        tables.append(Table(_columns("Hidden state", features), rows, name, caption))
+    seen = [See(table.name) for table in tables]
+    words = (
+        *(seen[:1] if len(seen) < 2 else (seen[0], " and ", seen[1])),
+        f" show {len(features)} of the {size:,} numbers of a token's vector, from the embeddings "
+        "to the last layer.",
+    )
+    return Section("values-tokens", "Vectors of tokens", (Paragraph(words), *tables))
+
+
+def _shown_tokens(run: ActivationRun) -> tuple[int, ...]:
+    """Return the first token, [CLS] in BERT, and the longest of the words."""
+    words = [place for place, token in enumerate(run.tokens) if place and not token.is_special]
+    longest = max(words, key=lambda place: len(run.tokens[place].text), default=None)
+    return (0,) if longest is None else (0, longest)
+
+
+def _numbers(name: str, found: Sequence[float], places: Sequence[int]) -> Row:
+    cells = _with_dots([cell_text(value) for value in found], places)
+    return Row(((name,), *((str(cell),) for cell in cells)))
+
+
+def _columns(title: str, places: Sequence[int]) -> tuple[Column, ...]:
+    heads = _with_dots(places, places)
+    return (
+        Column(title, share=1),
+        *(Column(str(head), "center" if head == DOTS else "decimal") for head in heads),
+    )
+
+
+def _with_dots(cells: Sequence[str | int], places: Sequence[int]) -> list[str | int]:
+    """Return cells with dots between places that do not follow one another."""
+    found: list[str | int] = list(cells[:1])
+    for cell, (before, place) in zip(cells[1:], pairwise(places), strict=True):
+        found += [cell] if place == before + 1 else [DOTS, cell]
+    return found

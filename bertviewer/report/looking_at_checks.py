@@ -1,0 +1,70 @@
+"""Where the steps of a check differ the most: given, recomputed, and their difference."""
+
+from bertviewer.charts.cell_words import place_text
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import Check, CheckStep
+from bertviewer.core.closer_look.checked_step import GIVEN, RECOMPUTED, checked_step
+from bertviewer.core.errors import UserError
+from bertviewer.core.families.families import kind_of_class
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.tensors.named_values import NamedValues
+from bertviewer.core.tensors.values import TensorValues
+from bertviewer.core.weights.reading import matrix_shape
+from bertviewer.report.check_summary import nearness, summarise
+from bertviewer.report.looks import ComparedElement
+
+MOST_STEPS = 6
+"""Steps that are carried out once more, each of another kind of module."""
+_LARGE = frozenset({"base model", "task model", "stack"})
+"""To carry out these again takes as long as a check of all layers, and their parts are there."""
+
+
+def compared_elements(
+    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress
+) -> tuple[ComparedElement, ...]:
+    """Return the worst element of the steps that are the nearest to their tolerance."""
+    if run.check is None:
+        return ()
+    found = []
+    for step in _nearest(run, run.check):
+        try:
+            found.append(_compared(step, checked_step(model, run, kept, step, progress)))
+        except UserError:
+            continue
+    return tuple(one for one in found if one is not None)
+
+
+def _nearest(run: ActivationRun, check: Check) -> tuple[CheckStep, ...]:
+    """Return the worst step of each kind of module, the nearest to its tolerance first."""
+    classes = {module.path: module.class_name for module in run.modules}
+
+    def is_small(step: CheckStep) -> bool:
+        kind = kind_of_class(classes.get(step.path, ""))
+        return kind is None or kind.role not in _LARGE
+
+    worst = (summary.worst for summary in summarise(run, check))
+    apart = [step for step in worst if step.max_abs_error != 0 and is_small(step)]
+    return tuple(sorted(apart, key=nearness, reverse=True)[:MOST_STEPS])
+
+
+def _compared(step: CheckStep, named: NamedValues) -> ComparedElement | None:
+    worst = named.worst
+    if worst is None:
+        return None
+    given, recomputed = (_at(named.beside[side], worst.index) for side in (GIVEN, RECOMPUTED))
+    place = place_text(worst.index, named.axes)
+    return ComparedElement(
+        *(step, worst.index, place, given, recomputed, worst.difference, worst.tolerance)
+    )
+
+
+def _at(values: TensorValues, index: tuple[int, ...]) -> float:
+    """Return one element."""
+    _, width = matrix_shape(values.shape)
+    place = 0
+    for number, size in zip(index, values.shape, strict=True):
+        place = place * size + number
+    row, column = divmod(place, width)
+    return float(values.block((row, row + 1), (column, column + 1))[0, 0])

@@ -1,0 +1,64 @@
+"""What the heads of a run look at, layer by layer: figures of all, and the maps of a few."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
+from bertviewer.core.analysis.head_figures import head_figures, ranked
+from bertviewer.core.closer_look.attention import attention_of
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress
+from bertviewer.core.run.capture import Capture
+from bertviewer.report.looks import SeenHeads
+
+
+def seen_heads(
+    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress
+) -> SeenHeads | None:
+    """Return the figures of all heads; no layer's maps outlive the look at the next one.
+
+    ``None`` stands for a model that does not show what it looks at.
+    """
+    figures = {}
+    for layer in attention_layers(model.architecture, run):
+        try:
+            maps = attention_of(model, run, kept, layer.path, progress, call=layer.call)
+        except UserError:
+            continue
+        figures[layer] = head_figures(maps, run)
+    if not figures:
+        return None
+    best = ranked(figures, "previous") or ranked(figures, "entropy")
+    return SeenHeads(figures, large=best[0] if best else None)
+
+
+def with_maps(  # noqa: PLR0917
+    heads: SeenHeads,
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    layers: tuple[int, ...] | None,
+    progress: Progress,
+) -> SeenHeads:
+    """Return the same with the maps of some layers; those that are there are not done again."""
+    known = tuple(heads.figures)
+    shown = _chosen(known, layers)
+    large = () if heads.large is None else (heads.large.layer,)
+    maps = {
+        layer: heads.maps.get(layer)
+        or attention_of(model, run, kept, layer.path, progress, call=layer.call)
+        for layer in dict.fromkeys((known[0], *shown, *large))
+    }
+    return replace(heads, shown=shown, maps=maps)
+
+
+def _chosen(
+    layers: Iterable[AttentionLayer], wanted: tuple[int, ...] | None
+) -> tuple[AttentionLayer, ...]:
+    """Return the wanted layers; where none are wanted, the first and the last."""
+    known = tuple(layers)
+    if wanted is None:
+        return tuple(dict.fromkeys((known[0], known[-1])))
+    return tuple(layer for layer in known if layer.number in wanted)
