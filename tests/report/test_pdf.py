@@ -91,13 +91,14 @@ class TestDemoModel:
             "4 Step by step",
             "5 What each part computes",
             "6 The sentence",
-            "7 Attention",
-            "8 Similarity of tokens",
-            "9 Checks",
-            "10 Configuration",
-            "11 Modules",
-            "12 All parameters",
-            "13 Bibliography",
+            "7 Values",
+            "8 Attention",
+            "9 Similarity of tokens",
+            "10 Checks",
+            "11 Configuration",
+            "12 Modules",
+            "13 All parameters",
+            "14 Bibliography",
         ]
         for chapter in chapters:
             assert chapter in report.pages[1]
@@ -121,7 +122,7 @@ class TestDemoModel:
 
     def test_no_number_has_a_hyphen(self, report: Report) -> None:
         _, _, run = report.text.rpartition("6 The sentence")
-        run = run.partition("10 Configuration")[0]
+        run = run.partition("11 Configuration")[0]
         assert "−" in run
         assert not re.search(r"(^|\s)-\d|\de-\d", run)
         assert "from −1 to 1" in report.text

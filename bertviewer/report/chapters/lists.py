@@ -29,6 +29,12 @@ from bertviewer.report.subject import Subject
 MOST_SHOWN = 2_000
 """Characters of one value of a configuration, as of a thousand labels: it is no book."""
 
+MOST_TENSORS = 1_000
+"""Of models with more of them, layers that are alike are listed once."""
+
+Group = tuple[str, tuple[TensorInfo, ...]]
+"""A layer, or a part beside the layers, and its tensors."""
+
 _KEYS, _MODULES, _TENSORS = "table:configuration", "table:modules", "table:tensors"
 
 
@@ -91,19 +97,17 @@ def _module_rows(row: TreeRow, level: int) -> Iterator[Row]:
 def tensors(subject: Subject) -> Drafted:
     """Return the chapter: every named parameter, in groups."""
     architecture = subject.architecture
+    count = len(architecture.parameters)
+    is_folded = count > MOST_TENSORS
     rows: list[Row] = []
-    for group, found in groupby(architecture.parameters, lambda one: _group(one, architecture)):
-        listed = tuple(found)
-        title = (Code(group or architecture.root.class_name), " ", Muted(_counted(len(listed))))
-        elements = sum(one.numel for one in listed if one.tied_to is None)
-        rows += [Row((title, (f"{elements:,}",)), "head"), *map(_tensor_row, listed)]
+    for groups in _alike(architecture) if is_folded else _each(architecture):
+        rows += _group_rows(groups)
     columns = (
         Column("Name", share=1),
         Column("Shape"),
         Column("Dtype"),
         Column("Elements", "right"),
     )
-    count = len(architecture.parameters)
     intro = Paragraph(
         (
             See(_TENSORS),
@@ -113,10 +117,40 @@ def tensors(subject: Subject) -> Drafted:
                 " lists all {0} named parameters "
                 "in their order. One that is tied to another is listed and not counted.",
             ),
+            " Neighbouring layers whose tensors are alike are listed once." if is_folded else "",
         )
     )
     table = Table(columns, tuple(rows), _TENSORS, ("The named parameters in groups.",))
     return Drafted(Section("tensors", "All parameters", (intro, table)))
+
+
+def _each(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
+    for name, found in groupby(architecture.parameters, lambda one: _group(one, architecture)):
+        yield ((name or architecture.root.class_name, tuple(found)),)
+
+
+def _alike(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
+    """Yield groups together that have the same tensors under their own names."""
+
+    def inside(group: Group) -> tuple[object, ...]:
+        name, found = group
+        return tuple((one.name.removeprefix(name), one.shape, one.dtype) for one in found)
+
+    groups = (group for (group,) in _each(architecture))
+    for _, found in groupby(groups, inside):
+        yield tuple(found)
+
+
+def _group_rows(groups: tuple[Group, ...]) -> Iterator[Row]:
+    """Yield the head of some groups that are alike, and the tensors of the first."""
+    (name, listed), (last, _) = groups[0], groups[-1]
+    title: Text = (Code(name), " ", Muted(_counted(len(listed))))
+    if len(groups) > 1:
+        each = f"{len(groups):,} × {_counted(len(listed))}"
+        title = (Code(name), " to ", Code(last), " ", Muted(each))
+    elements = sum(one.numel for _, found in groups for one in found if one.tied_to is None)
+    yield Row((title, (f"{elements:,}",)), "head")
+    yield from map(_tensor_row, listed)
 
 
 def _counted(count: int) -> str:

@@ -1,8 +1,10 @@
 """Where the parameters are: the parts, their counting formulas, the symbols, the groups."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bertviewer.charts.map.areas import areas_of
+from bertviewer.charts.treemap import Area
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import count_steps, readable
 from bertviewer.core.architecture.folding import TreeRow, fold
@@ -32,6 +34,8 @@ from bertviewer.report.subject import Subject
 
 _PARTS, _SYMBOLS, _GROUPS = "table:parts", "table:symbols", "table:groups"
 _AREAS = "figure:areas"
+MOST_AREAS = 1_500
+"""More rectangles are too small to be seen."""
 
 
 def parameters(subject: Subject) -> Drafted:
@@ -66,8 +70,17 @@ def parameters(subject: Subject) -> Drafted:
     )
     found = tuple(section for section in sections if section is not None)
     area = areas_of(architecture, "parameters")
+    if len(architecture.modules) > MOST_AREAS:
+        area = _without_insides(area)
     pictures = {"areas": Picture(area, height=300)}
     return Drafted(Section("parameters", "Parameters", blocks, found), pictures)
+
+
+def _without_insides(area: Area) -> Area:
+    """Return the same with layers that show nothing of what is in them."""
+    if area.is_layer:
+        return replace(area, parts=())
+    return replace(area, parts=tuple(map(_without_insides, area.parts)))
 
 
 def _parts(tree: TreeRow) -> Table:
