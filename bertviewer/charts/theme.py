@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from bertviewer.core.frozen import frozen
 
 Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
 """What of a model a hue stands for, the same in tree, map, plots and on paper."""
+PARTS: tuple[Part, ...] = get_args(Part)
 
 FONTS = ("Inter", "DejaVu Sans", "Helvetica Neue", "Arial", "sans-serif")
 MONO_FONTS = ("JetBrains Mono", "DejaVu Sans Mono", "Menlo", "Consolas", "monospace")
@@ -127,6 +128,11 @@ def _channels(color: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(color[1:]))
 
 
+def _hues(*colors: str) -> Mapping[Part, str]:
+    """Return the colours as those of the parts, in their order."""
+    return dict(zip(PARTS, colors, strict=True))
+
+
 # The first of the series is the accent. The others are Okabe and Ito's, which people with colour
 # blindness tell apart; those too pale or too dark for their background are a shade darker or
 # lighter. Blue against orange is told apart likewise.
@@ -140,15 +146,7 @@ LIGHT = Theme(
     accent="#4453c8",
     on_accent="#ffffff",
     tint=0.12,
-    parts={
-        "embeddings": "#0e8f83",
-        "attention": "#4453c8",
-        "feed-forward": "#b7791f",
-        "norm": "#7a8391",
-        "residual": "#8a94a3",
-        "head": "#c2416b",
-        "plain": "#626b78",
-    },
+    parts=_hues("#0e8f83", "#4453c8", "#b7791f", "#7a8391", "#8a94a3", "#c2416b", "#626b78"),
     right="#13743a",
     warning="#a84300",
     series=("#4453c8", "#d55e00", "#009e73", "#b8589a", "#8f6b00", "#4b5563"),
@@ -165,15 +163,7 @@ DARK = Theme(
     accent="#8b96ff",
     on_accent="#111317",
     tint=0.15,
-    parts={
-        "embeddings": "#2cb8a8",
-        "attention": "#8b96ff",
-        "feed-forward": "#e0a33f",
-        "norm": "#8e98a6",
-        "residual": "#76808e",
-        "head": "#ee7fa4",
-        "plain": "#9aa3b0",
-    },
+    parts=_hues("#2cb8a8", "#8b96ff", "#e0a33f", "#8e98a6", "#76808e", "#ee7fa4", "#9aa3b0"),
     right="#4ade80",
     warning="#f0a35e",
     series=("#8b96ff", "#e69f00", "#35c79a", "#e08fc4", "#f0e442", "#b6c0ca"),
@@ -190,15 +180,7 @@ PAPER = replace(
     muted="#59626e",
     faint="#6f767f",
     accent="#3b48ae",
-    parts={
-        "embeddings": "#0d8479",
-        "attention": "#3b48ae",
-        "feed-forward": "#a06a1b",
-        "norm": "#6d7682",
-        "residual": "#6e7681",
-        "head": "#ad3a60",
-        "plain": "#626b78",
-    },
+    parts=_hues("#0d8479", "#3b48ae", "#a06a1b", "#6d7682", "#6e7681", "#ad3a60", "#626b78"),
     series=("#3b48ae", "#db7727", "#008c66", "#9b4a81", "#513d00", "#272c34"),
 )
 # Without hues: series are told apart by lightness and dashes, and values run from pale to dark, or
@@ -211,15 +193,7 @@ GREY = replace(
     faint="#6e6e6e",
     accent="#333333",
     tint=0.16,
-    parts={
-        "embeddings": "#575757",
-        "attention": "#262626",
-        "feed-forward": "#6e6e6e",
-        "norm": "#6e6e6e",
-        "residual": "#6e6e6e",
-        "head": "#404040",
-        "plain": "#4d4d4d",
-    },
+    parts=_hues("#575757", "#262626", "#6e6e6e", "#6e6e6e", "#6e6e6e", "#404040", "#4d4d4d"),
     right="#4d4d4d",
     warning="#111111",
     series=("#272727", "#919191", "#535353", "#7b7b7b", "#404040", "#666666"),

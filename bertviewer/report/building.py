@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from bertviewer import __version__
 from bertviewer.core.analysis.outlining import outline_of
+from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.tasks import find_task
 from bertviewer.report.answers import each_said_once, works
@@ -79,13 +80,25 @@ def _facts(subject: Subject, choices: Choices) -> Iterator[tuple[str, Text]]:
         yield "SHA-256", (Code(digest), f" {name}")
     if subject.origin.licence:
         yield "Licence", (subject.origin.licence,)
-    if subject.keys is not None:
-        yield "Computed in", (subject.keys.dtype,)
+    yield "Dtype", (_dtypes(subject),)
+    source = subject.architecture.source if subject.run is None else subject.run.source
+    if source.weights == "random" or source.random_tensors:
+        yield "Seed", (f"{SEED}, by which random weights are drawn",)
     if subject.run is not None:
         yield "Device", (subject.run.device,)
     yield "Versions", (", ".join(f"{name} {_version(name)}" for name in LIBRARIES),)
     if choices.command:
         yield "Made by", (Code(choices.command),)
+
+
+def _dtypes(subject: Subject) -> str:
+    """Return what the weights are computed in, and what they are stored as if that is another."""
+    found = ", ".join(sorted({tensor.dtype for tensor in subject.architecture.parameters}))
+    if subject.keys is None:
+        return found
+    stored = ", ".join(subject.keys.stored_dtypes)
+    computed = subject.keys.dtype
+    return computed if stored == computed else f"{computed}, stored as {stored}"
 
 
 def _version(package: str) -> str:

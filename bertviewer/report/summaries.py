@@ -3,6 +3,7 @@
 import csv as csv_module
 import io
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
@@ -250,6 +251,11 @@ def exact(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else with_minus(f"{value:#.5g}" if value else "0")
+
+
+def cosine_text(value: float | None) -> str:
+    """Return a cosine with four digits behind the point; a dash where it is not defined."""
+    return "–" if value is None or not isfinite(value) else with_minus(f"{value:.4f}")
 
 
 def deviation(value: float | None) -> str:

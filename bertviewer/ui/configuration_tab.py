@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.source.key_meanings import KEY_MEANINGS
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
 from bertviewer.ui.workspace import Workspace
@@ -64,4 +65,6 @@ def _text(value: object) -> str:
 
 def _cells(key: str, value: object, symbol: Symbol | None) -> tuple[str, ...]:
     text = _text(value)
-    return (key, symbol.letter, symbol.meaning, text) if symbol else (key, "", "", text)
+    if symbol is None:
+        return key, "", KEY_MEANINGS.get(key, ""), text
+    return key, symbol.letter, symbol.meaning, text

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QEnterEvent, QKeyEvent, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.naming import shortened, visible
 from bertviewer.charts.place import Place
@@ -17,6 +16,7 @@ from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.word_link import WordLink
 from bertviewer.ui.workspace import Workspace
 
 LONGEST = 300
@@ -54,25 +54,17 @@ def show_step(workspace: Workspace, step: CheckStep) -> None:
     workspace.values_wanted.emit(step, None)
 
 
-class PathLink(QAbstractButton):
-    """A word that selects a module: by a click, by Enter or by the space bar."""
+class PathLink(WordLink):
+    """A word that selects a module."""
 
     def __init__(self, link: Link, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("pathLink")
+        super().__init__("pathLink", parent)
         self.setText(visible(link.text))
         path = shortened(visible(link.key), LONGEST) or self.text()
         self.setToolTip(plain_tip(self.tr("Select {0}").format(path)))
         self.setAccessibleName(self.tr("Select {0}").format(path))
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.clicked.connect(lambda: workspace.selection.select(link.key))
-
-    def sizeHint(self) -> QSize:
-        """Return room for all of it; Qt calls it."""
-        metrics = self.fontMetrics()
-        return QSize(metrics.horizontalAdvance(self.text()) + 2, metrics.height() + 2)
 
     def minimumSizeHint(self) -> QSize:
         """Return room for a few letters: a long name is cut in its middle. Qt calls it."""
@@ -81,33 +73,10 @@ class PathLink(QAbstractButton):
             min(room.width(), self.fontMetrics().horizontalAdvance("…") * 6), room.height()
         )
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Take Enter as well; Qt calls it."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        """Draw the line below it; Qt calls it."""
-        super().enterEvent(event)
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw it, with a line below while it would be chosen; Qt calls it."""
-        del event
-        painter = QPainter(self)
-        font = self.font()
-        font.setUnderline(self.underMouse() or self.hasFocus())
-        painter.setFont(font)
-        painter.setPen(self.palette().color(QPalette.ColorRole.Link))
-        room = self.rect()
+    def shown_text(self) -> str:
+        """Return its name, cut where it is too long."""
         middle = Qt.TextElideMode.ElideMiddle
-        text = self.fontMetrics().elidedText(self.text(), middle, room.width())
-        painter.drawText(
-            room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text
-        )
-        painter.end()
+        return self.fontMetrics().elidedText(self.text(), middle, self.width())
 
 
 def links(found: Sequence[Link], workspace: Workspace, after: str = "") -> QWidget:

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.explanations.explanation import Answer
@@ -13,21 +12,19 @@ from bertviewer.ui.labels import quiet_label
 from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.prose import Prose
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.word_link import WordLink
 from bertviewer.ui.workspace import Workspace
 
-_ALIGNED = int(
-    Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap
-)
 
+class QuestionLink(WordLink):
+    """A question as a link, in as many lines as it needs."""
 
-class QuestionLink(QAbstractButton):
-    """A question as a link, in as many lines as it needs; Enter and the space bar press it."""
+    alignment = WordLink.alignment | int(Qt.TextFlag.TextWordWrap)
+    spacing = GRID
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName(f"question-{name}")
+        super().__init__(f"question-{name}", parent)
         self.setCheckable(True)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
@@ -40,41 +37,9 @@ class QuestionLink(QAbstractButton):
 
     def heightForWidth(self, width: int) -> int:
         """Return the height of its lines; Qt calls it."""
-        room = self.fontMetrics().boundingRect(0, 0, max(width, 1), 10_000, _ALIGNED, self.text())
-        return room.height() + GRID
-
-    def sizeHint(self) -> QSize:
-        """Return room for all of it on one line; Qt calls it."""
         metrics = self.fontMetrics()
-        return QSize(metrics.horizontalAdvance(self.text()) + 2, metrics.height() + GRID)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Take Enter as well; Qt calls it."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        """Draw the line below it; Qt calls it."""
-        super().enterEvent(event)
-        self.update()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        """Draw the line below it; Qt calls it."""
-        super().focusInEvent(event)
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw it, with a line below while it would be pressed; Qt calls it."""
-        del event
-        painter = QPainter(self)
-        font = self.font()
-        font.setUnderline(self.underMouse() or self.hasFocus())
-        painter.setFont(font)
-        painter.setPen(self.palette().color(QPalette.ColorRole.Link))
-        painter.drawText(self.rect(), _ALIGNED, self.text())
-        painter.end()
+        room = metrics.boundingRect(0, 0, max(width, 1), 10_000, self.alignment, self.text())
+        return room.height() + self.spacing
 
 
 class Questions(QWidget):

@@ -7,6 +7,9 @@ from bertviewer.core.frozen import frozen
 
 Weights = Literal["none", "pretrained", "random"]
 
+SEED = 0
+"""What random weights are drawn from: the same each time."""
+
 
 @frozen
 class SourceInfo:

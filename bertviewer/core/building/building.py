@@ -10,13 +10,13 @@ from typing import Any
 from torch.nn.modules.module import register_module_module_registration_hook
 
 from bertviewer.core import transformer_base
+from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.config_names import hidden_name, misnamed_key
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.tasks import TASKS, Task
 from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
 
-SEED = 0
 MOST_SAID = 300
 """Characters of an error's words."""
 MOST_MODULES = 200_000

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 
+from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.building.building import SEED, auto_class
+from bertviewer.core.building.building import auto_class
 from bertviewer.core.source.tasks import Task
 
 POOL = 2**24

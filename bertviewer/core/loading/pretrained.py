@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import nn
 
+from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch
-from bertviewer.core.building.building import SEED
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.matching import where
 from bertviewer.core.loading.state import FLOATS, read_state

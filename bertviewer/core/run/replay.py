@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from bertviewer.core.activations.units import unit_of
+from bertviewer.core.activations.units import unit_of, unit_paths
 from bertviewer.core.flow.forwards import Arguments, Watch, watching
 from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -54,7 +54,7 @@ def replay(
         reporting(module, progress),
         found.watching(watched),
     ):
-        units = _units(kept, watched)
+        units = _units(model, kept, watched)
         if units is None:
             module(**kept.inputs)
         else:
@@ -125,7 +125,7 @@ def look_at_call(  # noqa: PLR0917
         Cancelled: ``progress`` said so.
     """
     module = _on_the_device(model, kept, progress)
-    units = _units(kept, (path,))
+    units = _units(model, kept, (path,))
     if units is None:
         pieces, skipped = [(module, KeptCall((), kept.inputs, None, ()))], 0
     else:
@@ -179,10 +179,10 @@ def _on_the_device(model: LoadedModel, kept: Capture, progress: Progress) -> nn.
     return module
 
 
-def _units(kept: Capture, paths: Iterable[str]) -> list[str] | None:
+def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str] | None:
     """Return the units to call, ``None`` if that would not do."""
-    complete = [path for path in kept.calls if path not in kept.refused]
-    kept_units = tuple(complete) if kept.scope == "units" else ()
+    known = kept.calls if kept.scope == "units" else unit_paths(model.architecture)
+    kept_units = tuple(path for path in known if path in kept.calls and path not in kept.refused)
     units = {unit_of(path, kept_units): None for path in paths}
     if any(unit is None or not all(map(_can_be_repeated, kept.calls[unit])) for unit in units):
         return None

@@ -9,6 +9,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.source.key_meanings import KEY_MEANINGS
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.blocks import (
     Code,
@@ -52,7 +53,7 @@ def configuration(subject: Subject) -> Drafted:
                     (Code(key),),
                     () if symbol is None else (Maths(symbol_maths(symbol.letter)),),
                     (Code(_shortened(value)),),
-                    () if symbol is None else (symbol.meaning,),
+                    (KEY_MEANINGS.get(key, "") if symbol is None else symbol.meaning,),
                 )
             )
         )

@@ -85,8 +85,9 @@ def _shares(subject: Subject) -> tuple[Paragraph, ...]:
         return ()
     masked = max(layer.masked for layer in padding.attentions)
     unmasked = max(layer.unmasked for layer in padding.attentions)
+    most = f"at most {masked:.2%}" if masked else "nothing"
     words = (
-        f"With the mask at most {masked:.2%} of a layer's attention goes to padding; without it up "
-        f"to {unmasked:.2%} would."
+        f"With the mask {most} of a layer's attention goes to padding; without it up to "
+        f"{unmasked:.2%} would."
     )
     return (Paragraph((words,)),)

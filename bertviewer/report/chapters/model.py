@@ -119,8 +119,9 @@ def _figures(architecture: Architecture, pictures: dict[str, Picture]) -> Iterat
 
 
 def _weights(subject: Subject) -> Section | None:
-    said: Text = (f"{provenance(subject.architecture.source)}.",)
-    blocks: list[Block] = [Paragraph(said)]
-    if subject.keys is not None:
-        blocks.append(Listing(tuple(key_lines(subject.keys))))
-    return Section("weights", "Where the weights come from", tuple(blocks))
+    """Show what the checkpoint holds; without one the first page has said all."""
+    if subject.keys is None:
+        return None
+    said = Paragraph((f"{provenance(subject.architecture.source)}.",))
+    listing = Listing(tuple(key_lines(subject.keys)))
+    return Section("weights", "Where the weights come from", (said, listing))

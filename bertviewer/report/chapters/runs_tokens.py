@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from bertviewer.charts.comparison import grid_difference, levelled
 from bertviewer.charts.naming import LONGEST, names_of_states, shortened, visible
 from bertviewer.charts.similarities import similarity_chart
@@ -11,9 +9,9 @@ from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import token_pair_path
 from bertviewer.core.frozen import frozen
-from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
 from bertviewer.report.pictures import Picture
+from bertviewer.report.summaries import cosine_text
 
 _NORMS_A, _NORMS_B = "figure:runs-norms-a", "figure:runs-norms-b"
 _NORMS, _COSINES, _SAME = "figure:runs-norms", "figure:runs-cosines", "table:runs-same"
@@ -80,7 +78,7 @@ def similarity(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
             (
                 (f"{place} {shortened(visible(two.b.tokens[place].text), LONGEST)}",),
                 (str(partner),),
-                *((_cosine(path[state]),) for state in shown),
+                *((cosine_text(path[state]),) for state in shown),
             )
         )
         for place, partner, path in found
@@ -113,9 +111,3 @@ def similarity(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
         ),
     )
     return Section("runs-similarity", "Similarity of A and B", blocks)
-
-
-def _cosine(value: float | None) -> str:
-    if value is None or not np.isfinite(value):
-        return "–"
-    return with_minus(f"{value:.4f}")

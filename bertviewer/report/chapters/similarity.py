@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.analysis.similarity import cosine_matrix
-from bertviewer.core.text.numerals import number_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
 from bertviewer.report.pictures import Drafted, Picture
 from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import cosine_text
 
 _MEANS, _COSINES = "table:cosines", "figure:cosines"
 _SIDE = 560
@@ -26,7 +26,7 @@ def similarity(subject: Subject) -> Drafted | None:
     for state, vectors in enumerate(run.hidden_states):
         others = _between(cosine_matrix(vectors))
         figures = (others.mean(), others.min(), others.max()) if len(others) else (np.nan,) * 3
-        rows.append(Row(((names[state],), *((number_text(float(f), 4),) for f in figures))))
+        rows.append(Row(((names[state],), *((cosine_text(float(f)),) for f in figures))))
     columns = (
         Column("Hidden state", share=1),
         Column("Mean", "decimal"),

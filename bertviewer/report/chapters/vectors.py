@@ -1,13 +1,12 @@
 """Two sentences as one vector each, and how alike they are beside unrelated ones."""
 
-from math import isnan
-
 from bertviewer.core.analysis.sentence_vectors import Baseline, PooledCosines
-from bertviewer.core.text.numerals import count_text, number_text
+from bertviewer.core.text.numerals import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Break, Column, Paragraph, Row, Section, See, Table
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
+from bertviewer.report.summaries import cosine_text
 
 _COSINES = "table:sentence-cosines"
 
@@ -49,8 +48,4 @@ def vectors(subject: Subject) -> Drafted | None:
 def _row(found: PooledCosines) -> Row:
     cosine, base = found.last, found.last_baseline or Baseline(*(float("nan"),) * 3)
     figures = (cosine, base.mean, base.low, base.high)
-    return Row(((found.label,), *((_cosine(value),) for value in figures)))
-
-
-def _cosine(value: float | None) -> str:
-    return "–" if value is None or isnan(value) else number_text(value, 4)
+    return Row(((found.label,), *((cosine_text(value),) for value in figures)))
