@@ -83,7 +83,7 @@ def _facts(subject: Subject, choices: Choices) -> Iterator[tuple[str, Text]]:
     yield "Dtype", (_dtypes(subject),)
     source = subject.architecture.source if subject.run is None else subject.run.source
     if source.weights == "random" or source.random_tensors:
-        yield "Seed", (f"{SEED}, by which random weights are drawn",)
+        yield "Seed", (str(SEED),)
     if subject.run is not None:
         yield "Device", (subject.run.device,)
     yield "Versions", (", ".join(f"{name} {_version(name)}" for name in LIBRARIES),)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.typesetting import report_pdf
-from tests.report.conftest import TEXT, document_of, subject_of
+from tests.report.conftest import CHOICES, TEXT, document_of, subject_of
 from tests.report.reading import Report, squeezed
 
 RANDOM_NOTE = "The activations in this report pass through random weights."
@@ -224,18 +225,28 @@ def test_a_run_full_of_nan(tiny_bert_folder: Path) -> None:
     assert re.search(r"All modules gave [1-9][\d,]* NaN and 0 infinite values", report.text)
 
 
+COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "modules", "tensors"))
+
+
 @pytest.mark.parametrize(
     ("name", "task", "numbers"),
     [
         (
             "bert-base-uncased",
             "base",
-            ("109,482,240", "199", "21.77%", "77.69%", "0.54%", "12 × BertLayer"),
+            (
+                *("109,482,240", "199", "21.77%", "77.69%", "0.54%", "12 × BertLayer"),
+                *("For B = 1, S = 128", "22,348,431,360 FLOPs", "11,174,215,680 multiply-adds"),
+                *("encoder.layer.0 16 tensors", "embeddings 5 tensors", "pooler 2 tensors"),
+            ),
         ),
         (
             "bert-base-chinese",
             "masked-lm",
-            ("16,622,592", "85,054,464", "102,290,312", "202", "N·(12·D² + 13·D)"),
+            (
+                *("16,622,592", "85,054,464", "102,290,312", "202", "N·(12·D² + 13·D)"),
+                *("V·D + 2·D + L·D + 2·D", "21128", "is bert.embeddings.word_embeddings.weight"),
+            ),
         ),
         (
             "bert-large-chinese",
@@ -243,13 +254,37 @@ def test_a_run_full_of_nan(tiny_bert_folder: Path) -> None:
             (
                 *("21,635,072", "2,048", "524,288", "4,198,400", "8,393,728", "12,596,224"),
                 *("22,163,456", "324,472,832", "325,522,432", "1,049,600", "(N−1)"),
+                *("1 Input-Token", "2 Input-Segment", "5 Add", "9 MultiHeadSelfAttention"),
+                *("16 Norm", "17 the other 23 layers"),
             ),
         ),
+        ("bert-base-uncased", "sequence-classification", ("109,483,778", "1,538")),
+        ("bert-base-uncased", "masked-lm", ("109,514,298",)),
+        ("bert-base-uncased", "pretraining", ("110,106,428",)),
+        ("bert-large-uncased", "base", ("335,141,888",)),
+        ("roberta-base", "base", ("124,645,632",)),
+        ("distilbert-base-uncased", "base", ("66,362,880",)),
+        ("gpt2", "base", ("124,439,808", "Total in 148 tensors")),
+        ("transformer-base", "base", ("44,140,544",)),
     ],
 )
 def test_the_numbers_that_the_study_notes_have(
     opened_report: Opened, name: str, task: str, numbers: tuple[str, ...]
 ) -> None:
-    text = squeezed(opened_report(name, task=task).text)
+    text = squeezed(opened_report(name, task=task, choices=COUNTS).text)
     for number in numbers:
         assert squeezed(number) in text, number
+
+
+def test_what_the_study_notes_say_of_a_run(report: Report) -> None:
+    text = squeezed(report.text)
+    for said in (
+        "11 tokens",
+        *("101 · 0", "2023 · 0", "13092 · 0", "12521 · 0", "2487 · 0", "3231 · 0", "102 · 0"),
+        *("There are 7 hidden states", "[1, 11, 384] float32", "= next hidden state"),
+        *("hidden_act", '"gelu"', "layer_norm_eps", "1e-12"),
+        "Mean and variance are taken for each position",
+        "torch divides by the root of (variance + epsilon)",
+        "features has a gamma and a beta of its own",
+    ):
+        assert squeezed(said) in text, said

@@ -61,7 +61,7 @@ def configuration(subject: Subject) -> Drafted:
         Column("Key", share=1),
         Column("Symbol"),
         Column("Value", share=1),
-        Column("Meaning", share=1),
+        Column("Meaning", share=1.3),
     )
     caption = ("The configuration; the numbers that formulas are made of come first.",)
     table = Table(columns, tuple(rows), _KEYS, caption)

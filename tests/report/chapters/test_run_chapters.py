@@ -168,15 +168,6 @@ def test_classes_say_what_is_random(tiny_bert_folder: object) -> None:
     assert "2 tensors that are random: they mean nothing" in said(section)
 
 
-def test_two_runs_side_by_side(demo: Subject) -> None:
-    other = replace(run_of(demo), sentence=Sentence("another", "one"))
-    section = there(runs(replace(demo, other=other)))
-    assert "another" in said(section.blocks[0])
-    for row in rows(table(section, "runs")):
-        assert row[1] == row[2]
-        assert row[3] == "0"
-
-
 def test_kinds_steps_and_crosses(demo: Subject) -> None:
     section = there(checks(replace(demo, run=replace(run_of(demo), check=CHECK))))
     assert "1 of 4 steps is NOT within its tolerance" in said(section)
