@@ -15,7 +15,7 @@ from bertviewer.core.weights.reading import matrix_shape
 from bertviewer.report.check_summary import nearness, summarise
 from bertviewer.report.looks import ComparedElement
 
-MOST_STEPS = 6
+MOST_STEPS = 5
 """Steps that are carried out once more, each of another kind of module."""
 _LARGE = frozenset({"base model", "task model", "stack"})
 """To carry out these again takes as long as a check of all layers, and their parts are there."""

@@ -60,8 +60,8 @@ def configuration(subject: Subject) -> Drafted:
     columns = (
         Column("Key", share=1),
         Column("Symbol"),
-        Column("Value", share=1),
-        Column("Meaning", share=1.3),
+        Column("Value", share=0.75),
+        Column("Meaning", share=1.6),
     )
     caption = ("The configuration; the numbers that formulas are made of come first.",)
     table = Table(columns, tuple(rows), _KEYS, caption)

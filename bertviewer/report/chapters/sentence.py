@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.layers import layer_chart
 from bertviewer.charts.naming import names_of_states, shortened, visible
-from bertviewer.charts.token_measures import norm_measure, state_for
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
@@ -71,13 +70,10 @@ def _text(run: ActivationRun) -> Iterator[Block]:
     if run.sentence.pair is not None:
         said = (run.sentence.text, Break(), run.sentence.pair)
     yield Paragraph(said, "quote")
-    measure = norm_measure(run, state_for(run, None))
-    norms = any(value is not None for value in measure.values)
     yield Paragraph(
         (
             f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary and, after "
             "the point, its segment.",
-            f" The deeper a token's colour, the larger is its {measure.title}." if norms else "",
         )
     )
     second = second_start(run.tokens)
@@ -87,7 +83,6 @@ def _text(run: ActivationRun) -> Iterator[Block]:
                 shortened(visible(token.text), TOKEN_LENGTH),
                 f"{token.id} · {token.segment}",
                 second is not None and place >= second,
-                measure.share(place),
             )
             for place, token in enumerate(run.tokens)
         )
@@ -100,7 +95,7 @@ def _layers(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) 
     lines = figures["mean"]
     if not lines:
         return None
-    pictures["layers"] = Picture(layer_chart(architecture, run, statistic))
+    pictures["layers"] = Picture(layer_chart(architecture, run, statistic), height=240)
     rows: list[Row] = []
     for index, line in enumerate(lines):
         if len(lines) > 1:
@@ -138,7 +133,7 @@ def _layers(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) 
 def _norms(run: ActivationRun, pictures: dict[str, Picture]) -> Section | None:
     if not run.token_norms:
         return None
-    pictures["norms"] = Picture(norms_chart(run), height=290)
+    pictures["norms"] = Picture(norms_chart(run), height=270)
     states = names_of_states(run)
     # GPT-2's last hidden state is not what its last layer gave.
     last = states[-1] if states else "the last layer"
@@ -209,7 +204,7 @@ def _output(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) 
         Table(columns, rows, _OUTPUT, ("The output of the model over all its finite elements.",)),
     ]
     if subject.looks.histogram is not None:
-        pictures["histogram"] = Picture(histogram_chart(subject.looks.histogram, root))
+        pictures["histogram"] = Picture(histogram_chart(subject.looks.histogram, root), height=230)
         blocks.append(
             Figure(
                 "histogram",
