@@ -182,7 +182,7 @@ def test_the_configuration_has_symbols_and_meanings(demo: Subject) -> None:
     found = rows(table(configuration(demo).section, "configuration"))
     assert len(found) == len(demo.architecture.config)
     assert ["hidden_size", "D", "384", "features of a hidden state"] in found
-    assert ["layer_norm_eps", "", "1e-12", ""] in found
+    assert ["layer_norm_eps", "", "1e-12", "small constant under the root of a layer norm"] in found
 
 
 def test_a_value_that_is_a_book_is_shortened(demo: Subject) -> None:

@@ -108,7 +108,9 @@ _GO_ON = threading.Event()
 
 
 def while_looking(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None:
-    def look(_model: object, _run: object, _kept: object, progress: Progress) -> None:
+    def look(
+        _model: object, _run: object, _kept: object, progress: Progress, **_choices: object
+    ) -> None:
         while True:
             reached.mark()
             progress(0, 0, "Looking")
