@@ -1,0 +1,58 @@
+"""What a report takes of a run is looked at once, and other layers alone when these are chosen."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.progress import no_progress
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.report import looking
+from bertviewer.report.choices import Choices
+from bertviewer.report.looks import Looks
+from bertviewer.ui.report.drawer import Drawer
+from bertviewer.ui.report.maker import Order, ReportMaker
+from bertviewer.ui.report.material import Material
+from bertviewer.ui.watched_run import WatchedRun
+
+
+def test_other_layers_are_looked_at_alone(
+    demo_source: ModelSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, kept = open_model(demo_source), Capture("units")
+    run = run_sentence(model, Sentence("one two"), capture=kept)
+    watched = WatchedRun(run, kept)
+    material = Material(
+        demo_source, model.architecture, model.keys, watched, None, None, None, "std"
+    )
+    found: list[Looks] = []
+    shown: list[tuple[int | None, ...]] = []
+    look, of_layers = looking.looked_at, looking.of_layers
+
+    def looked(*what: object, **choices: object) -> Looks:
+        found.append(look(*what, **choices))  # type: ignore[arg-type]
+        return found[-1]
+
+    def layered(*what: object) -> Looks:
+        looks = of_layers(*what)  # type: ignore[arg-type]
+        assert looks.heads is not None
+        shown.append(tuple(layer.number for layer in looks.heads.shown))
+        return looks
+
+    monkeypatch.setattr(looking, "looked_at", looked)
+    monkeypatch.setattr(looking, "of_layers", layered)
+    maker = ReportMaker(material, Drawer())
+    ends, last = (Order(Choices(), layers) for layers in (None, (5,)))
+    assert maker.unseen(ends) == ("weights", "run")
+    for order in (ends, ends, last):
+        maker.look(order, model, no_progress)
+        assert maker.unseen(order) == ()
+    assert maker.unseen(ends) == ("run",)
+    assert (len(found), shown) == (1, [(0, 5), (5,)])
+    # Another run is looked at from the beginning.
+    again = replace(material, watched=WatchedRun(run, kept))
+    assert ReportMaker(again, Drawer(), maker).unseen(last) == ("run",)
+    assert ReportMaker(material, Drawer(), maker).unseen(last) == ()
