@@ -104,10 +104,11 @@ class Figure:
 
     def _csv(self) -> bytes:
         from bertviewer.charts.table import csv_text
+        from bertviewer.charts.treemap import Area
         from bertviewer.core.architecture.outline import Outline
 
         chart = self._picture.drawn
-        assert not isinstance(chart, Flow | Outline)  # of which there are other ways
+        assert not isinstance(chart, Flow | Outline | Area)  # of which there are other ways
         return csv_text(chart).encode()
 
     def _dot(self) -> bytes:

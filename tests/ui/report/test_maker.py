@@ -26,7 +26,7 @@ def test_other_layers_are_looked_at_alone(
     run = run_sentence(model, Sentence("one two"), capture=kept)
     watched = WatchedRun(run, kept)
     material = Material(
-        demo_source, model.architecture, model.keys, watched, None, None, None, "std"
+        demo_source, model.architecture, model.keys, watched, None, None, (), None, "std"
     )
     found: list[Looks] = []
     shown: list[tuple[int | None, ...]] = []
