@@ -142,7 +142,7 @@ def _elements(compared: Sequence[ComparedElement]) -> Table:
         for one in compared
     )
     columns = (
-        Column("Module and step", share=1.75),
+        Column("Module and step", share=1.45),
         Column("Element", share=1),
         Column("Given", "decimal"),
         Column("Recomputed", "decimal"),
