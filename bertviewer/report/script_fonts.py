@@ -5,9 +5,11 @@ scripts families of the system are taken, the first one of a list that has the c
 of them has is printed as its code, as no report may be refused because of a token.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 import typst
 
@@ -34,11 +36,21 @@ _CONTROL = re.compile(r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\uf
 
 @cache
 def compiler(*, with_system: bool) -> typst.Compiler:
-    """Return one compiler for all pages and formulas, with the system's fonts or without.
+    """Return one compiler for all pages and formulas, with the system's fonts or without."""
+    return typst.Compiler(font_paths=_fonts(with_system=with_system))
 
-    To look through the system's takes 0.1 s and more, in which all threads stand still.
-    """
-    return typst.Compiler(ignore_system_fonts=not with_system, font_paths=font_folders())
+
+def what_is_said(files: Mapping[str, bytes], label: str, *, with_system: bool) -> Any:
+    """Set files, and return what the template says about them under a label."""
+    # typst's annotations know files in memory under one name for paths only.
+    compiler = typst.Compiler(files, font_paths=_fonts(with_system=with_system))  # type: ignore[type-var]
+    return json.loads(compiler.query(label, field="value", one=True))
+
+
+@cache
+def _fonts(*, with_system: bool) -> typst.Fonts:
+    """Look for fonts, once: with the system's it takes 0.1 s, in which all threads stand still."""
+    return typst.Fonts(include_system_fonts=with_system, font_paths=font_folders())
 
 
 @frozen
