@@ -27,6 +27,13 @@ class Maths:
 
 
 @frozen
+class Letters:
+    """A formula or a shape in letters, where ``N_e`` is an N with an index."""
+
+    text: str
+
+
+@frozen
 class Strong:
     """Words that are read first."""
 
@@ -66,7 +73,7 @@ class Break:
     """A new line within a cell."""
 
 
-Span = str | Code | Maths | Strong | Muted | See | Tick | Bar | Break
+Span = str | Code | Maths | Letters | Strong | Muted | See | Tick | Bar | Break
 Text = tuple[Span, ...]
 """A line or a paragraph."""
 

@@ -62,7 +62,8 @@ class Layout:
             for (block, which), start in ends.items()
             if which == "start" and (block, "end") in ends
         }
-        return cls(*places["page"], blocks)
+        top, bottom = places["page"]
+        return cls(top, bottom, blocks)
 
     def left(self, page: int) -> float:
         """Return how much is free at the end of a page, in points; 0 where a block goes on."""

@@ -63,13 +63,13 @@ def formula_svg(
 
 
 def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER) -> bytes:
-    """Set a report as PDF/A-2a: tagged, with all fonts embedded, the same bytes each time.
+    """Set a report as PDF/A-2a and PDF/UA-1: tagged, its fonts embedded, the same bytes each time.
 
     Raises:
         UserError: it cannot be set.
     """
     files, lettering = _files(document, paper, theme)
-    (pdf,) = _set(files, lettering.with_system, format="pdf", pdf_standards=["a-2a"])
+    (pdf,) = _set(files, lettering.with_system, format="pdf", pdf_standards=["a-2a", "ua-1"])
     return pdf
 
 

@@ -15,6 +15,7 @@ from bertviewer.report.blocks import (
     Break,
     Code,
     Column,
+    Letters,
     Maths,
     Muted,
     Paragraph,
@@ -121,7 +122,7 @@ def _sum(row: TreeRow, architecture: Architecture) -> Sum:
 
 def _symbols(architecture: Architecture) -> Section | None:
     rows = tuple(
-        Row(((Maths(symbol_maths(s.letter)),), (Code(s.key),), (f"{s.value:,}",), (s.meaning,)))
+        Row(((symbol(s.letter),), (Code(s.key),), (f"{s.value:,}",), (s.meaning,)))
         for s in architecture.symbols
     )
     if not rows:
@@ -136,11 +137,13 @@ def _symbols(architecture: Architecture) -> Section | None:
     return Section("symbols", "Symbols", (Table(columns, rows, _SYMBOLS, caption),))
 
 
-def symbol_maths(letter: str) -> str:
-    """Return a symbol's letter as Typst's mathematics: a word of several is upright text."""
+def symbol(letter: str) -> Maths | Code:
+    """Return a symbol's letter as mathematics; what has none but its key as that."""
     name, _, index = letter.partition("_")
+    if "_" in index:
+        return Code(letter)
     base = name if len(name) == 1 else f'"{name}"'
-    return f'{base}_"{index}"' if index else base
+    return Maths(f'{base}_"{index}"' if index else base)
 
 
 def _groups(subject: Subject) -> Section:
@@ -166,11 +169,11 @@ def _groups(subject: Subject) -> Section:
     return Section("groups", "By groups", blocks)
 
 
-def _lines(lines: tuple[str, ...]) -> Iterator[str | Muted | Break]:
+def _lines(lines: tuple[str, ...]) -> Iterator[str | Letters | Muted | Break]:
     if not lines:
         yield Muted("no formula was found")
     for place, line in enumerate(lines):
         if place:
             yield Break()
             yield "= "
-        yield readable(line)
+        yield Letters(readable(line))

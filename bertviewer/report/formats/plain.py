@@ -10,6 +10,8 @@ _ISOLATES = "\u2066-\u2069"
 _KEPT = re.compile(f"([\n\t{_SPACES}{_JOINERS}{_ISOLATES}])")
 _ISOLATE = re.compile(f"[{_ISOLATES}]")
 _SPACE = re.compile(f"[\n\t{_SPACES}]")
+# The index of one letter, as in N_e and d_k: no name of a module.
+_INDEX = re.compile(r"(?<=\b[^\W\d_])_([^\W_]{1,3})\b(?!_)")
 _CLOSING = "\u2069"
 
 
@@ -26,6 +28,11 @@ def shown(text: str) -> str:
     if _are_isolates_paired(shown):
         return shown
     return _ISOLATE.sub(lambda isolate: printable(isolate[0]), shown)
+
+
+def indexed(text: str) -> tuple[str, ...]:
+    """Return a text in pieces: words and, between them, indices that stand below a letter."""
+    return tuple(_INDEX.split(text))
 
 
 def one_line(text: str) -> str:
