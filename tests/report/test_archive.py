@@ -42,7 +42,7 @@ def elements(report: Report) -> Iterator[tuple[dict[str, Any], list[dict[str, An
     left = [catalog(report)["/StructTreeRoot"]]
     while left:
         element = left.pop()
-        kids: Any = element["/K"] if "/K" in element else []
+        kids: Any = element.get("/K", pypdf.generic.ArrayObject()).get_object()
         below = [kid.get_object() for kid in (kids if isinstance(kids, list) else [kids])]
         inner = [kid for kid in below if isinstance(kid, dict) and "/S" in kid]
         if "/S" in element:
