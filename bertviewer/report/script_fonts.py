@@ -15,6 +15,9 @@ import typst
 
 from bertviewer.charts.font_files import font_folders
 from bertviewer.core.frozen import frozen
+from bertviewer.charts.font_files import font_folders
+from bertviewer.core.frozen import frozen
+from bertviewer.report.formats.plain import are_isolates_paired
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
 """The families that are there on every machine."""
@@ -31,7 +34,11 @@ OTHERS = (
 
 _FOREIGN = re.compile(r"[^\u0000-\u024f]")
 """What is asked for, as not all fonts have it: anything but Latin letters."""
-_CONTROL = re.compile(r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\ufffe\uffff]")
+_CONTROL = re.compile(
+    r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\ud800-\udfff\ufffe\uffff]"
+)
+"""What has no letter, or has the letters after it run the other way."""
+_ISOLATE = re.compile(r"[\u2066-\u2069]")
 
 
 @cache
@@ -74,7 +81,9 @@ class Lettering:
         """Return a text with codes as ``‹U+1F600›`` for what cannot be printed."""
         for character, code in self.codes.items():
             text = text.replace(character, code)
-        return text
+        if text.isascii() or are_isolates_paired(text):
+            return text
+        return _ISOLATE.sub(lambda isolate: _code(isolate[0]), text)
 
 
 def lettering_of(text: str) -> Lettering:
@@ -82,8 +91,11 @@ def lettering_of(text: str) -> Lettering:
     characters = frozenset(_FOREIGN.findall(text)) | frozenset(_CONTROL.findall(text))
     foreign = _missing(characters, with_system=False)
     missing = _missing(foreign, with_system=True)
-    codes = {character: f"‹U+{ord(character):04X}›" for character in missing}
-    return Lettering(len(missing) < len(foreign), codes)
+    return Lettering(len(missing) < len(foreign), {one: _code(one) for one in missing})
+
+
+def _code(character: str) -> str:
+    return f"‹U+{ord(character):04X}›"
 
 
 def _missing(characters: Iterable[str], *, with_system: bool) -> tuple[str, ...]:

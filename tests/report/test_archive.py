@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import pypdf
 import pytest
 from pypdf.generic import ContentStream, DictionaryObject, StreamObject
 

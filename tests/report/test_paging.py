@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QByteArray, Qt
-from PySide6.QtGui import QImage, QPainter
-from PySide6.QtSvg import QSvgRenderer
 
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
@@ -21,14 +18,12 @@ from bertviewer.report.paging import Edges, Layout, fill_pages
 from bertviewer.report.subject import Subject
 from bertviewer.report.typesetting import report_pages, report_pdf
 from tests.report.conftest import document_of
+from tests.report.inked import SIZE, inked
 from tests.report.reading import Report, each, said, squeezed
 
 MOST_EMPTY = 1 / 3
-SIZE = 0.25
-"""Pixels for each point."""
 TOP, BOTTOM = 77, 71
 """The margins, in points: the heads and the numbers of the pages stand in them."""
-NO_INK = 235
 
 
 @dataclass(frozen=True)
@@ -40,16 +35,10 @@ class Printed:
 
 
 def empty_part(page: bytes) -> float:
-    renderer = QSvgRenderer(QByteArray(page))
-    image = QImage(renderer.defaultSize() * SIZE, QImage.Format.Format_Grayscale8)
-    image.fill(Qt.GlobalColor.white)
-    painter = QPainter(image)
-    renderer.render(painter)
-    painter.end()
-    rows = np.frombuffer(image.constBits(), dtype=np.uint8).reshape(image.height(), -1)
-    body = rows[round(TOP * SIZE) : round(image.height() - BOTTOM * SIZE), : image.width()]
-    inked = np.flatnonzero((body < NO_INK).any(axis=1))
-    return float(1 - (inked[-1] + 1) / len(body)) if inked.size else 1.0
+    ink = inked(page)
+    body = ink[round(TOP * SIZE) : round(len(ink) - BOTTOM * SIZE)]
+    rows = np.flatnonzero(body.any(axis=1))
+    return float(1 - (rows[-1] + 1) / len(body)) if rows.size else 1.0
 
 
 def printed(document: ReportDocument, paper: Paper, report: Report | None = None) -> Printed:

@@ -25,7 +25,7 @@ def shown(text: str) -> str:
         return text
     parts = _KEPT.split(text)
     shown = "".join(part if place % 2 else printable(part) for place, part in enumerate(parts))
-    if _are_isolates_paired(shown):
+    if are_isolates_paired(shown):
         return shown
     return _ISOLATE.sub(lambda isolate: printable(isolate[0]), shown)
 
@@ -40,7 +40,8 @@ def one_line(text: str) -> str:
     return _SPACE.sub(" ", shown(text))
 
 
-def _are_isolates_paired(text: str) -> bool:
+def are_isolates_paired(text: str) -> bool:
+    """Return whether each isolate has its end, so that none turns what follows the text."""
     depth = 0
     for isolate in _ISOLATE.findall(text):
         depth += -1 if isolate == _CLOSING else 1
