@@ -201,12 +201,11 @@ class Answer:
 
 @frozen
 class TokenBox:
-    """A token in its box; ``is_second`` for one of the second text, ``shade`` from 0 to 1."""
+    """A token in its box; ``is_second`` for one of the second text."""
 
     text: str
     under: str
     is_second: bool = False
-    shade: float | None = None
 
 
 @frozen

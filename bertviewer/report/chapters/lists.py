@@ -13,6 +13,7 @@ from bertviewer.core.text.numerals import count_text
 from bertviewer.report.blocks import (
     Code,
     Column,
+    Maths,
     Muted,
     Paragraph,
     Row,
@@ -21,7 +22,7 @@ from bertviewer.report.blocks import (
     Table,
     Text,
 )
-from bertviewer.report.chapters.parameters import symbol
+from bertviewer.report.chapters.parameters import symbol_maths
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
 
@@ -34,26 +35,26 @@ _KEYS, _MODULES, _TENSORS = "table:configuration", "table:modules", "table:tenso
 def configuration(subject: Subject) -> Drafted:
     """Return the chapter: every key with its symbol, its value, and what it means."""
     architecture = subject.architecture
-    symbols = {known.key: known for known in architecture.symbols}
+    symbols = {symbol.key: symbol for symbol in architecture.symbols}
     rows = []
     for key in sorted(architecture.config, key=lambda key: key not in symbols):
-        known = symbols.get(key)
+        symbol = symbols.get(key)
         value = json.dumps(architecture.config[key], ensure_ascii=False)
         rows.append(
             Row(
                 (
                     (Code(key),),
-                    () if known is None or known.letter == key else (symbol(known.letter),),
+                    () if symbol is None else (Maths(symbol_maths(symbol.letter)),),
                     (Code(_shortened(value)),),
-                    () if known is None else (known.meaning,),
+                    () if symbol is None else (symbol.meaning,),
                 )
             )
         )
     columns = (
-        Column("Key", share=1.1),
+        Column("Key", share=1),
         Column("Symbol"),
-        Column("Value", share=0.9),
-        Column("Meaning", share=1.2),
+        Column("Value", share=1),
+        Column("Meaning", share=1),
     )
     caption = ("The configuration; the numbers that formulas are made of come first.",)
     table = Table(columns, tuple(rows), _KEYS, caption)

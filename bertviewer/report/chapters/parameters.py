@@ -122,7 +122,7 @@ def _sum(row: TreeRow, architecture: Architecture) -> Sum:
 
 def _symbols(architecture: Architecture) -> Section | None:
     rows = tuple(
-        Row(((symbol(s.letter),), (Code(s.key),), (f"{s.value:,}",), (s.meaning,)))
+        Row(((Maths(symbol_maths(s.letter)),), (Code(s.key),), (f"{s.value:,}",), (s.meaning,)))
         for s in architecture.symbols
     )
     if not rows:
@@ -137,13 +137,13 @@ def _symbols(architecture: Architecture) -> Section | None:
     return Section("symbols", "Symbols", (Table(columns, rows, _SYMBOLS, caption),))
 
 
-def symbol(letter: str) -> Maths | Code:
-    """Return a symbol's letter as mathematics; what has none but its key as that."""
+def symbol_maths(letter: str) -> str:
+    """Return a symbol's letter as Typst's mathematics: a word of several is upright text."""
     name, _, index = letter.partition("_")
-    if "_" in index:
-        return Code(letter)
+    if "_" in index:  # it is called as its key
+        return f'"{letter}"'
     base = name if len(name) == 1 else f'"{name}"'
-    return Maths(f'{base}_"{index}"' if index else base)
+    return f'{base}_"{index}"' if index else base
 
 
 def _groups(subject: Subject) -> Section:

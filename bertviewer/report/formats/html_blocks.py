@@ -18,7 +18,6 @@ from bertviewer.report.formats.html_text import (
 )
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.reading import Reading, anchor
-from bertviewer.report.formats.style_sheet import SHADES
 
 DEEPEST = 6
 """The last level of headings that HTML has."""
@@ -136,10 +135,7 @@ def _answer(block: blocks.Answer) -> Iterator[str]:
 
 
 def _token(token: blocks.TokenBox) -> str:
-    names = ["second"] if token.is_second else []
-    if token.shade is not None:
-        names.append(f"shade{round(min(max(token.shade, 0.0), 1.0) * SHADES)}")
-    classes = f' class="{" ".join(names)}"' if names else ""
+    classes = ' class="second"' if token.is_second else ""
     under = f"<small>{html_words(token.under)}</small>" if token.under else ""
     return f"<li{classes}>{element('b', token.text)}{under}</li>"
 

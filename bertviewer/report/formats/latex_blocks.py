@@ -21,8 +21,6 @@ from bertviewer.report.formats.reading import Reading, anchor
 from bertviewer.report.formats.text_widths import words_width
 
 _LINK = re.compile(r"https?://[A-Za-z0-9./_~:?=@+-]+")
-_DARKEST = 45
-"""Percent of the hue behind the token that is shaded the most."""
 
 
 @frozen(eq=False)
@@ -141,8 +139,6 @@ class LatexBlocks:
 
 def _token(token: blocks.TokenBox) -> str:
     color = "secondtoken" if token.is_second else "firsttoken"
-    if token.shade is not None:
-        color = f"accent!{round(min(max(token.shade, 0.0), 1.0) * _DARKEST)}"
     return rf"\token{{{color}}}{{{latex_words(token.text)}}}{{{latex_words(token.under)}}}"
 
 
