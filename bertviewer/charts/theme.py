@@ -9,7 +9,7 @@ from bertviewer.core.frozen import frozen
 Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
 """What of a model a hue stands for, the same in tree, map, plots and on paper."""
 
-FONTS = ("Inter", "DejaVu Sans", "Helvetica Neue", "Arial", "sans-serif")
+FONTS = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans", "sans-serif")
 MONO_FONTS = ("JetBrains Mono", "DejaVu Sans Mono", "Menlo", "Consolas", "monospace")
 """The first that is there is taken; the program brings the first."""
 
