@@ -15,9 +15,7 @@ import typst
 
 from bertviewer.charts.font_files import font_folders
 from bertviewer.core.frozen import frozen
-from bertviewer.charts.font_files import font_folders
-from bertviewer.core.frozen import frozen
-from bertviewer.report.formats.plain import are_isolates_paired
+from bertviewer.core.text.text_direction import are_isolates_paired
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
 """The families that are there on every machine."""

@@ -3,6 +3,7 @@
 import re
 
 from bertviewer.core.text.plain_text import printable
+from bertviewer.core.text.text_direction import are_isolates_paired
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _JOINERS = "\u200c\u200d"  # Persian words and emoji are spelled with them
@@ -12,7 +13,6 @@ _ISOLATE = re.compile(f"[{_ISOLATES}]")
 _SPACE = re.compile(f"[\n\t{_SPACES}]")
 # The index of one letter, as in N_e and d_k: no name of a module.
 _INDEX = re.compile(r"(?<=\b[^\W\d_])_([^\W_]{1,3})\b(?!_)")
-_CLOSING = "\u2069"
 
 
 def shown(text: str) -> str:
@@ -38,13 +38,3 @@ def indexed(text: str) -> tuple[str, ...]:
 def one_line(text: str) -> str:
     """Return the same on one line, with spaces that are all alike."""
     return _SPACE.sub(" ", shown(text))
-
-
-def are_isolates_paired(text: str) -> bool:
-    """Return whether each isolate has its end, so that none turns what follows the text."""
-    depth = 0
-    for isolate in _ISOLATE.findall(text):
-        depth += -1 if isolate == _CLOSING else 1
-        if depth < 0:
-            return False
-    return depth == 0
