@@ -8,7 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PySide6.QtGui import QFontDatabase
 
-from bertviewer.report.blocks import Code, Column, Paragraph, Row, Section, Table, TokenBox, Tokens
+from bertviewer.report.blocks import (
+    Code,
+    Column,
+    Letters,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    TokenBox,
+    Tokens,
+)
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.typesetting import report_pages, report_pdf
 from tests.report.inked import SIZE, inked
@@ -88,9 +98,13 @@ def test_any_text_can_be_set(document: ReportDocument) -> None:
 def test_nothing_is_printed_beyond_the_margins(document: ReportDocument) -> None:
     words = ("x" * 1000, "e\u0301" * 300, "/a_b.C" * 200, "ש" * 400)
     command = ("Made by", (Code(words[0]), words[1]))
+    sums = Letters("D·A+relative_attention_num_buckets·" * 5 + "N_e")
+    columns = (*(Column("", share=1) for _ in range(5)), Column("", "right"))
+    table = Table(columns, (Row(((), (), (), (), (sums,), ("1,048,832",))),))
     long = with_texts(
         document,
         section_of(*words),
+        Section("sums", "Sums", (table,)),
         title="t" * 500,
         author="a" * 300,
         facts=(command,),
