@@ -10,7 +10,7 @@ Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "h
 """What of a model a hue stands for, the same in tree, map, plots and on paper."""
 PARTS: tuple[Part, ...] = get_args(Part)
 
-FONTS = ("Inter", "DejaVu Sans", "Helvetica Neue", "Arial", "sans-serif")
+FONTS = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans", "sans-serif")
 MONO_FONTS = ("JetBrains Mono", "DejaVu Sans Mono", "Menlo", "Consolas", "monospace")
 """The first that is there is taken; the program brings the first."""
 

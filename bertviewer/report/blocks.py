@@ -28,6 +28,13 @@ class Maths:
 
 
 @frozen
+class Letters:
+    """A formula or a shape in letters, where ``N_e`` is an N with an index."""
+
+    text: str
+
+
+@frozen
 class Strong:
     """Words that are read first."""
 
@@ -67,7 +74,7 @@ class Break:
     """A new line within a cell."""
 
 
-Span = str | Code | Maths | Strong | Muted | See | Tick | Bar | Break
+Span = str | Code | Maths | Letters | Strong | Muted | See | Tick | Bar | Break
 Text = tuple[Span, ...]
 """A line or a paragraph."""
 
@@ -195,12 +202,11 @@ class Answer:
 
 @frozen
 class TokenBox:
-    """A token in its box; ``is_second`` for one of the second text, ``shade`` from 0 to 1."""
+    """A token in its box; ``is_second`` for one of the second text."""
 
     text: str
     under: str
     is_second: bool = False
-    shade: float | None = None
 
 
 @frozen

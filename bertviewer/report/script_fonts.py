@@ -5,14 +5,17 @@ scripts families of the system are taken, the first one of a list that has the c
 of them has is printed as its code, as no report may be refused because of a token.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 import typst
 
 from bertviewer.charts.font_files import font_folders
 from bertviewer.core.frozen import frozen
+from bertviewer.core.text.text_direction import are_isolates_paired
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
 """The families that are there on every machine."""
@@ -29,16 +32,30 @@ OTHERS = (
 
 _FOREIGN = re.compile(r"[^\u0000-\u024f]")
 """What is asked for, as not all fonts have it: anything but Latin letters."""
-_CONTROL = re.compile(r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\ufffe\uffff]")
+_CONTROL = re.compile(
+    r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\ud800-\udfff\ufffe\uffff]"
+)
+"""What has no letter, or has the letters after it run the other way."""
+_ISOLATE = re.compile(r"[\u2066-\u2069]")
 
 
 @cache
 def compiler(*, with_system: bool) -> typst.Compiler:
-    """Return one compiler for all pages and formulas, with the system's fonts or without.
+    """Return one compiler for all pages and formulas, with the system's fonts or without."""
+    return typst.Compiler(font_paths=_fonts(with_system=with_system))
 
-    To look through the system's takes 0.1 s and more, in which all threads stand still.
-    """
-    return typst.Compiler(ignore_system_fonts=not with_system, font_paths=font_folders())
+
+def what_is_said(files: Mapping[str, bytes], label: str, *, with_system: bool) -> Any:
+    """Set files, and return what the template says about them under a label."""
+    # typst's annotations know files in memory under one name for paths only.
+    compiler = typst.Compiler(files, font_paths=_fonts(with_system=with_system))  # type: ignore[type-var]
+    return json.loads(compiler.query(label, field="value", one=True))
+
+
+@cache
+def _fonts(*, with_system: bool) -> typst.Fonts:
+    """Look for fonts, once: with the system's it takes 0.1 s, in which all threads stand still."""
+    return typst.Fonts(include_system_fonts=with_system, font_paths=font_folders())
 
 
 @frozen
@@ -62,7 +79,9 @@ class Lettering:
         """Return a text with codes as ``‹U+1F600›`` for what cannot be printed."""
         for character, code in self.codes.items():
             text = text.replace(character, code)
-        return text
+        if text.isascii() or are_isolates_paired(text):
+            return text
+        return _ISOLATE.sub(lambda isolate: _code(isolate[0]), text)
 
 
 def lettering_of(text: str) -> Lettering:
@@ -70,8 +89,11 @@ def lettering_of(text: str) -> Lettering:
     characters = frozenset(_FOREIGN.findall(text)) | frozenset(_CONTROL.findall(text))
     foreign = _missing(characters, with_system=False)
     missing = _missing(foreign, with_system=True)
-    codes = {character: f"‹U+{ord(character):04X}›" for character in missing}
-    return Lettering(len(missing) < len(foreign), codes)
+    return Lettering(len(missing) < len(foreign), {one: _code(one) for one in missing})
+
+
+def _code(character: str) -> str:
+    return f"‹U+{ord(character):04X}›"
 
 
 def _missing(characters: Iterable[str], *, with_system: bool) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ program's own formulas are evaluated as mathematics.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,8 @@ from bertviewer.core.system.resources import resources_folder
 from bertviewer.core.text.day_text import day_text
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.script_fonts import Lettering, compiler, lettering_of
+from bertviewer.report.paging import fill_pages
+from bertviewer.report.script_fonts import Lettering, compiler, lettering_of, what_is_said
 
 _FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
 """What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
@@ -61,13 +63,13 @@ def formula_svg(
 
 
 def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAPER) -> bytes:
-    """Set a report as PDF/A-2a: tagged, with all fonts embedded, the same bytes each time.
+    """Set a report as PDF/A-2a and PDF/UA-1: tagged, its fonts embedded, the same bytes each time.
 
     Raises:
         UserError: it cannot be set.
     """
     files, lettering = _files(document, paper, theme)
-    (pdf,) = _set(files, lettering.with_system, format="pdf", pdf_standards=["a-2a"])
+    (pdf,) = _set(files, lettering.with_system, format="pdf", pdf_standards=["a-2a", "ua-1"])
     return pdf
 
 
@@ -110,12 +112,20 @@ def _files(
         "colors": _colors(theme),
         "fonts": lettering.families,
     }
+    data = _printable(said, lettering)
     files = {
         "main.typ": _template("report.typ"),
         "maths.typ": _template("maths.typ"),
-        "data.json": json.dumps(_printable(said, lettering), ensure_ascii=False).encode(),
         **{f"{name}.svg": lettering.printable(svg).encode() for name, svg in pictures.items()},
     }
+
+    def places() -> Any:
+        files["data.json"] = json.dumps(data, ensure_ascii=False).encode()
+        with _refusals():
+            return what_is_said(files, "<places>", with_system=lettering.with_system)
+
+    fill_pages(data["chapters"], places)
+    files["data.json"] = json.dumps(data, ensure_ascii=False).encode()
     return files, lettering
 
 
@@ -125,16 +135,27 @@ def _set(files: dict[str, bytes], with_system: bool, **wishes: Any) -> tuple[byt
     Raises:
         UserError: they cannot be set.
     """
-    try:
+    with _refusals():
         made = compiler(with_system=with_system).compile(files, **wishes)
-    except BaseException as error:
-        # A panic is no Exception, and has no public name.
-        if type(error).__name__ not in ("PanicException", "TypstError"):
-            raise
-        raise UserError(f"cannot typeset the report: {error}") from error
     if made is None:
         raise TypeError("typst gave nothing")
     return (made,) if isinstance(made, bytes) else tuple(made)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn what Typst refuses into an error that a person reads.
+
+    Raises:
+        UserError: it refused.
+    """
+    try:
+        yield
+    except BaseException as error:
+        # A panic is no Exception, and has no public name.
+        if type(error).__name__ not in ("PanicException", "TypstError", "RuntimeError"):
+            raise
+        raise UserError(f"cannot typeset the report: {error}") from error
 
 
 def _colors(theme: Theme) -> dict[str, str]:

@@ -334,7 +334,7 @@ def test_type() -> None:
     (text,) = root.iter(f"{SVG}text")
     # Hundreds are all that some programs know.
     assert (text.get("font-size"), text.get("font-weight")) == ("6.5", "600")
-    assert root.get("font-family", "").startswith("Inter, 'DejaVu Sans', ")
+    assert root.get("font-family") == css_family(FONTS)
 
 
 def test_a_family_of_any_name() -> None:

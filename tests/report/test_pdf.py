@@ -4,9 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pypdf
 import pytest
 
 from bertviewer.core.activations.activation_run import Sentence
@@ -21,12 +19,6 @@ from tests.report.reading import Report, squeezed
 RANDOM_NOTE = "The activations in this report pass through random weights."
 
 Opened = Callable[..., Report]
-
-
-def dictionary(value: object) -> dict[str, Any]:
-    found = value.get_object() if isinstance(value, pypdf.generic.PdfObject) else value
-    assert isinstance(found, dict)
-    return found
 
 
 class TestDemoModel:
@@ -127,22 +119,6 @@ class TestDemoModel:
         assert "−" in run
         assert not re.search(r"(^|\s)-\d|\de-\d", run)
         assert "from −1 to 1" in report.text
-
-    def test_it_is_an_archive_with_tags_and_its_own_fonts(self, report: Report) -> None:
-        catalog = report.reader.root_object
-        assert dictionary(catalog["/MarkInfo"])["/Marked"]
-        assert "/StructTreeRoot" in catalog
-        metadata = catalog["/Metadata"].get_object()
-        assert isinstance(metadata, pypdf.generic.StreamObject)
-        assert b"<pdfaid:part>2</pdfaid:part>" in metadata.get_data()
-        assert b"<pdfaid:conformance>A</pdfaid:conformance>" in metadata.get_data()
-        fonts = {
-            str(dictionary(font)["/BaseFont"]).partition("+")[2]
-            for page in report.reader.pages
-            for font in dictionary(dictionary(page["/Resources"]).get("/Font", {})).values()
-        }
-        known = ("Libertinus", "Inter", "JetBrainsMono", "NewCM", "DejaVuSansMono")
-        assert all(font.startswith(known) for font in fonts), fonts
 
     def test_the_same_document_gives_the_same_bytes(self, document: ReportDocument) -> None:
         assert report_pdf(document) == report_pdf(document)

@@ -8,9 +8,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PySide6.QtGui import QFontDatabase
 
-from bertviewer.report.blocks import Code, Column, Paragraph, Row, Section, Table, TokenBox, Tokens
+from bertviewer.report.blocks import (
+    Code,
+    Column,
+    Letters,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    TokenBox,
+    Tokens,
+)
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.typesetting import report_pdf
+from bertviewer.report.typesetting import report_pages, report_pdf
+from tests.report.inked import SIZE, inked
 from tests.report.reading import Report, squeezed, with_texts
 
 HOSTILE = (
@@ -82,6 +93,55 @@ def test_any_text_can_be_set(document: ReportDocument) -> None:
         assert len(pypdf.PdfReader(io.BytesIO(pdf)).pages) >= 3
 
     check()
+
+
+def test_nothing_is_printed_beyond_the_margins(document: ReportDocument) -> None:
+    words = ("x" * 1000, "e\u0301" * 300, "/a_b.C" * 200, "ש" * 400)
+    command = ("Made by", (Code(words[0]), words[1]))
+    sums = Letters("D·A+relative_attention_num_buckets·" * 5 + "N_e")
+    columns = (*(Column("", share=1) for _ in range(5)), Column("", "right"))
+    table = Table(columns, (Row(((), (), (), (), (sums,), ("1,048,832",))),))
+    long = with_texts(
+        document,
+        section_of(*words),
+        Section("sums", "Sums", (table,)),
+        title="t" * 500,
+        author="a" * 300,
+        facts=(command,),
+    )
+    margin = round(23 / 25.4 * 72 * SIZE)
+    pages = report_pages(long)
+    assert len(pages) > 3
+    for page in pages:
+        ink = inked(page)
+        assert not ink[:, :margin].any()
+        assert not ink[:, -margin:].any()
+
+
+def test_what_turns_the_words_after_it_is_printed_as_its_code(document: ReportDocument) -> None:
+    report = pages_of(document, "a \u202e b", "c \u2067 d", "e \u2067f\u2069 g")
+    assert report.text.count("a ‹U+202E› b") == 4
+    assert report.text.count("c ‹U+2067› d") == 4
+    assert "U+2069" not in report.text
+
+
+def test_a_text_from_right_to_left_starts_at_the_right(document: ReportDocument) -> None:
+    from_left, from_right = (
+        inked(
+            report_pages(with_texts(document, Section("a", "A", (Paragraph((text,), "quote"),))))[2]
+        )
+        for text in ("abc", "אבג")
+    )
+    middle = from_left.shape[1] // 2
+    rows = slice(round(100 * SIZE), round(200 * SIZE))
+    assert not from_left[rows, middle:].any()
+    assert from_right[rows, middle:].any()
+
+
+def test_without_a_title_the_file_has_one(document: ReportDocument) -> None:
+    metadata = pages_of(document, "a", title=" ").reader.metadata
+    assert metadata is not None
+    assert metadata.title == document.front.program
 
 
 def test_a_very_long_token_and_a_very_long_sentence(document: ReportDocument) -> None:

@@ -11,6 +11,7 @@ right where its letters do not tell another; and what is around it keeps its pla
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 _STARTS = FIRST_STRONG + LEFT_TO_RIGHT
 _ISOLATED = re.compile(f"[{_STARTS}]([^{_STARTS}{END}]*){END}")
+_ISOLATE = re.compile("[\u2066-\u2069]")
 _MARKED = re.compile(r"##|▁|.*(?:@@|</w>)$", re.DOTALL)
 """A piece of a word with a vocabulary's mark at its start or end."""
 
@@ -33,6 +34,16 @@ def bare(text: str) -> str:
     Isolates that are the text's own and are in pairs go too; nothing tells them from others.
     """
     return _ISOLATED.sub(r"\1", text) if END in text else text
+
+
+def are_isolates_paired(text: str) -> bool:
+    """Return whether each isolate has its end, so that none turns what follows the text."""
+    depth = 0
+    for isolate in _ISOLATE.findall(text):
+        depth += -1 if isolate == END else 1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _is_right_to_left(letter: str) -> bool:

@@ -10,6 +10,7 @@ from bertviewer.report.blocks import (
     Block,
     Code,
     Column,
+    Letters,
     Paragraph,
     Row,
     Section,
@@ -54,8 +55,8 @@ def _forward(subject: Subject) -> Section:
         blocks.append(
             Paragraph(
                 (
-                    f"For {sentence_text(architecture, values)}, where {letters}. One "
-                    "multiply-add is two FLOPs; matrix products alone count.",
+                    Letters(f"For {sentence_text(architecture, values)}, where {letters}."),
+                    " One multiply-add is two FLOPs; matrix products alone count.",
                     f" Activations alive at one time take {peak} at the most, in float32."
                     if peak
                     else "",

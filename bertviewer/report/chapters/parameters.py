@@ -17,6 +17,7 @@ from bertviewer.report.blocks import (
     Code,
     Column,
     Figure,
+    Letters,
     Maths,
     Muted,
     Paragraph,
@@ -150,6 +151,8 @@ def _symbols(architecture: Architecture) -> Section | None:
 def symbol_maths(letter: str) -> str:
     """Return a symbol's letter as Typst's mathematics: a word of several is upright text."""
     name, _, index = letter.partition("_")
+    if "_" in index:  # it is called as its key
+        return f'"{letter}"'
     base = name if len(name) == 1 else f'"{name}"'
     return f'{base}_"{index}"' if index else base
 
@@ -176,11 +179,11 @@ def _groups(subject: Subject) -> Section:
     return Section("groups", "By groups", blocks)
 
 
-def _lines(lines: tuple[str, ...]) -> Iterator[str | Muted | Break]:
+def _lines(lines: tuple[str, ...]) -> Iterator[str | Letters | Muted | Break]:
     if not lines:
         yield Muted("no formula was found")
     for place, line in enumerate(lines):
         if place:
             yield Break()
             yield "= "
-        yield readable(line)
+        yield Letters(readable(line))

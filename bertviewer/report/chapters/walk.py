@@ -9,6 +9,7 @@ from bertviewer.report.blocks import (
     Break,
     Code,
     Column,
+    Letters,
     Muted,
     Paragraph,
     Row,
@@ -56,10 +57,9 @@ def walk(subject: Subject) -> Drafted:
 
 def _rows(part: WalkPart) -> Iterator[Row]:
     times = f"{part.letters} = {part.times}" if part.letters else str(part.times)
-    title = part.title + (f", of {times}" if part.times > 1 else "")
-    said: Text = (title,)
+    said: Text = (part.title, Letters(f", of {times}" if part.times > 1 else ""))
     if not part.is_planned:
-        said = (title, " ", Muted("its modules in the tree's order"))
+        said = (*said, " ", Muted("its modules in the tree's order"))
     yield Row((said, (f"{part.trainable:,}", " ", Tick(part.reconciles))), "head")
     for step in part.steps:
         yield Row(
@@ -79,7 +79,7 @@ def _counted(step: WalkStep) -> Text:
     if step.values:
         return (step.values,)
     if symbols:
-        return (symbols, Break(), Muted(numbers))
+        return (Letters(symbols), Break(), Muted(numbers))
     return (numbers,) if numbers else ()
 
 
@@ -88,4 +88,4 @@ def _shape(shape: WalkShape | None) -> Text:
     if shape is None:
         return ()
     letters, numbers = readable(shape.text), readable(shape.numbers)
-    return (letters,) if letters == numbers else (letters, Break(), Muted(numbers))
+    return (Letters(letters), *(() if letters == numbers else (Break(), Muted(numbers))))

@@ -4,9 +4,21 @@ import re
 from html import escape
 
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.report.blocks import Bar, Break, Code, Maths, Muted, See, Span, Strong, Text, Tick
+from bertviewer.report.blocks import (
+    Bar,
+    Break,
+    Code,
+    Letters,
+    Maths,
+    Muted,
+    See,
+    Span,
+    Strong,
+    Text,
+    Tick,
+)
 from bertviewer.report.formats.mathml import Line
-from bertviewer.report.formats.plain import shown
+from bertviewer.report.formats.plain import indexed, shown
 from bertviewer.report.formats.reading import Reading, anchor
 
 # Where a long path may go on in the next line.
@@ -24,6 +36,14 @@ def html_words(words: str) -> str:
     """Return plain words, which keep their own direction within others."""
     escaped = escape(shown(words))
     return f"<bdi>{escaped}</bdi>" if _turns(words) else escaped
+
+
+def html_letters(words: str) -> str:
+    """Return words of the program's own, in which ``N_e`` is an N with an index."""
+    return "".join(
+        f"<sub>{escape(piece)}</sub>" if place % 2 else html_words(piece)
+        for place, piece in enumerate(indexed(words))
+    )
 
 
 def element(name: str, words: str, classes: str = "") -> str:
@@ -62,6 +82,8 @@ def _span(span: Span, reading: Reading) -> str:
             return html_code(text)
         case Maths(source):
             return reading.mathml[Line(source)]
+        case Letters(text):
+            return html_letters(text)
         case Strong(text):
             return element("strong", text)
         case Muted(text):

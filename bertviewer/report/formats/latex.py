@@ -23,6 +23,7 @@ _MARGIN = 142.26
 """Both margins of a page, 25 mm each, in TeX's points."""
 _WIDTHS: Mapping[Paper, float] = {"a4": 597.51, "letter": 614.3}
 _MOST_IN_HEAD = 60
+_ROOM_OF_CHAPTER = "65mm"
 _ROOM = "120pt"
 """What a heading and the start of what follows need."""
 
@@ -46,6 +47,7 @@ def latex_of(
             r"\begin{document}",
             *_title_page(front, blocks),
             r"\tableofcontents",
+            r"\clearpage",
             "",
             *_sections(document.chapters, blocks, 0),
             r"\end{document}",
@@ -101,8 +103,7 @@ def _title_page(front: Front, blocks: LatexBlocks) -> Iterator[str]:
 def _sections(sections: Sequence[Section], blocks: LatexBlocks, level: int) -> Iterator[str]:
     for section in sections:
         name = _LEVELS[min(level, len(_LEVELS) - 1)]
-        if level:
-            yield rf"\room{{{_ROOM}}}"
+        yield rf"\room{{{_ROOM if level else _ROOM_OF_CHAPTER}}}"
         yield rf"\{name}{{{latex_words(section.title)}}}\label{{{anchor(section.name)}}}"
         yield ""
         for block in section.blocks:

@@ -4,11 +4,23 @@ import re
 from collections.abc import Iterable
 
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.report.blocks import Bar, Break, Code, Maths, Muted, See, Span, Strong, Text, Tick
+from bertviewer.report.blocks import (
+    Bar,
+    Break,
+    Code,
+    Letters,
+    Maths,
+    Muted,
+    See,
+    Span,
+    Strong,
+    Text,
+    Tick,
+)
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.maths_symbols import letter
-from bertviewer.report.formats.plain import one_line
+from bertviewer.report.formats.plain import indexed, one_line
 from bertviewer.report.formats.reading import Reading, anchor
 
 _ESCAPES = {
@@ -58,6 +70,14 @@ def latex_words(words: str) -> str:
     return _marked(_escaped(_breakable(one_line(words))))
 
 
+def latex_letters(words: str) -> str:
+    """Return words of the program's own, in which ``N_e`` is an N with an index."""
+    return "".join(
+        rf"\textsubscript{{{latex_words(piece)}}}" if place % 2 else latex_words(piece)
+        for place, piece in enumerate(indexed(words))
+    )
+
+
 def latex_code(code: str) -> str:
     """Return a path or a key, which may break behind its dots and before its capitals."""
     if not code:
@@ -99,6 +119,8 @@ def _span(span: Span, reading: Reading) -> str:
             return latex_code(text)
         case Maths(source):
             return f"${maths(source, reading)}$"
+        case Letters(text):
+            return latex_letters(text)
         case Strong(text):
             return rf"\textbf{{{latex_words(text)}}}"
         case Muted(text):

@@ -6,25 +6,7 @@ from typing import assert_never
 from urllib.parse import quote
 
 from bertviewer.core.frozen import frozen
-from bertviewer.report.blocks import (
-    Answer,
-    Bibliography,
-    Block,
-    Column,
-    Entry,
-    Facts,
-    Figure,
-    FormulaBlock,
-    Listing,
-    Paragraph,
-    Points,
-    Sum,
-    SumTerm,
-    Table,
-    Text,
-    TokenBox,
-    Tokens,
-)
+from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.markdown_table import markdown_table, table_lines
 from bertviewer.report.formats.markdown_text import (
@@ -42,7 +24,7 @@ from bertviewer.report.formats.reading import Reading
 
 DEEPEST = 6
 """The last level of headings."""
-_LEGEND = (Column("Symbol"), Column("Meaning"), Column("Value"))
+_LEGEND = (blocks.Column("Symbol"), blocks.Column("Meaning"), blocks.Column("Value"))
 _TICKS = re.compile("`+")
 
 
@@ -60,46 +42,46 @@ class MarkdownBlocks:
     folder: str
     sources: list[str]
 
-    def lines(self, block: Block, level: int) -> Iterator[str]:
+    def lines(self, block: blocks.Block, level: int) -> Iterator[str]:
         """Yield a block's lines; ``level`` is that of a heading within it."""
         match block:
-            case Paragraph(text, look):
+            case blocks.Paragraph(text, look):
                 yield from self._paragraph(text, look)
-            case Facts(pairs):
+            case blocks.Facts(pairs):
                 yield from self._facts(pairs)
-            case Table():
+            case blocks.Table():
                 yield from markdown_table(block, self.reading)
-            case Figure():
+            case blocks.Figure():
                 yield self.picture(block.picture, block.alt)
                 yield ""
                 yield f"**{self.reading.numbers[block.name].text}.** {self._text(block.caption)}"
-            case FormulaBlock():
+            case blocks.FormulaBlock():
                 yield "\n\n".join(self._formula(block, level))
-            case Sum():
+            case blocks.Sum():
                 yield from _sum(block)
-            case Answer():
+            case blocks.Answer():
                 yield "\n>\n".join(_answer(block))
-            case Tokens(tokens):
+            case blocks.Tokens(tokens):
                 yield "\n\n".join(_tokens(tokens))
-            case Listing(lines):
+            case blocks.Listing(lines):
                 yield from _listing(lines)
-            case Points(points):
+            case blocks.Points(points):
                 yield from (f"- {self._text(text, '  ')}" for text in points)
-            case Bibliography(entries):
+            case blocks.Bibliography(entries):
                 yield from map(_entry, entries)
             case _:
                 assert_never(block)
 
-    def _text(self, text: Text, indent: str = "") -> str:
+    def _text(self, text: blocks.Text, indent: str = "") -> str:
         return markdown_spans(text, self.reading).replace("\n", f"\n{indent}")
 
-    def _paragraph(self, text: Text, look: str) -> Iterator[str]:
+    def _paragraph(self, text: blocks.Text, look: str) -> Iterator[str]:
         if look == "warning":
             yield "> [!WARNING]"
         marked = "> " if look in ("quote", "warning") else ""
         yield marked + self._text(text, marked)
 
-    def _facts(self, pairs: Sequence[tuple[str, Text]]) -> Iterator[str]:
+    def _facts(self, pairs: Sequence[tuple[str, blocks.Text]]) -> Iterator[str]:
         for name, text in pairs:
             yield f"- {started(markdown_words(name))}: {self._text(text, '  ')}"
 
@@ -108,7 +90,7 @@ class MarkdownBlocks:
         file = f"{self.folder}/{picture_file(picture, '.svg')}"
         return f"![{markdown_words(alt)}]({quote(file, errors='surrogateescape')})"
 
-    def _formula(self, block: FormulaBlock, level: int) -> Iterator[str]:
+    def _formula(self, block: blocks.FormulaBlock, level: int) -> Iterator[str]:
         """Yield its paragraphs."""
         yield f"{'#' * min(level, DEEPEST)} {markdown_words(block.title)}"
         if block.about:
@@ -138,7 +120,7 @@ class MarkdownBlocks:
         return self.sources.index(source) + 1
 
 
-def _sum(block: Sum) -> Iterator[str]:
+def _sum(block: blocks.Sum) -> Iterator[str]:
     """Yield a count line by line: in letters, in numbers, in values, and what comes out."""
     lines = [markdown_strong(block.title)]
     if block.terms:
@@ -154,7 +136,7 @@ def _sum(block: Sum) -> Iterator[str]:
     yield "\\\n".join(map(started, lines))
 
 
-def _answer(block: Answer) -> Iterator[str]:
+def _answer(block: blocks.Answer) -> Iterator[str]:
     """Yield the question, and what is said to it."""
     yield f"> {markdown_strong(block.question)}\\\n> {started(markdown_words(block.text))}"
     said = " ".join(filter(None, (block.measured, f"({block.source})" if block.source else "")))
@@ -162,12 +144,12 @@ def _answer(block: Answer) -> Iterator[str]:
         yield f"> {started(markdown_words(said))}"
 
 
-def _joined(terms: Sequence[SumTerm], line: str) -> str:
+def _joined(terms: Sequence[blocks.SumTerm], line: str) -> str:
     words = (f"{term.sign} {getattr(term, line)}".strip() for term in terms)
     return markdown_words(" ".join(words))
 
 
-def _tokens(tokens: Sequence[TokenBox]) -> Iterator[str]:
+def _tokens(tokens: Sequence[blocks.TokenBox]) -> Iterator[str]:
     """Yield the tokens of each text."""
     for is_second in (False, True):
         those = [token for token in tokens if token.is_second == is_second]
@@ -175,7 +157,7 @@ def _tokens(tokens: Sequence[TokenBox]) -> Iterator[str]:
             yield ", ".join(map(_token, those))
 
 
-def _token(token: TokenBox) -> str:
+def _token(token: blocks.TokenBox) -> str:
     under = f" ({markdown_words(token.under)})" if token.under else ""
     return f"{markdown_code(token.text)}{under}"
 
@@ -186,6 +168,6 @@ def _listing(lines: Sequence[str]) -> Iterator[str]:
     yield from (fence, *shown, fence)
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: blocks.Entry) -> str:
     link = f" <{entry.link}>" if re.fullmatch(r"https?://[^\s<>]+", entry.link) else ""
     return f"- {started(markdown_words(entry.text))}{link}"

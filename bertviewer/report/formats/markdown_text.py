@@ -4,7 +4,19 @@ import re
 
 from bertviewer.core.text.markdown import markdown_text
 from bertviewer.core.text.text_direction import END, isolated
-from bertviewer.report.blocks import Bar, Break, Code, Maths, Muted, See, Span, Strong, Text, Tick
+from bertviewer.report.blocks import (
+    Bar,
+    Break,
+    Code,
+    Letters,
+    Maths,
+    Muted,
+    See,
+    Span,
+    Strong,
+    Text,
+    Tick,
+)
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.plain import one_line
@@ -64,7 +76,7 @@ def _span(span: Span, reading: Reading, *, is_cell: bool) -> str:
             return f"${latex_maths(reading.mathml[Line(source)])}$"
         case Strong(text):
             return markdown_strong(text)
-        case Muted(text):
+        case Muted(text) | Letters(text):
             return markdown_words(text)
         case See(name):
             return reading.numbers[name].text

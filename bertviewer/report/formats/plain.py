@@ -3,6 +3,7 @@
 import re
 
 from bertviewer.core.text.plain_text import printable
+from bertviewer.core.text.text_direction import are_isolates_paired
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _JOINERS = "\u200c\u200d"  # Persian words and emoji are spelled with them
@@ -10,7 +11,8 @@ _ISOLATES = "\u2066-\u2069"
 _KEPT = re.compile(f"([\n\t{_SPACES}{_JOINERS}{_ISOLATES}])")
 _ISOLATE = re.compile(f"[{_ISOLATES}]")
 _SPACE = re.compile(f"[\n\t{_SPACES}]")
-_CLOSING = "\u2069"
+# The index of one letter, as in N_e and d_k: no name of a module.
+_INDEX = re.compile(r"(?<=\b[^\W\d_])_([^\W_]{1,3})\b(?!_)")
 
 
 def shown(text: str) -> str:
@@ -23,20 +25,16 @@ def shown(text: str) -> str:
         return text
     parts = _KEPT.split(text)
     shown = "".join(part if place % 2 else printable(part) for place, part in enumerate(parts))
-    if _are_isolates_paired(shown):
+    if are_isolates_paired(shown):
         return shown
     return _ISOLATE.sub(lambda isolate: printable(isolate[0]), shown)
+
+
+def indexed(text: str) -> tuple[str, ...]:
+    """Return a text in pieces: words and, between them, indices that stand below a letter."""
+    return tuple(_INDEX.split(text))
 
 
 def one_line(text: str) -> str:
     """Return the same on one line, with spaces that are all alike."""
     return _SPACE.sub(" ", shown(text))
-
-
-def _are_isolates_paired(text: str) -> bool:
-    depth = 0
-    for isolate in _ISOLATE.findall(text):
-        depth += -1 if isolate == _CLOSING else 1
-        if depth < 0:
-            return False
-    return depth == 0

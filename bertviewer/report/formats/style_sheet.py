@@ -2,13 +2,8 @@
 
 from collections.abc import Iterator
 
-from bertviewer.charts.theme import DARK, FONTS, LIGHT, MONO_FONTS, Theme, mixed
+from bertviewer.charts.theme import DARK, FONTS, LIGHT, MONO_FONTS, Theme
 from bertviewer.core.system.resources import resources_folder
-
-SHADES = 10
-"""Steps from a token that is not shaded to one that is so at the most."""
-_DARKEST = 0.45
-"""The share of the hue in the last of them: words on it are still read."""
 
 
 def style_sheet(theme: Theme) -> str:
@@ -18,7 +13,6 @@ def style_sheet(theme: Theme) -> str:
         (
             f":root{{{''.join(_colors(theme))}--words:{_family(FONTS)};--mono:{_family(MONO_FONTS)}}}",
             *(_dark() if theme is LIGHT else ()),
-            *(f".shade{step}{{background:var(--shade{step})}}" for step in range(SHADES + 1)),
             rules,
         )
     )
@@ -36,9 +30,6 @@ def _colors(theme: Theme) -> Iterator[str]:
     yield f"--field:{theme.field};--selection:{theme.selection};"
     yield f"--paper:{LIGHT.surface};"  # drawings have the colours of paper
     yield f"--second:{theme.fill('feed-forward')};--second-line:{theme.border('feed-forward')};"
-    for step in range(SHADES + 1):
-        share = _DARKEST * step / SHADES
-        yield f"--shade{step}:{mixed(theme.accent, theme.surface, share)};"
 
 
 def _family(names: tuple[str, ...]) -> str:

@@ -2,7 +2,18 @@
 
 import unicodedata
 
-from bertviewer.report.blocks import Bar, Break, Code, Maths, Muted, See, Strong, Text, Tick
+from bertviewer.report.blocks import (
+    Bar,
+    Break,
+    Code,
+    Letters,
+    Maths,
+    Muted,
+    See,
+    Strong,
+    Text,
+    Tick,
+)
 
 POINTS = 9.0
 """The size of a table's type."""
@@ -34,7 +45,7 @@ def text_width(text: Text) -> float:
                 lines[-1] += _SEE * _NORMAL * POINTS
             case Maths(words):
                 lines[-1] += words_width(words)
-            case Muted(words) | str(words):
+            case Muted(words) | Letters(words) | str(words):
                 lines[-1] += words_width(words)
     return max(lines)
 

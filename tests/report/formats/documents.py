@@ -145,9 +145,9 @@ BLOCKS: tuple[Block, ...] = (
     Tokens(
         (
             TokenBox("[CLS]", "101 · 0"),
-            TokenBox("##ing", "1 · 0", shade=0.3),
+            TokenBox("##ing", "1 · 0"),
             TokenBox("注意", "7 · 1", is_second=True),
-            TokenBox("שלום", "8 · 1", is_second=True, shade=1.0),
+            TokenBox("שלום", "8 · 1", is_second=True),
         )
     ),
     Listing(("bertviewer report demo -o report.pdf \\", "    --sentence 'a  b'")),
