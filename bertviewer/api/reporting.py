@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from bertviewer.api.drawing import drawn
+from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
@@ -25,7 +26,8 @@ class ReportWishes(TypedDict, total=False):
 
     Attributes:
         sections: the names of its chapters; all that there is something to tell of if left out.
-        layers: the layers whose heads are shown; the first and the last if left out.
+        layers: the numbers of the layers that are shown whole, or such a text as "0, 2-4" or "all";
+            the first and the last if left out.
         statistic: what is drawn layer by layer.
         paper: ``a4`` or ``letter``.
         title: the model's name if left out.
@@ -35,7 +37,7 @@ class ReportWishes(TypedDict, total=False):
     """
 
     sections: Sequence[str] | None
-    layers: Sequence[int] | None
+    layers: Sequence[int] | str | None
     statistic: str
     paper: "Paper"
     title: str
@@ -62,6 +64,7 @@ class ReportPlan:
         from bertviewer.report.contents import chosen
         from bertviewer.report.formats.formats import format_of
         from bertviewer.report.formats.saving import check_report
+        from bertviewer.report.layers import check_layers
         from bertviewer.report.subject import STATISTIC
 
         if unknown := wishes.keys() - ReportWishes.__annotations__.keys():
@@ -71,10 +74,11 @@ class ReportPlan:
         self._form = format_of(path, wishes.get("format"))
         check_report(path, self._form, [source])
         sections, layers = wishes.get("sections"), wishes.get("layers")
-        if sections is not None:
-            chosen(sections)
+        if sections is not None and not chosen(sections):
+            raise UserError("no section is chosen")
         self._format = wishes.get("format") or ""
-        self._layers = None if layers is None else tuple(layers)
+        self._layers = layers if isinstance(layers, str) else ",".join(map(str, layers or ()))
+        check_layers(self._layers)
         self._statistic = wishes.get("statistic", STATISTIC)
         check_statistic(self._statistic)
         paper = wishes.get("paper", PAPERS[0])
@@ -113,9 +117,10 @@ class ReportPlan:
         """
         from bertviewer.report.writing import drawings_of, write_report
 
-        subject = self._subject(model, run, against, progress)
+        layers = self._layers_of(model, run)
+        subject = self._subject(model, run, against, layers, progress)
         subject = replace(subject, comparison=_comparison(model, left, right, progress))
-        recipe = self._recipe(model, run, against, left, right)
+        recipe = self._recipe(model, run, against, (left, right), layers)
         progress(0, 0, "Writing the report")
         choices = replace(self._choices, command=recipe.command)
         others = [each.source for each in (left, right) if each is not None]
@@ -124,11 +129,20 @@ class ReportPlan:
             draw=lambda *arguments: drawn(drawings_of, *arguments),
         )
 
+    def _layers_of(self, model: "LoadedModel", run: "Run | None") -> tuple[int, ...] | None:
+        """Return the layers that are meant, of those that a run called."""
+        from bertviewer.report.layers import layer_count, read_layers
+
+        if run is None or run.closer_look.kept is None:
+            return None
+        return read_layers(self._layers, layer_count(model.architecture, run.data))
+
     def _subject(
         self,
         model: "LoadedModel",
         run: "Run | None",
         against: "Run | None",
+        layers: tuple[int, ...] | None,
         progress: Progress,
     ) -> "Subject":
         """Gather what is told."""
@@ -144,7 +158,7 @@ class ReportPlan:
         if at is not None and at.kept is not None:
             looks = looked_at(
                 *(at.model, at.run, at.kept, at.progress),
-                layers=self._layers,
+                layers=layers,
                 other=None if against is None else _other(against),
             )
         return Subject(
@@ -162,13 +176,17 @@ class ReportPlan:
         model: "LoadedModel",
         run: "Run | None",
         against: "Run | None",
-        left: "LoadedModel | None",
-        right: "LoadedModel | None",
+        beside: "tuple[LoadedModel | None, LoadedModel | None]",
+        layers: tuple[int, ...] | None,
     ) -> "Recipe":
-        """Return what makes this report again on the command line."""
+        """Return what makes this report again on the command line.
+
+        ``beside`` are the models on the left and the right of this one.
+        """
         from bertviewer.report.recipe import Recipe
 
         source = model.source
+        left, right = beside
         is_all, checked = (False, ()) if run is None else run.checked
         models = [model, *(each for each in (left, right) if each is not None)]
         if against is not None:
@@ -184,7 +202,7 @@ class ReportPlan:
             checks=checked,
             right="" if right is None else right.source.name,
             left="" if left is None else left.source.name,
-            layers=self._layers,
+            layers=layers,
             statistic=self._statistic,
             choices=self._choices,
             format=self._format,

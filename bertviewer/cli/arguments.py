@@ -197,9 +197,10 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layers",
-        type=_numbers,
+        default="",
         metavar="N,…",
-        help="the layers whose heads are shown, counted from 0; the first and the last if left out",
+        help='the layers that are shown whole, as 0,5 or 2-4 or "all"; the first and the last if '
+        "left out",
     )
     parser.add_argument(
         "--statistic",
@@ -246,13 +247,6 @@ def _add_comparisons(parser: argparse.ArgumentParser) -> None:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word for part in text.split(",") if (word := part.strip()))
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    words = _words(text)
-    if not words or not all(word.isdecimal() for word in words):
-        raise argparse.ArgumentTypeError(f"{text!r} are no numbers of layers")
-    return tuple(int(word) for word in words)
 
 
 def _depth(text: str) -> int:

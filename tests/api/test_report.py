@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,3 +126,38 @@ def test_runs_of_models_that_are_built_otherwise(
 def test_a_word_that_a_report_does_not_know(model: bertviewer.Model, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="a report has no titel"):
         model.report(tmp_path / "a.json", titel="x")  # type: ignore[call-arg]
+
+
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"layers": "7"}, "this model has layers 0 to 1"),
+        ({"layers": [-1]}, "write numbers of layers"),
+        ({"layers": "first"}, "write numbers of layers"),
+        ({"sections": ()}, "no section is chosen"),
+    ],
+)
+def test_what_there_is_not_is_refused_and_the_old_report_stays(
+    model: bertviewer.Model, tmp_path: Path, wishes: Any, message: str
+) -> None:
+    file = tmp_path / "report.json"
+    file.write_text("old", encoding="utf-8")
+    with drawing_here(), pytest.raises(bertviewer.Error, match=message):
+        model.report(file, model.run("the cat"), **wishes)
+    assert file.read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.usefixtures("qapp")
+def test_layers_may_be_written_as_a_person_writes_them(
+    model: bertviewer.Model, tmp_path: Path
+) -> None:
+    run = model.run("the cat")
+    files = []
+    for number, layers in enumerate(("0-1", "all", [1, 0])):
+        file = tmp_path / str(number) / "report.json"
+        file.parent.mkdir()
+        with drawing_here():
+            model.report(file, run, layers=layers, sections=("attention", "values"))
+        files.append(file.read_bytes())
+    assert files[0] == files[1] == files[2]

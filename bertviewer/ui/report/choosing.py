@@ -21,12 +21,12 @@ from bertviewer.core.errors import UserError
 from bertviewer.plots.fonts import grown, weighted
 from bertviewer.report.choices import PAPERS, Paper
 from bertviewer.report.formats.formats import FORMATS
+from bertviewer.report.layers import ALL, ENDS, read_layers
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.report.chapters import ChapterList
-from bertviewer.ui.report.layers import ALL, ENDS, layer_count, read_layers
-from bertviewer.ui.report.material import Material
+from bertviewer.ui.report.material import Material, layers_of
 from bertviewer.ui.report.wishes import Wishes
 
 PAPER_TITLES: dict[Paper, str] = {"a4": "A4", "letter": "Letter"}
@@ -107,7 +107,7 @@ class Choosing(QScrollArea):
     def take(self, material: Material) -> None:
         """Offer what there is to tell of this material; what is chosen stays."""
         self.chapters.show_chapters(material, self.chapters.left_out)
-        self._layer_count = layer_count(material)
+        self._layer_count = layers_of(material)
         self._layers.setEnabled(self._layer_count > 0)
         self._show_trouble()
 

@@ -6,18 +6,19 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
+from bertviewer.core.errors import UserError
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.plain_text import printable
 from bertviewer.report.contents import CHAPTERS
 from bertviewer.report.formats.formats import FORMATS
+from bertviewer.report.layers import read_layers
 from bertviewer.ui.busy_bar import thin_bar
 from bertviewer.ui.report.asking import find_format, proposed_name
 from bertviewer.ui.report.choosing import Choosing
 from bertviewer.ui.report.command import recipe_of
 from bertviewer.ui.report.drawer import Drawer
-from bertviewer.ui.report.layers import layer_count, meant_layers
 from bertviewer.ui.report.maker import Order, ReportMaker
-from bertviewer.ui.report.material import Material, material_of
+from bertviewer.ui.report.material import Material, layers_of, material_of
 from bertviewer.ui.report.outcome import Outcome
 from bertviewer.ui.report.pages_view import PagesView, size_of
 from bertviewer.ui.report.preview import Preview
@@ -33,7 +34,10 @@ _NAMES = tuple(chapter.name for chapter in CHAPTERS)
 def order_of(material: Material, wishes: Wishes, file: str = "") -> Order:
     """Return what is to be made of a material for these wishes; ``file`` is its file's name."""
     choices = wishes.choices(_NAMES, "")
-    layers = meant_layers(wishes.layers, layer_count(material))
+    try:
+        layers = read_layers(wishes.layers, layers_of(material))
+    except UserError:
+        layers = None  # which ones there are is said beside the field
     name = file or proposed_name(material.source, find_format(wishes.form))
     command = recipe_of(material, choices, layers, name).command
     return Order(wishes.choices(_NAMES, command), layers)

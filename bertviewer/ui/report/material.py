@@ -9,6 +9,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.report.layers import layer_count
 from bertviewer.report.subject import STATISTIC
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
@@ -84,3 +85,10 @@ def material_of(workspace: Workspace, statistic: str | None) -> Material:
         comparison=workspace.comparison.comparison,
         statistic=statistic or STATISTIC,
     )
+
+
+def layers_of(material: Material) -> int:
+    """Return how many layers can be shown whole."""
+    if material.run is None or material.is_from_file:
+        return 0
+    return layer_count(material.architecture, material.run)

@@ -74,7 +74,7 @@ def test_all_that_can_be_chosen(material: Material) -> None:
     assert options.statistic == "rms"
     assert not options.random_weights
     assert options.sections == ("model", "attention")
-    assert options.layers == (0, 5)
+    assert options.layers == "0,5"
     assert options.paper == "letter"
     assert (options.title, options.author) == ("-- Ours, 'so' to say", "Ada $USER")
     assert options.grey

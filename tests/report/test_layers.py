@@ -3,7 +3,7 @@
 import pytest
 
 from bertviewer.core.errors import UserError
-from bertviewer.ui.report.layers import read_layers
+from bertviewer.report.layers import check_layers, read_layers
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,5 @@ def test_one_layer_alone() -> None:
 def test_what_is_no_number(text: str) -> None:
     with pytest.raises(UserError, match="write numbers of layers"):
         read_layers(text, 6)
+    with pytest.raises(UserError, match="write numbers of layers"):
+        check_layers(text)
