@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtWidgets import QProgressBar
 
 from bertviewer.ui.layouts import named
 from bertviewer.ui.look.has_motion import has_motion
@@ -24,8 +24,8 @@ class BusyBar(QProgressBar):
     stuck, and so does one that waits for a library.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setTextVisible(False)
         self.setRange(0, 0)
         self._passed = 0

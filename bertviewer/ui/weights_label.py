@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel
 
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.look.appearance import WARNING
@@ -13,8 +13,8 @@ from bertviewer.ui.workspace import Workspace
 class WeightsLabel(QLabel):
     """Stands in the status bar; the tooltip lists tensors that are random among trained ones."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setObjectName("statusWeights")
         self.setTextFormat(Qt.TextFormat.PlainText)

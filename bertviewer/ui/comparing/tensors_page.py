@@ -38,10 +38,8 @@ class TensorsPage(QWidget):
 
     chosen = Signal(str)
 
-    def __init__(
-        self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, comparison: Comparison, workspace: Workspace) -> None:
+        super().__init__()
         self._comparison = comparison
         self._workspace = workspace
         self._shown = ShownTensors(TensorsModel(comparison, self), self)

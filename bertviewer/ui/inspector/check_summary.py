@@ -22,8 +22,8 @@ class CheckSummary(QWidget):
     button stays as it is while it works and afterwards, so that the keys go nowhere else.
     """
 
-    def __init__(self, workspace: Workspace, stale: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, stale: QWidget) -> None:
+        super().__init__()
         self._workspace = workspace
         self._pill = named(Pill(), "checkPill")
         self._text = named(ElidedLabel(), "checkDifference")

@@ -35,8 +35,8 @@ class MapCard(QWidget):
 
     up_wanted = Signal()
 
-    def __init__(self, canvas: FlowCanvas, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, canvas: FlowCanvas) -> None:
+        super().__init__()
         self.canvas = canvas
         self._is_treemap = False
         self._choice: QWidget | None = None

@@ -6,7 +6,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.atlas import WHOLE, Atlas
@@ -35,8 +34,8 @@ class FlowPicture(Pointed):
     opened = Signal(object)
     moved = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("mapCanvas", translate("map", "Map of the model"), parent)
+    def __init__(self) -> None:
+        super().__init__("mapCanvas", translate("map", "Map of the model"))
         self.setMinimumSize(200, 60)
         self.sight: Sight | None = None
         self.tiles: Tiles = {}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton
 
 from bertviewer.charts.attentions import figures_chart, measure_names
 from bertviewer.charts.chart import GridChart
@@ -37,8 +37,8 @@ class AllHeads(View):
 
     chosen = Signal(object)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._layers: tuple[AttentionLayer, ...] = ()
         self._current: AttentionLayer | None = None
         self._survey = HeadSurvey(workspace, self)

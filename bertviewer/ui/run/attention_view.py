@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QStackedWidget, QToolButton
 
 from bertviewer.charts.attentions import AttentionPair, attention_pair, heads_chart
 from bertviewer.charts.chart import HeadsChart
@@ -30,8 +30,8 @@ from bertviewer.ui.workspace import Workspace
 class AttentionView(View):
     """The heads of the selected layer's attention, or figures of all layers; and one head large."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._layers: tuple[AttentionLayer, ...] = ()
         self._layers_of: WatchedRun | None = None
         self._layer: AttentionLayer | None = None

@@ -29,8 +29,8 @@ ANY_WIDTH = 16_777_215  # Qt's own limit
 class ClassesPanel(QWidget):
     """A line with the best answer, a table of all, and a chart of what is said token by token."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._b: Said | None = None
         self._a: Said | None = None

@@ -19,8 +19,8 @@ LEAST = 24
 class CompareBar(QWidget):
     """The sentence of run A and how to compare with it; hidden while there is none."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._name = named(ElidedLabel(), "keptRun")
         self._name.setMinimumWidth(LEAST)

@@ -29,8 +29,8 @@ MOST = 5
 class MostLabel(ElidedLabel):
     """The tokens with the largest shares of one token's attention."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("mostAttended")
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.setFont(sized(self.font(), SMALL))

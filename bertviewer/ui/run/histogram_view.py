@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QSplitter
 
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import common_range, histogram_chart
@@ -31,8 +31,8 @@ LISTS = ("ModuleList", "ModuleDict")
 class HistogramView(View):
     """The histogram of one module, made of its output when the view is in sight."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._request = RunRequest[Histogram | None](workspace, self)
         self._log = QCheckBox(self.tr("Log counts"))
         self._log.setObjectName("logCounts")

@@ -40,8 +40,8 @@ MOST, MOST_COMPARED = 3, 1
 class LensPanel(QWidget):
     """The logit lens as a table of tokens and as lines over the layers."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._b: Predicted | None = None
         self._a: Predicted | None = None

@@ -33,8 +33,8 @@ class PairPanel(QWidget):
 
     other_chosen = Signal()
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._partners = Partners()
         self._words: tuple[WordPair, ...] = ()

@@ -17,8 +17,8 @@ class PictureChoice(QWidget):
 
     chosen = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._group = QButtonGroup(self)
         self._buttons: dict[Picture, QToolButton] = {}
         layout = in_row(on=self, spacing=2)

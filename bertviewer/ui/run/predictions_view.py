@@ -42,8 +42,8 @@ _NEXT = QT_TRANSLATE_NOOP("PredictionsView", "the head that predicts the next to
 class PredictionsView(View):
     """Shows what there is: words beside the verdict on a pair of sentences, or classes alone."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._rerun: tuple[ModelSource, ActivationRun] | None = None
         self._partners: tuple[Hashable, Partners] | None = None
         self._shown: Hashable = None  # of which runs the classes are shown

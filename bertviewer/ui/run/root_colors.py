@@ -1,7 +1,7 @@
 """Whether attention is coloured by the square roots of its weights; remembered."""
 
 from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.ui.settings import store
 
@@ -11,8 +11,8 @@ SETTING = "rootColors"
 class RootColors(QCheckBox):
     """A box to check, of no use as long as there is no attention to colour."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("rootColors")
         self.setText(self.tr("√ colours"))
         self.setAccessibleName(self.tr("Square-root colours"))

@@ -23,8 +23,8 @@ class RunPanel(QWidget):
 
     opened = Signal(bool)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._tokens = TokenLine(workspace)
         self._shown = ShownLine(workspace)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QSplitter
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.place import Place
@@ -22,8 +22,8 @@ from bertviewer.ui.workspace import Workspace
 class SimilarityView(View):
     """Cosines of all tokens at a layer, beside those of two tokens or of one word at all layers."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         # What the grid shows: redrawing 512 tokens because another one is selected takes too long.
         self._drawn: tuple[int, bool] | None = None
         self._partners: Partners | None = None

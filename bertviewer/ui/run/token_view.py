@@ -1,7 +1,7 @@
 """One token's path through the layers, and those of others that are pinned beside it."""
 
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.naming import names_of_states, token_name, token_title
@@ -49,8 +49,8 @@ FIGURES = (
 class TokenView(View):
     """The selected token's norm and cosines, hidden state by hidden state."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._tokens: tuple[Token, ...] = ()  # those that the pins are of
         self._pins: list[int] = []
         self._wanted: list[_Shown] = []

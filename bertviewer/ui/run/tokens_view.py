@@ -21,8 +21,8 @@ class TokensView(View):
     without. Both run it again, in the worker, while they are in sight.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._table = TokenTable(workspace.selection)
         # Wider, its numbers would be far from its tokens.
         self._table.setMaximumWidth(WIDEST)

@@ -27,8 +27,8 @@ class PartBars(QWidget):
     All bars have one scale: the largest figure, real or not, is the whole width.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._parts: tuple[Part, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(_WIDEST)
