@@ -115,10 +115,6 @@ class MainWindow(QMainWindow):
         """Open a preset, the demo or a path with the base task."""
         self.opening.open_named(name)
 
-    def set_task(self, name: str) -> None:
-        """Open the same model again with another head."""
-        self.workspace.open_head(name)
-
     def show_welcome(self) -> None:
         """Show what there is to open; what is open stays."""
         self.panes.set_shown(False)
@@ -153,14 +149,6 @@ class MainWindow(QMainWindow):
         store(DEVICE_SETTING, name)
         self.workspace.set_device(name)
 
-    def cancel(self) -> None:
-        """Stop what is going on."""
-        self.workspace.scheduler.cancel()
-
-    def keep_run(self) -> None:
-        """Keep the last run as run A."""
-        self.workspace.runs.keep()
-
     def step_text_size(self, step: int) -> None:
         """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
         store_scale(next_scale(step))
@@ -170,17 +158,12 @@ class MainWindow(QMainWindow):
         """Make a light window dark, and a dark one light."""
         self.set_appearance(LIGHT_NAME if theme_of(self) is DARK else DARK_NAME)
 
-    def enlarge_views(self) -> None:
-        """Give the run's views all the room, or share it with the other panes again."""
-        self.panes.maximise("run")
-
-    def focus_filter(self) -> None:
-        """Put the cursor into the tree's filter."""
-        self._focus("treeFilter")
-
-    def focus_sentence(self) -> None:
-        """Put the cursor into the sentence."""
-        self._focus("sentenceEdit")
+    def focus(self, name: str) -> None:
+        """Put the cursor into the field of that object name."""
+        edit = self.findChild(QLineEdit, name)
+        if isinstance(edit, QLineEdit):
+            edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            edit.selectAll()
 
     def show_keys(self) -> None:
         """List all keys."""
@@ -290,9 +273,3 @@ class MainWindow(QMainWindow):
         tree = self.findChild(QTreeView, "moduleTree")
         if isinstance(tree, QTreeView) and not isinstance(self.focusWidget(), QLineEdit):
             tree.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def _focus(self, name: str) -> None:
-        edit = self.findChild(QLineEdit, name)
-        if isinstance(edit, QLineEdit):
-            edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            edit.selectAll()

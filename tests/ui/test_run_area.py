@@ -70,7 +70,7 @@ def test_it_stays_open_while_the_sentence_is_run_again(
     # As the button "Open with …" of the predictions does.
     workspace.architecture_changed.connect(lambda: workspace.draw_queue.later(workspace.run_next))
     before = workspace.architecture
-    window.set_task("masked-lm")
+    window.workspace.open_head("masked-lm")
     qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
     waiting = find(window, QLabel, "runWait")
     qtbot.waitUntil(waiting.isVisible, timeout=OPEN_TIMEOUT)
