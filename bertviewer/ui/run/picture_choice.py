@@ -5,7 +5,8 @@ from typing import Literal
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QButtonGroup, QToolButton, QWidget
 
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import in_row
 from bertviewer.ui.settings import store
 
 Picture = Literal["matrix", "arcs"]
@@ -34,10 +35,8 @@ class PictureChoice(QWidget):
         return "arcs" if QSettings().value(SETTING) == "arcs" else "matrix"
 
     def _add(self, picture: Picture, title: str, tip: str) -> None:
-        button = named(QToolButton(), f"{picture}Picture", says=tip, tip=tip)
-        button.setText(title)
+        button = flat_button(f"{picture}Picture", title, tip)
         button.setCheckable(True)
-        button.setAutoRaise(True)
         button.clicked.connect(lambda: self._choose(picture))
         self._group.addButton(button)
         self._buttons[picture] = button
