@@ -185,8 +185,7 @@ def _longer(row: Tensor, more: int, value: int) -> Tensor:
 def answer_head(module: Evaluator, encoder_output: Tensor) -> Tensor:
     """A feed-forward network with add & norm, and the scores of start and end."""
     x = module.below("output")(module.below("intermediate")(encoder_output), encoder_output)
-    result: Tensor = module.below("qa_outputs")(x)
-    return result
+    return module.below("qa_outputs")(x)
 
 
 def question_answering(

@@ -51,14 +51,12 @@ def mpnet_attention_block(
 def add_and_norm(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """LayerNorm(dense(X) + R)."""
     total = module.round(module.below("dense")(hidden_states) + input_tensor)
-    result: Tensor = module.below("LayerNorm")(total)
-    return result
+    return module.below("LayerNorm")(total)
 
 
 def widening(module: Evaluator, x: Tensor) -> Tensor:
     """f(dense(X))."""
-    result: Tensor = module.below("intermediate_act_fn")(module.below("dense")(x))
-    return result
+    return module.below("intermediate_act_fn")(module.below("dense")(x))
 
 
 def feed_forward(module: Evaluator, x: Tensor) -> Tensor:
@@ -77,8 +75,7 @@ def network(module: Evaluator, made: Network, x: Tensor) -> Tensor:
     hidden = act(module.below(made.gate or made.first)(x))
     if made.gate:
         hidden = module.round(hidden * module.below(made.first)(x))
-    result: Tensor = module.below(made.second)(hidden)
-    return result
+    return module.below(made.second)(hidden)
 
 
 def activation(module: Evaluator, name: str) -> Recomputation:
@@ -99,8 +96,7 @@ def activation(module: Evaluator, name: str) -> Recomputation:
 
 def t5_feed_forward(module: Evaluator, x: Tensor) -> Tensor:
     """T5's second half of a block: X + FFN(RMSNorm(X))."""
-    result: Tensor = x + module.below("DenseReluDense")(module.below("layer_norm")(x))
-    return result
+    return x + module.below("DenseReluDense")(module.below("layer_norm")(x))
 
 
 def t5_self_attention(

@@ -215,13 +215,11 @@ class Checker:
     def _mixed(self, called: _Called, form: AttentionForm) -> Tensor | None:
         """Return the heads' outputs side by side, where the run lets them be seen."""
         if form.output is None:
-            given: Tensor = form.given(called.call.output)[0]
-            return given
+            return form.given(called.call.output)[0]
         call = self._find(called, form.output) if form.output else None
         if call is None or not call.is_intact:
             return None
-        mixed: Tensor = call.args[0]
-        return mixed
+        return call.args[0]
 
     def _find(self, called: _Called, name: str) -> KeptCall | None:
         """Return the call of a module below that belongs to this call."""

@@ -173,8 +173,7 @@ def embeddings(
     if module.has("embed_proj"):
         x = module.below("embed_proj")(module.round(x))
     x = module.below("LayerNorm")(module.round(x))
-    result: Tensor = x if mask is None else x * mask.reshape(*x.shape[:2], 1).to(x.dtype)
-    return result
+    return x if mask is None else x * mask.reshape(*x.shape[:2], 1).to(x.dtype)
 
 
 def model(
@@ -201,8 +200,7 @@ def model(
 def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """f(dense(x_0))."""
     act = activation_named(module, "pooler_hidden_act")
-    result: Tensor = act(module.below("dense")(hidden_states[:, 0]))
-    return result
+    return act(module.below("dense")(hidden_states[:, 0]))
 
 
 def lm_head(module: Evaluator, hidden_states: Tensor, word_embeddings: Any) -> Tensor:
@@ -221,5 +219,4 @@ def lm_head(module: Evaluator, hidden_states: Tensor, word_embeddings: Any) -> T
 
 def lm_wrapper(module: Evaluator, sequence_output: Tensor, word_embeddings: Any) -> Tensor:
     """The module around those scores."""
-    result: Tensor = module.below("lm_head")(sequence_output, word_embeddings)
-    return result
+    return module.below("lm_head")(sequence_output, word_embeddings)

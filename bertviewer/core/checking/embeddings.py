@@ -19,8 +19,7 @@ def summed(
         x = x + module.below("token_type_embeddings")(token_type_ids)
     if module.has("position_embeddings"):
         x = x + module.below("position_embeddings")(position_ids)
-    result: Tensor = module.below("LayerNorm")(module.round(x))
-    return result
+    return module.below("LayerNorm")(module.round(x))
 
 
 def bert(
@@ -116,5 +115,4 @@ def sum_of_embeddings(
     x = x + module.below(places)(positions)
     if given.get("token_type_ids") is not None:
         x = x + module.below(words)(given["token_type_ids"])
-    result: Tensor = module.round(x)
-    return result
+    return module.round(x)

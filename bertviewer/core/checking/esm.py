@@ -72,8 +72,7 @@ def embeddings(
 
 def add(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """dense(X) + R: the norms stand before the sub-layers."""
-    result: Tensor = module.below("dense")(hidden_states) + input_tensor
-    return result
+    return module.below("dense")(hidden_states) + input_tensor
 
 
 def widening(module: Evaluator, hidden_states: Tensor) -> Tensor:
@@ -84,8 +83,7 @@ def widening(module: Evaluator, hidden_states: Tensor) -> Tensor:
 def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Tensor:
     """X + dense(Attention(LayerNorm(X)))."""
     mixed, _weights = module.below("self")(module.below("LayerNorm")(hidden_states), *args, **more)
-    result: Tensor = module.below("output")(mixed, hidden_states)
-    return result
+    return module.below("output")(mixed, hidden_states)
 
 
 def layer(
@@ -144,8 +142,7 @@ def model(
 def lm_head(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """RoBERTa's scores; the bias is the head's own."""
     x = module.below("layer_norm")(module.round(gelu(module.below("dense")(features))))
-    result: Tensor = module.below("decoder")(x) + module.weight("bias")
-    return result
+    return module.below("decoder")(x) + module.weight("bias")
 
 
 def contacts(module: Evaluator, tokens: Tensor, attentions: Tensor) -> Tensor:

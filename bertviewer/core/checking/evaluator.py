@@ -171,8 +171,7 @@ class Evaluator:
 
     def round(self, value: Tensor) -> Tensor:
         """Round a value in the middle of a calculation where the model stores it too."""
-        result: Tensor = self.setting.arithmetic.round(value)
-        return result
+        return self.setting.arithmetic.round(value)
 
     def _join(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name

@@ -64,15 +64,13 @@ def _attended(module: Evaluator, part: SubLayer, x: Tensor, given: Any) -> Any:
 
 def _normed_sum(module: Evaluator, made: Layer, norm: str, x: Tensor, y: Tensor) -> Tensor:
     total = module.round(x + y)
-    result: Tensor = total if norms_before(module, made) else module.below(norm)(total)
-    return result
+    return total if norms_before(module, made) else module.below(norm)(total)
 
 
 def _through_network(module: Evaluator, made: Layer, x: Tensor) -> Tensor:
     if isinstance(made.network, Halves):
         first, second = module.below(made.network.first), module.below(made.network.second)
-        result: Tensor = second(first(x), x)
-        return result
+        return second(first(x), x)
     taken = module.below(made.network_norm)(x) if norms_before(module, made) else x
     if isinstance(made.network, str):
         y = module.below(made.network)(taken)

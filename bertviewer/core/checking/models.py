@@ -131,8 +131,7 @@ def encoder_decoder(
 
 def encoder_only(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """T5's encoder as a model of its own."""
-    result: Result = module.below("encoder")(*args, **kwargs)
-    return result
+    return module.below("encoder")(*args, **kwargs)
 
 
 def transformer_base(

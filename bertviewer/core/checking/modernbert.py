@@ -45,15 +45,13 @@ def embeddings(
 ) -> Tensor:
     """LayerNorm(W[ids]): positions come in by rotation."""
     x = module.below("tok_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    result: Tensor = module.below("norm")(x)
-    return result
+    return module.below("norm")(x)
 
 
 def network(module: Evaluator, x: Tensor) -> Tensor:
     """Wo(f(H) · G), with H and G the halves of Wi(X)."""
     hidden, gate = module.below("Wi")(x).chunk(2, dim=-1)
-    result: Tensor = module.below("Wo")(module.round(module.below("act")(hidden) * gate))
-    return result
+    return module.below("Wo")(module.round(module.below("act")(hidden) * gate))
 
 
 def model(

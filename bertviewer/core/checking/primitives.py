@@ -88,8 +88,7 @@ def elementwise(function: Any) -> Recomputation:
     """Return the recomputation of an activation."""
 
     def recompute(_module: Evaluator, x: Tensor) -> Tensor:
-        result: Tensor = function(x)
-        return result
+        return function(x)
 
     return recompute
 

@@ -67,14 +67,12 @@ def norm(module: Evaluator, x: Tensor) -> Tensor:
 def convolution_and_norm(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """LayerNorm(conv(X) + R)."""
     total = module.round(module.below("conv1d")(hidden_states) + input_tensor)
-    result: Tensor = module.below("layernorm")(total)
-    return result
+    return module.below("layernorm")(total)
 
 
 def convolution_and_act(module: Evaluator, x: Tensor) -> Tensor:
     """f(conv(X))."""
-    result: Tensor = module.below("act")(module.below("conv1d")(x))
-    return result
+    return module.below("act")(module.below("conv1d")(x))
 
 
 def layer(

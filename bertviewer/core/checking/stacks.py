@@ -161,8 +161,7 @@ def torch_decoder(
 
 
 def _normed(module: Evaluator, x: Tensor) -> Tensor:
-    result: Tensor = module.below("norm")(x) if module.has("norm") else x
-    return result
+    return module.below("norm")(x) if module.has("norm") else x
 
 
 def torch_transformer(
@@ -180,8 +179,7 @@ def torch_transformer(
     """torch.nn.Transformer (Vaswani et al. 2017, section 3.1)."""
     memory = module.below("encoder")(src, src_mask, src_key_padding_mask)
     masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-    result: Tensor = module.below("decoder")(tgt, memory, *masks)
-    return result
+    return module.below("decoder")(tgt, memory, *masks)
 
 
 def transformer(module: Evaluator, *args: Any, **kwargs: Any) -> Any:

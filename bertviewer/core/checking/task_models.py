@@ -21,8 +21,7 @@ def base_of(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     base = next((child for child in module.children if child.kind in _BASES), None)
     if base is None:
         raise NoRecomputationError(f"{module.node.class_name} has no base model that is known")
-    result: Result = base(*args, **kwargs)
-    return result
+    return base(*args, **kwargs)
 
 
 def language_model(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
