@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError, Recomputation
 from bertviewer.core.checking.primitives import ACTIVATIONS
 from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
@@ -19,9 +19,9 @@ def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more
 def bert_attention_block(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:
@@ -39,8 +39,8 @@ def bert_attention_block(
 def mpnet_attention_block(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
     **_: Any,
 ) -> Any:
     """MPNet's attention, which projects by itself, with add & norm."""
@@ -102,8 +102,8 @@ def t5_feed_forward(module: Evaluator, x: Tensor) -> Tensor:
 def t5_self_attention(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:
@@ -121,8 +121,8 @@ def t5_cross_attention(
     module: Evaluator,
     hidden_states: Tensor,
     key_value_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:

@@ -14,7 +14,7 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     in_heads,
 )
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.checking.primitives import activation_named
 from bertviewer.core.checking.stacks import through
 
@@ -24,9 +24,9 @@ def read_attention(
     hidden_states: Tensor,
     attention_mask: Tensor,
     output_attentions: bool = False,
-    query_states: Tensor | None = None,
-    relative_pos: Tensor | None = None,
-    rel_embeddings: Tensor | None = None,
+    query_states: Given = None,
+    relative_pos: Given = None,
+    rel_embeddings: Given = None,
 ) -> Attention:
     """Contents to contents, plus what contents make of the distance, as a bias."""
     del output_attentions
@@ -154,11 +154,11 @@ def _bucket(distance: int, buckets: int, farthest: int) -> int:
 
 def embeddings(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    mask: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    token_type_ids: Given = None,
+    position_ids: Given = None,
+    mask: Given = None,
+    inputs_embeds: Given = None,
 ) -> Tensor:
     """Words, and positions and segments where there are tables for them; padding becomes 0."""
     x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
@@ -178,11 +178,11 @@ def embeddings(
 
 def model(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    token_type_ids: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Embeddings and stack."""

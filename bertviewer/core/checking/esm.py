@@ -11,7 +11,7 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.attention_maths import Attention, Rotation, head_count, separate
 from bertviewer.core.checking.embeddings import angles, counted_from_padding
-from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.checking.evaluator import Evaluator, Given
 from bertviewer.core.checking.stacks import run, visible
 
 _MASKED_IN_TRAINING = 0.15 * 0.8
@@ -21,9 +21,9 @@ _MASKED_IN_TRAINING = 0.15 * 0.8
 def read_attention(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     position_embeddings: tuple[Tensor, Tensor] | None = None,
     **_: Any,
 ) -> Attention:
@@ -48,10 +48,10 @@ def turns(module: Evaluator, x: Tensor, position_ids: Tensor, *_: Any) -> tuple[
 
 def embeddings(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
 ) -> Tensor:
     """Words, made up for masked ones, and positions where there is a table; padding becomes 0."""
     x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
@@ -89,9 +89,9 @@ def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more
 def layer(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     position_embeddings: tuple[Tensor, Tensor] | None = None,
     **_: Any,
 ) -> Tensor:
@@ -117,10 +117,10 @@ def encoder(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -
 
 def model(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Embeddings, stack, and a pooler where there is one."""

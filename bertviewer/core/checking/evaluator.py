@@ -13,6 +13,9 @@ from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
+Given = Tensor | None
+"""A tensor that a module may be called without."""
+
 Recomputation = Callable[..., Any]
 """Takes an ``Evaluator`` and what the module's ``forward`` takes; gives what that gives."""
 

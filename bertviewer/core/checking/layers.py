@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.blocks import network
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.families.layer import SELF, Halves, Layer, SubLayer
 
 
@@ -82,11 +82,11 @@ def _through_network(module: Evaluator, made: Layer, x: Tensor) -> Tensor:
 def t5(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
-    encoder_decoder_position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
+    encoder_decoder_position_bias: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import relu
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.checking.models import Result, encoder_decoder
 from bertviewer.core.families.module_kind import ModuleKind, kinds_of
 
@@ -52,7 +52,7 @@ def _vocabulary_scores(module: Evaluator, x: Tensor) -> Tensor:
 
 
 def sequence_classification(
-    module: Evaluator, input_ids: Tensor | None = None, *args: Any, **kwargs: Any
+    module: Evaluator, input_ids: Given = None, *args: Any, **kwargs: Any
 ) -> Result:
     """Score the classes of the whole sequence."""
     base = base_of(module, input_ids, *args, **kwargs)
