@@ -204,7 +204,7 @@ class FlowCanvas(FlowPicture):
             found = neighbour(drawing, at.key, way)
         if found is not None:
             self._pick(Hit(self.part, found))
-            self._bring_into_sight(found)
+            self.bring_into_sight(found)
 
     def _next_head(self, step: int) -> None:
         """Go from head to head of the attention where the keys are."""
