@@ -22,9 +22,9 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
+from bertviewer.core.system.files import take_unfinished_away
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
-from bertviewer.core.system.unfinished import take_unfinished_away
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error

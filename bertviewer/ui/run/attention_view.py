@@ -16,8 +16,7 @@ from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.offers import another_view, retry
-from bertviewer.ui.run.picture_choice import PictureChoice
-from bertviewer.ui.run.root_colors import RootColors
+from bertviewer.ui.run.picture_choice import PictureChoice, RootColors
 from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.translation import translate
 from bertviewer.ui.turning_splitter import TurningSplitter
