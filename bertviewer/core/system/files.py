@@ -8,6 +8,11 @@ from pathlib import Path
 from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.progress import Progress
 
+BLOCK = 4_000_000
+"""Bytes that are read at once for a digest."""
+
+_there: set[Path] = set()
+
 
 def read_small_file(path: Path, most: int, what: str) -> bytes:
     """Return a file's content; ``most`` is how many bytes it may have, as ``what`` in messages.
@@ -32,9 +37,6 @@ def read_small_file(path: Path, most: int, what: str) -> bytes:
     return content
 
 
-BLOCK = 4_000_000
-
-
 def sha256_of(file: Path, progress: Progress) -> str:
     """Return the digest of a file's content.
 
@@ -54,9 +56,6 @@ def sha256_of(file: Path, progress: Progress) -> str:
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from error
     return found.hexdigest()
-
-
-_there: set[Path] = set()
 
 
 @contextmanager
