@@ -43,7 +43,6 @@ class BusyBar(QProgressBar):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw track and part; Qt calls it."""
-        del event
         room = QRectF(self.rect())
         whole = self.maximum() - self.minimum()
         done = max(0, self.value() - self.minimum()) / whole if whole > 0 else 0.0

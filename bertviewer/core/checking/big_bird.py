@@ -70,7 +70,6 @@ def _read_sparse(
     **__: Any,
 ) -> Attention:
     """A block that is looked at n times counts n times: log n is added to its scores."""
-    del band_mask  # it says of the neighbours what ``from_mask`` and ``to_mask`` say of all
     length, size = hidden_states.shape[1], int(module.config["block_size"])
     heads = head_count(module, "num_attention_heads")
     if to_mask is None or from_mask is None:

@@ -29,7 +29,6 @@ def read_attention(
     rel_embeddings: Given = None,
 ) -> Attention:
     """Contents to contents, plus what contents make of the distance, as a bias."""
-    del output_attentions
     if query_states is not None:
         raise NoRecomputationError("the recomputation does not know queries from elsewhere")
     heads = head_count(module, "num_attention_heads")

@@ -135,7 +135,6 @@ def torch_encoder(
     is_causal: bool | None = None,
 ) -> Tensor:
     """torch.nn's stack of encoder layers, with a last norm where it has one."""
-    del is_causal
     return _normed(module, run(module.below("layers"), src, mask, src_key_padding_mask)[-1])
 
 
@@ -151,7 +150,6 @@ def torch_decoder(
     memory_is_causal: bool = False,
 ) -> Tensor:
     """torch.nn's stack of decoder layers."""
-    del tgt_is_causal, memory_is_causal
     masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
     return _normed(module, run(module.below("layers"), tgt, memory, *masks)[-1])
 

@@ -21,7 +21,6 @@ def read(
     is_causal: bool = False,
 ) -> Attention:
     """Read the three weights, stacked in one tensor or apart."""
-    del need_weights, is_causal  # the last is a hint beside the mask
     if not average_attn_weights or query.dim() != 3:
         raise NoRecomputationError("the recomputation knows batches and mean weights only")
     if module.tensor("bias_k") is not None or module.attribute("add_zero_attn"):

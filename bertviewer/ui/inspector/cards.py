@@ -91,7 +91,6 @@ class _Card(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a rounded ground with a line around it; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         palette = self.palette()

@@ -49,7 +49,6 @@ class CheckSummary(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the line that parts it from what scrolls above it; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.fillRect(self.rect(), self.palette().color(QPalette.ColorRole.Base))
         line = QRectF(0, 0, self.width(), 1)

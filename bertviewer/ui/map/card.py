@@ -138,7 +138,6 @@ class MapCard(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the card; Qt calls it."""
-        del event
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(theme.line), 1))

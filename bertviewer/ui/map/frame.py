@@ -32,7 +32,6 @@ class MapFrame(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the lines that lead from the opened block to its picture; Qt calls it."""
-        del event
         if self._is_low:
             return
         shown = self._head.strip.current

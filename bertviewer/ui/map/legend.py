@@ -56,7 +56,6 @@ class LegendBar(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint it; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         font = tabular(sized(self.font(), SMALL))

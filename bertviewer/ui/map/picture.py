@@ -177,7 +177,6 @@ class FlowPicture(Pointed):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint what is in sight; Qt calls it."""
-        del event
         painter = QPainter(self)
         if self.sight is not None:
             self._paint(painter)

@@ -98,7 +98,6 @@ class ModelStrip(Pointed):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the blocks; Qt calls it."""
-        del event
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         captions = weighted(sized(self.font(), SMALL))

@@ -83,7 +83,6 @@ class TreemapView(Pointed):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the rectangles; Qt calls it."""
-        del event
         theme, painter, here = theme_of(self), QPainter(self), None
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._cell is not None:

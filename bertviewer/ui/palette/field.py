@@ -52,7 +52,6 @@ class PaletteField(QPushButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a field with a glass, words, and the keys; Qt calls it."""
-        del event
         colors = self.palette()
         muted = colors.color(QPalette.ColorRole.PlaceholderText)
         line = colors.color(

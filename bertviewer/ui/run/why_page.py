@@ -100,7 +100,6 @@ class WhyPage(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a card; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(self.palette().color(QPalette.ColorRole.Mid))

@@ -52,7 +52,6 @@ class Card(QAbstractButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw its ground and its edge; Qt calls it."""
-        del event
         theme = theme_of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

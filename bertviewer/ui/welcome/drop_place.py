@@ -84,7 +84,6 @@ class DropPlace(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the frame; Qt calls it."""
-        del event
         theme = theme_of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -30,7 +30,6 @@ class _Swatch(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it; Qt calls it."""
-        del event
         painter = QPainter(self)
         theme = theme_of(self)
         painter.fillRect(QRectF(self.rect()), QColor(theme.shade(self._part, STRENGTH)))

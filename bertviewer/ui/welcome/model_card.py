@@ -36,7 +36,6 @@ class StackPicture(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it; Qt calls it."""
-        del event
         painter = QPainter(self)
         paint_stack(self._outline, painter, QRectF(self.rect()), theme_of(self))
         painter.end()

@@ -49,7 +49,6 @@ class PartBars(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the bars; Qt calls it."""
-        del event
         metrics, palette = self.fontMetrics(), self.palette()
         names = max((metrics.horizontalAdvance(p.name) for p in self._parts), default=0) + 2
         texts = [self._text(part) for part in self._parts]
