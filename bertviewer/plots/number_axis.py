@@ -142,7 +142,6 @@ class PowerAxis(NumberAxis):
         self, minVal: float, maxVal: float, size: float, stdTicks: object
     ) -> list[tuple[float, list[float]]]:
         """Return the powers of ten, as many as there is room for; of few, some numbers between."""
-        del stdTicks
         highest = min(maxVal, self._bounds[1])
         powers = range(max(self.lowest, ceil(minVal)), floor(highest) + 1)
         step = max(1, ceil(len(powers) * ROOM / max(1.0, size)))
@@ -156,7 +155,6 @@ class PowerAxis(NumberAxis):
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Return 1, 10, 100, 1,000 and so on, and 0.1, 0.01 … below."""
-        del scale, spacing
         return [
             f"{round(10**value):,}" if value > -0.01 else with_minus(f"{10**value:.1g}")
             for value in values

@@ -17,7 +17,7 @@ from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.system.resources import resources_folder
-from bertviewer.core.text.day_text import day_text
+from bertviewer.core.text.numerals import day_text
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.paging import fill_pages

@@ -61,17 +61,12 @@ class Commands(Protocol):
     def panes(self) -> Panes: ...  # noqa: D102
     @property
     def finder(self) -> Opened: ...  # noqa: D102
-    def set_task(self, name: str) -> None: ...  # noqa: D102
     def show_welcome(self) -> None: ...  # noqa: D102
     def step_text_size(self, step: int) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
     def set_device(self, name: str) -> None: ...  # noqa: D102
     def run(self) -> None: ...  # noqa: D102
-    def cancel(self) -> None: ...  # noqa: D102
-    def keep_run(self) -> None: ...  # noqa: D102
-    def enlarge_views(self) -> None: ...  # noqa: D102
-    def focus_filter(self) -> None: ...  # noqa: D102
-    def focus_sentence(self) -> None: ...  # noqa: D102
+    def focus(self, name: str) -> None: ...  # noqa: D102
     def show_keys(self) -> None: ...  # noqa: D102
     def show_what_is_what(self) -> None: ...  # noqa: D102
     def show_about(self) -> None: ...  # noqa: D102

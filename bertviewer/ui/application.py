@@ -22,9 +22,9 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
+from bertviewer.core.system.files import take_unfinished_away
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
-from bertviewer.core.system.unfinished import take_unfinished_away
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
@@ -109,7 +109,7 @@ def run_window(options: argparse.Namespace) -> int:
     shown = sentence or session.last.sentence
     window.set_sentence(shown.text, shown.pair)
     if sentence is not None:
-        window.run_when_open()
+        window.run_area.run_when_open()
     source = asked or _open_last(session, window)
     if source is not None:
         window.welcome.expect(source.name, by_itself=asked is None)
@@ -119,7 +119,9 @@ def run_window(options: argparse.Namespace) -> int:
     window.show()
     status = application.exec()
     end_signals.close()
-    in_time = worker.stop(PATIENCE) and window.stop(PATIENCE) and not libraries.are_loading()
+    in_time = (
+        worker.stop(PATIENCE) and window.run_area.stop(PATIENCE) and not libraries.are_loading()
+    )
     if crash_log is not None:
         crash_log.close()
     if not session.is_saved and sys.stderr is not None:

@@ -64,8 +64,8 @@ SIGN = "›"
 class Breadcrumb(QWidget):
     """Follows the selection; where there is no room, the outer parts are behind an ellipsis."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.setObjectName("breadcrumb")
         self.setAccessibleName(self.tr("Path of the selected module"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)

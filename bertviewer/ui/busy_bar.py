@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtWidgets import QProgressBar
 
 from bertviewer.ui.layouts import named
 from bertviewer.ui.look.has_motion import has_motion
@@ -24,8 +24,8 @@ class BusyBar(QProgressBar):
     stuck, and so does one that waits for a library.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setTextVisible(False)
         self.setRange(0, 0)
         self._passed = 0
@@ -43,7 +43,6 @@ class BusyBar(QProgressBar):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw track and part; Qt calls it."""
-        del event
         room = QRectF(self.rect())
         whole = self.maximum() - self.minimum()
         done = max(0, self.value() - self.minimum()) / whole if whole > 0 else 0.0

@@ -30,8 +30,8 @@ MOST_ROWS = 14  # rows in sight; more of them scroll
 class CheckPanel(QWidget):
     """Checks one module, and shows what is known of it for as long as the run lasts."""
 
-    def __init__(self, workspace: Workspace, row: TreeRow, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, row: TreeRow) -> None:
+        super().__init__()
         self._workspace = workspace
         self._row = row
         self._path = row.node.path

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activations.check_step import CheckStep
@@ -16,8 +16,8 @@ from bertviewer.ui.tables import Column, Index, Row, TableModel
 class CheckTableModel(TableModel):
     """One row a step; a cross is told by a sign, by words, and by colour."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__((), parent)
+    def __init__(self) -> None:
+        super().__init__(())
         self._columns = (
             Column(self.tr("Step")),
             Column(self.tr("Max |Δ|"), is_number=True),

@@ -18,8 +18,8 @@ SHORT, WIDE, MOST_LINES = 10, 100, 20  # characters of a value and of a line of 
 class ConfigurationTab(QWidget):
     """The whole configuration as a table; keys that bear on the selected node are bold."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         columns = (
             Column(self.tr("Key")),

@@ -64,10 +64,8 @@ class CountView(QWidget):
     None is ever cut: a term that is wider than the view is broken into lines by itself.
     """
 
-    def __init__(
-        self, terms: Sequence[CountTerm], result: str, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, terms: Sequence[CountTerm], result: str) -> None:
+        super().__init__()
         # The value of an only term is the result.
         count = 3 if len(terms) > 1 else 2
         texts = map(term_texts, terms)

@@ -48,7 +48,6 @@ class ElidedLabel(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw what fits; Qt calls it."""
-        del event
         room, text = self.contentsRect(), self.shown_text
         painter = QPainter(self)
         self.style().drawItemText(

@@ -80,8 +80,8 @@ class FactsView(QWidget):
     The column of names is two, of which short names have only the first.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._lines: list[_Line] = []
         self._labels: list[_Labels] = []  # of each line
         self._grid = grid = QGridLayout(self)

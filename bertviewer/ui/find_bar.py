@@ -22,8 +22,8 @@ class FindBar(QWidget):
     matches in sight are marked: there may be tens of thousands.
     """
 
-    def __init__(self, view: QPlainTextEdit, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, view: QPlainTextEdit) -> None:
+        super().__init__()
         self.setObjectName("findBar")
         self._view = view
         self._matches: list[tuple[int, int]] = []  # where each begins and ends

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QToolButton
 
-from bertviewer.ui.layouts import named
+from bertviewer.ui.layouts import tool_button
 from bertviewer.ui.look.icons import SIZE, put_icon
 
 
@@ -13,8 +13,8 @@ def flat_button(name: str, text: str, tip: str, icon: str = "") -> QToolButton:
     Raises:
         FileNotFoundError: there is no line icon of that name.
     """
-    button = named(QToolButton(), name, says=tip, tip=tip)
-    button.setText(text)
+    button = tool_button(name, text, tip)
+    button.setAccessibleName(tip)
     button.setAutoRaise(True)
     if icon:
         put_icon(button, icon)

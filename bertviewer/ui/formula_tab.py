@@ -1,6 +1,6 @@
 """The forward maths of the selected node, with its own values and notes in plain words."""
 
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout
 
 from bertviewer.charts.theme import TITLE
 from bertviewer.core.formulas.catalogue import formula_of
@@ -17,8 +17,8 @@ from bertviewer.ui.workspace import Workspace
 class FormulaTab(QScrollArea):
     """A formula, its legend, and the notes that a learner asks for."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)

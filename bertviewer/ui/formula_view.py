@@ -20,10 +20,8 @@ class FormulaView(QWidget):
     One that ``is_small`` stands among other things, in a narrow pane.
     """
 
-    def __init__(
-        self, formula: Formula, parent: QWidget | None = None, *, is_small: bool = False
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, formula: Formula, *, is_small: bool = False) -> None:
+        super().__init__()
         self._formula = formula
         self._is_small = is_small
         self._renderer = QSvgRenderer(self)

@@ -16,8 +16,8 @@ _PRESSES = (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick)
 class HistoryButtons(QWidget):
     """The window that it stands in also goes back by a mouse's fourth button, and forward."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._history = workspace.history
         self._back = flat_button("backButton", "", tip_of(action_of("goBack")), "back")
         self._forward = flat_button("forwardButton", "", tip_of(action_of("goForward")), "forward")

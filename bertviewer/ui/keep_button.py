@@ -1,6 +1,6 @@
 """Keeps the last run as run A, to compare the next ones with it."""
 
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton
 
 from bertviewer.ui.workspace import Workspace
 
@@ -8,8 +8,8 @@ from bertviewer.ui.workspace import Workspace
 class KeepButton(QPushButton):
     """Keeps the last run as A; of no use while that is A already."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setObjectName("keepRun")
         self.setText(self.tr("Keep as A"))

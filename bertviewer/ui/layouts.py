@@ -1,11 +1,22 @@
-"""Rows and columns of widgets, and what a widget is called."""
+"""Widgets put together: in rows, columns, pages and splitters, and what they are called."""
 
 from collections.abc import Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 
 class Gap(int):
@@ -39,6 +50,41 @@ def named(widget: Named, name: str, *, says: str = "", tip: str = "") -> Named:
     if tip:
         widget.setToolTip(tip)
     return widget
+
+
+def tool_button(name: str, text: str, tip: str = "", *, is_checkable: bool = False) -> QToolButton:
+    """Return a button of that object name, with a word on it."""
+    button = named(QToolButton(), name, tip=tip)
+    button.setText(text)
+    button.setCheckable(is_checkable)
+    return button
+
+
+def stacked(*pages: QWidget) -> QStackedWidget:
+    """Return pages of which one is in sight: the first."""
+    stack = QStackedWidget()
+    for page in pages:
+        stack.addWidget(page)
+    return stack
+
+
+def split(*parts: QWidget, sizes: Sequence[int]) -> QSplitter:
+    """Return parts side by side, with borders to be moved, as wide as ``sizes`` are in pixels."""
+    splitter = QSplitter(Qt.Orientation.Horizontal)
+    for part in parts:
+        splitter.addWidget(part)
+    splitter.setChildrenCollapsible(False)
+    splitter.setSizes(sizes)
+    return splitter
+
+
+def scrolled(inside: QWidget) -> QScrollArea:
+    """Return an area without a frame in which ``inside`` is scrolled, as wide as the area."""
+    area = QScrollArea()
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setWidget(inside)
+    return area
 
 
 def in_row(

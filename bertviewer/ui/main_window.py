@@ -81,7 +81,7 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(icon)
         LeastSize(self)
         self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry()).size()))
-        self._run_area = RunArea(workspace)
+        self.run_area = RunArea(workspace)
         self._pages = QStackedWidget()
         self.opening = Opening(workspace, self)
         self.asking = Asking(workspace, self, self)
@@ -91,10 +91,10 @@ class MainWindow(QMainWindow):
         self._pages.addWidget(self._make_middle())
         self.setCentralWidget(self._pages)
         self.panes = self._make_panes()
-        self._run_area.opened.connect(self.panes.set_run_open)
-        self._run_area.device_chosen.connect(self.set_device)
+        self.run_area.opened.connect(self.panes.set_run_open)
+        self.run_area.device_chosen.connect(self.set_device)
         self.comparing = Comparing(workspace, self)
-        self.exporting = Exporting(workspace, self, lambda: self._run_area.statistic)
+        self.exporting = Exporting(workspace, self, lambda: self.run_area.statistic)
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
         self._make_bar(icon)
@@ -115,10 +115,6 @@ class MainWindow(QMainWindow):
         """Open a preset, the demo or a path with the base task."""
         self.opening.open_named(name)
 
-    def set_task(self, name: str) -> None:
-        """Open the same model again with another head."""
-        self.workspace.open_head(name)
-
     def show_welcome(self) -> None:
         """Show what there is to open; what is open stays."""
         self.panes.set_shown(False)
@@ -126,19 +122,11 @@ class MainWindow(QMainWindow):
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
-        self._run_area.set_sentence(text, pair)
+        self.run_area.set_sentence(text, pair)
 
     def run(self) -> None:
         """Run the sentence that is filled in."""
-        self._run_area.run()
-
-    def run_when_open(self) -> None:
-        """Run it as soon as a model is open, if that has all that it takes."""
-        self._run_area.run_when_open()
-
-    def stop(self, seconds: float) -> bool:
-        """End the window's own background work; return whether it ended in time."""
-        return self._run_area.stop(seconds)
+        self.run_area.run()
 
     def set_appearance(self, name: str) -> None:
         """Make the window light or dark, or as the system is, and remember it."""
@@ -153,14 +141,6 @@ class MainWindow(QMainWindow):
         store(DEVICE_SETTING, name)
         self.workspace.set_device(name)
 
-    def cancel(self) -> None:
-        """Stop what is going on."""
-        self.workspace.scheduler.cancel()
-
-    def keep_run(self) -> None:
-        """Keep the last run as run A."""
-        self.workspace.runs.keep()
-
     def step_text_size(self, step: int) -> None:
         """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
         store_scale(next_scale(step))
@@ -170,17 +150,12 @@ class MainWindow(QMainWindow):
         """Make a light window dark, and a dark one light."""
         self.set_appearance(LIGHT_NAME if theme_of(self) is DARK else DARK_NAME)
 
-    def enlarge_views(self) -> None:
-        """Give the run's views all the room, or share it with the other panes again."""
-        self.panes.maximise("run")
-
-    def focus_filter(self) -> None:
-        """Put the cursor into the tree's filter."""
-        self._focus("treeFilter")
-
-    def focus_sentence(self) -> None:
-        """Put the cursor into the sentence."""
-        self._focus("sentenceEdit")
+    def focus(self, name: str) -> None:
+        """Put the cursor into the field of that object name."""
+        edit = self.findChild(QLineEdit, name)
+        if isinstance(edit, QLineEdit):
+            edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            edit.selectAll()
 
     def show_keys(self) -> None:
         """List all keys."""
@@ -210,7 +185,7 @@ class MainWindow(QMainWindow):
         """Stop what is going on; Qt calls it."""
         self.workspace.requests.clear()  # nobody is there to be told
         self.workspace.scheduler.cancel()
-        self.stop(0)
+        self.run_area.stop(0)
         super().closeEvent(event)
 
     def _make_middle(self) -> QWidget:
@@ -226,7 +201,7 @@ class MainWindow(QMainWindow):
 
     def _make_panes(self) -> Panes:
         lower = QWidget()
-        in_column(HubBar(self.workspace), (self._run_area, 1), on=lower, spacing=0)
+        in_column(HubBar(self.workspace), (self.run_area, 1), on=lower, spacing=0)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
         tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
@@ -290,9 +265,3 @@ class MainWindow(QMainWindow):
         tree = self.findChild(QTreeView, "moduleTree")
         if isinstance(tree, QTreeView) and not isinstance(self.focusWidget(), QLineEdit):
             tree.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def _focus(self, name: str) -> None:
-        edit = self.findChild(QLineEdit, name)
-        if isinstance(edit, QLineEdit):
-            edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            edit.selectAll()

@@ -134,12 +134,11 @@ class PageTabs(QTabWidget, Generic[PageType]):
         kinds: Sequence[PageKind[PageType]],
         workspace: Workspace,
         refresh: Callable[[PageType], None],
-        parent: QWidget | None,
         *,
         context: str,
         at_once: frozenset[State] = frozenset(),
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.setDocumentMode(True)
         self.pages = Pages(kinds, workspace, refresh, self, at_once)
         for kind, place in zip(kinds, self.pages.slots, strict=True):

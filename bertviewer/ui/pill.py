@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.plots.fonts import sized, weighted
@@ -13,8 +13,8 @@ _TINT = 34  # of 255: how much of its colour lies behind the word
 class Pill(QLabel):
     """A short word on a rounded ground of its own colour."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setFont(weighted(sized(self.font(), SMALL)))
         self.setContentsMargins(2 * GRID, 1, 2 * GRID, 1)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel
 
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.links import show_tensor
@@ -37,8 +37,8 @@ def prose_html(text: str, paths: Collection[str] = ()) -> str:
 class Prose(QLabel):
     """A label whose ``text()`` is HTML; links are gone to by a click, or by Tab and Enter."""
 
-    def __init__(self, text: str, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, text: str, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setTextFormat(Qt.TextFormat.RichText)
         self.setWordWrap(True)

@@ -25,8 +25,8 @@ class RunButton(QWidget):
 
     device_chosen = Signal(str)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.run = named(QPushButton(self.tr("Run")), "runButton")
         self.run.setStyleSheet(_LEFT)

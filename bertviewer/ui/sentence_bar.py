@@ -42,8 +42,8 @@ class SentenceBar(QWidget):
 
     device_chosen = Signal(str)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         hint = self.tr("Arrow up and down go through the sentences before (Ctrl+L comes here)")
         self._sentence = SentenceEdit(

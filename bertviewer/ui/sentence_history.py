@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.text import MAX_CHARACTERS
@@ -69,8 +69,8 @@ class SentenceEdit(QLineEdit):
     earlier = Signal()
     later = Signal()
 
-    def __init__(self, name: str, hint: str, tip: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, hint: str, tip: str) -> None:
+        super().__init__()
         self.setObjectName(name)
         self.setPlaceholderText(hint)
         self.setAccessibleName(hint)

@@ -18,8 +18,8 @@ from bertviewer.ui.workspace import Workspace
 class SourceTab(QWidget):
     """A class's name and place, and its lines below; Ctrl+F finds a text in them."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         for signal in (workspace.devices_changed, workspace.confirmed):
             signal.connect(self._look_again)

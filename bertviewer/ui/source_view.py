@@ -24,8 +24,8 @@ _MARGIN = 8  # pixels on either side of a line number
 class SourceView(QPlainTextEdit):
     """Shows pieces of source below one another, each after a heading that is a comment."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("sourceView")
         self.setReadOnly(True)
         self.setTextInteractionFlags(

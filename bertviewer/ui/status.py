@@ -1,5 +1,7 @@
 """The status bar: what goes on, how large the model is, and what its weights are."""
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
 from bertviewer.core.system import libraries
@@ -9,8 +11,43 @@ from bertviewer.ui.layouts import named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.settings import refusals
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.workspace import Workspace
+
+
+class WeightsLabel(QLabel):
+    """Stands in the status bar; the tooltip lists tensors that are random among trained ones."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.setObjectName("statusWeights")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        workspace.architecture_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
+        workspace.formulas_changed.connect(self._update)
+
+    def _update(self) -> None:
+        if self._workspace.architecture is None:
+            return
+        source = self._workspace.architecture.source
+        random = source.random_tensors
+        text = {
+            "none": self.tr("No weights"),
+            "pretrained": self.tr("Pretrained weights"),
+            "random": self.tr("RANDOM weights, seed 0"),
+        }[source.weights]
+        if random:
+            text = count_text(
+                len(random),
+                self.tr("Pretrained weights, but 1 tensor RANDOM"),
+                self.tr("Pretrained weights, but {0} tensors RANDOM"),
+            )
+        self.setText(text)
+        self.setToolTip(plain_tip("\n".join(random[:30])))
+        is_random = bool(random) or source.weights == "random"
+        role = WARNING if is_random else QPalette.ColorRole.WindowText
+        self.setForegroundRole(role)
+
 
 MESSAGE_TIME = 10_000  # milliseconds that the end of a report stays in sight
 

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.ui.pages import PageKind, PageTabs
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -86,12 +85,11 @@ TABS: "tuple[PageKind[Page], ...]" = (
 class DetailTabs(PageTabs["Page"]):
     """The detail pane. Only the tab in sight is written; another one when it comes into sight."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__(
             TABS,
             workspace,
             lambda page: page.refresh(),
-            parent,
             context="tabs",
             at_once=frozenset({"row", "formulas"}),
         )

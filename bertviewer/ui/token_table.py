@@ -31,8 +31,8 @@ class TokenTable(QWidget):
     Where all are of one segment, that column is left out.
     """
 
-    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, selection: Selection) -> None:
+        super().__init__()
         self._selection = selection
         self._run: ActivationRun | None = None
         self._rows = TokenRows(self)

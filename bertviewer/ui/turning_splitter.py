@@ -13,14 +13,9 @@ class TurningSplitter(QSplitter):
     """
 
     def __init__(
-        self,
-        first: QWidget,
-        second: QWidget,
-        shares: tuple[int, int],
-        least: int = 0,
-        parent: QWidget | None = None,
+        self, first: QWidget, second: QWidget, shares: tuple[int, int], least: int = 0
     ) -> None:
-        super().__init__(Qt.Orientation.Horizontal, parent)
+        super().__init__(Qt.Orientation.Horizontal)
         self._shares, self._least = shares, least
         self._is_dragged = False
         self.addWidget(first)

@@ -31,8 +31,8 @@ class WalkTab(QWidget):
     A click on a step selects its module. The second page adds the same counts up by groups.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.setObjectName("walkTab")
         self._workspace = workspace
         self._relations: tuple[Relation, ...] = ()

@@ -191,7 +191,7 @@ def resize(monkey: "Monkey") -> str:
 
 def cancel(monkey: "Monkey") -> str:
     """Cancel whatever goes on."""
-    monkey.window.cancel()
+    monkey.window.workspace.scheduler.cancel()
     return ""
 
 

@@ -362,7 +362,7 @@ def headed(task: str) -> Step:
 
     def step(guide: Guide) -> None:
         before = guide.workspace.architecture
-        guide.window.set_task(task)
+        guide.window.workspace.open_head(task)
         guide.wait(lambda: guide.workspace.architecture is not before)
         guide.rest()
 

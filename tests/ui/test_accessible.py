@@ -79,7 +79,7 @@ def test_every_tab_and_view(demo_window: MainWindow, worker: Worker, qtbot: QtBo
     demo_window.set_sentence("The bank by the river.", "Another.")
     demo_window.run()
     qtbot.waitUntil(lambda: is_drawn(demo_window))
-    demo_window.keep_run()
+    demo_window.workspace.runs.keep()
     without_name, unreached = nameless(demo_window), out_of_reach(demo_window)
     for title in [kind.title for kind in (*TABS, *VIEWS)]:
         demo_window.workspace.page_wanted.emit(title)

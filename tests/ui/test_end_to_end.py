@@ -222,7 +222,7 @@ def test_an_unknown_model_leaves_the_open_one(demo_window: MainWindow) -> None:
 
 
 def test_another_head_opens_the_same_model(demo_window: MainWindow, qtbot: QtBot) -> None:
-    demo_window.set_task("masked-lm")
+    demo_window.workspace.open_head("masked-lm")
     workspace = demo_window.workspace
     qtbot.waitUntil(
         lambda: (

@@ -70,7 +70,7 @@ def test_it_stays_open_while_the_sentence_is_run_again(
     # As the button "Open with …" of the predictions does.
     workspace.architecture_changed.connect(lambda: workspace.draw_queue.later(workspace.run_next))
     before = workspace.architecture
-    window.set_task("masked-lm")
+    window.workspace.open_head("masked-lm")
     qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
     waiting = find(window, QLabel, "runWait")
     qtbot.waitUntil(waiting.isVisible, timeout=OPEN_TIMEOUT)
@@ -85,7 +85,7 @@ def test_a_sentence_of_the_command_line_is_run_once(
     window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
 ) -> None:
     window.set_sentence("the cat sat", None)
-    window.run_when_open()
+    window.run_area.run_when_open()
     window.open_source(parse_source(str(tiny_bert_folder)))
     qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
     assert last_run(window).sentence.text == "the cat sat"
@@ -99,7 +99,7 @@ def test_without_weights_it_is_filled_in_and_says_what_is_missing(
     window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
 ) -> None:
     window.set_sentence("the cat sat", None)
-    window.run_when_open()
+    window.run_area.run_when_open()
     window.open_source(parse_source(str(tiny_bert_folder / "config.json")))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     settle(window, worker, qtbot)

@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.status import WeightsLabel
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.weights_label import WeightsLabel
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 

@@ -13,8 +13,8 @@ from typing import Any
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import PREFIX, write_atomically
+from bertviewer.core.system.files import read_small_file
 from bertviewer.core.system.log import write_log
-from bertviewer.core.system.small_file import read_small_file
 
 SUFFIX = ".json.z"
 MOST_CONTENT = 50_000_000

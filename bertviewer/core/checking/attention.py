@@ -22,7 +22,7 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     separate,
 )
-from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.checking.evaluator import Evaluator, Given
 from bertviewer.core.checking.position_bias import t5_position_bias
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.frozen import frozen
@@ -53,8 +53,8 @@ class AttentionForm:
 def _bert(
     module: Evaluator,
     hidden_states: Tensor,
-    encoder_hidden_states: Tensor | None = None,
-    attention_mask: Tensor | None = None,
+    encoder_hidden_states: Given = None,
+    attention_mask: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Attention:
@@ -66,11 +66,7 @@ def _bert(
 
 
 def _bert_self(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    *args: Any,
-    **more: Any,
+    module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, *args: Any, **more: Any
 ) -> Attention:
     """BERT's self-attention has its mask second; its cross-attention has it third."""
     if args:
@@ -79,7 +75,7 @@ def _bert_self(
 
 
 def _distilbert(
-    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, **_: Any
 ) -> Attention:
     names = ("q_lin", "k_lin", "v_lin")
     return separate(
@@ -91,9 +87,9 @@ def _gpt2(
     module: Evaluator,
     hidden_states: Tensor,
     past_key_values: Any = None,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     **_: Any,
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
@@ -122,9 +118,9 @@ def _gpt2(
 def _bart(
     module: Evaluator,
     hidden_states: Tensor,
-    key_value_states: Tensor | None = None,
+    key_value_states: Given = None,
     past_key_values: Any = None,
-    attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
     **_: Any,
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
@@ -138,7 +134,7 @@ def _llama(
     module: Evaluator,
     hidden_states: Tensor,
     position_embeddings: tuple[Tensor, Tensor],
-    attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Attention:
@@ -162,9 +158,9 @@ def _llama(
 def _t5(
     module: Evaluator,
     hidden_states: Tensor,
-    mask: Tensor | None = None,
-    key_value_states: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    mask: Given = None,
+    key_value_states: Given = None,
+    position_bias: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Attention:
@@ -189,8 +185,8 @@ def _t5(
 def _mpnet(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
     **_: Any,
 ) -> Attention:
     heads = head_count(module, "num_attention_heads")

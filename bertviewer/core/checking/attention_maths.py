@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import affine, softmax
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.frozen import frozen
 
 HIDDEN = -1e4
@@ -90,13 +90,13 @@ class Attention:
     x: Tensor
     keys: Tensor
     values: Tensor
-    mask: Tensor | None = None
-    bias: Tensor | None = None
+    mask: Given = None
+    bias: Given = None
     is_causal: bool = False
     rotation: Rotation | None = None
     norms: tuple[Evaluator, Evaluator] | None = None
     talk: TalkingHeads | None = None
-    shown: Tensor | None = None
+    shown: Given = None
 
     def attend(self, module: Evaluator, head: int | None = None) -> tuple[Tensor, Tensor]:
         """Return the probabilities [B, A, S, S'] and the heads side by side [B, S, A·d].
@@ -159,8 +159,8 @@ def separate(
     names: tuple[str, str, str],
     heads: int,
     x: Tensor,
-    source: Tensor | None = None,
-    mask: Tensor | None = None,
+    source: Given = None,
+    mask: Given = None,
     **more: Any,
 ) -> Attention:
     """Read a module that has one linear layer for each of query, key and value."""

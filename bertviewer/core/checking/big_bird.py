@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, check_cache, head_count, separate
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.checking.stacks import through, use_crosses, visible
 from bertviewer.core.checking.task_models import base_of
 
@@ -36,9 +36,9 @@ def read_attention(
     module: Evaluator,
     hidden_states: Tensor,
     *args: Any,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     past_key_values: Any = None,
     **more: Any,
 ) -> Attention:
@@ -63,14 +63,13 @@ _NAMES = ("query", "key", "value")
 def _read_sparse(
     module: Evaluator,
     hidden_states: Tensor,
-    band_mask: Tensor | None = None,
-    from_mask: Tensor | None = None,
-    to_mask: Tensor | None = None,
+    band_mask: Given = None,
+    from_mask: Given = None,
+    to_mask: Given = None,
     *_: Any,
     **__: Any,
 ) -> Attention:
     """A block that is looked at n times counts n times: log n is added to its scores."""
-    del band_mask  # it says of the neighbours what ``from_mask`` and ``to_mask`` say of all
     length, size = hidden_states.shape[1], int(module.config["block_size"])
     heads = head_count(module, "num_attention_heads")
     if to_mask is None or from_mask is None:
@@ -109,13 +108,13 @@ def finish(_module: Evaluator, attention: Attention, mixed: Tensor, weights: Ten
 def attention_block(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     past_key_values: Any = None,
-    band_mask: Tensor | None = None,
-    from_mask: Tensor | None = None,
-    to_mask: Tensor | None = None,
+    band_mask: Given = None,
+    from_mask: Given = None,
+    to_mask: Given = None,
     *_: Any,
     **__: Any,
 ) -> Any:
@@ -144,11 +143,11 @@ def encoder(module: Evaluator, hidden_states: Tensor, **given: Any) -> Any:
 
 def model(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    token_type_ids: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> dict[str, Any]:
     """BERT; a long sequence is filled up to whole blocks first, and cut off again at the end."""
@@ -185,12 +184,11 @@ def _longer(row: Tensor, more: int, value: int) -> Tensor:
 def answer_head(module: Evaluator, encoder_output: Tensor) -> Tensor:
     """A feed-forward network with add & norm, and the scores of start and end."""
     x = module.below("output")(module.below("intermediate")(encoder_output), encoder_output)
-    result: Tensor = module.below("qa_outputs")(x)
-    return result
+    return module.below("qa_outputs")(x)
 
 
 def question_answering(
-    module: Evaluator, input_ids: Tensor, question_lengths: Tensor | None = None, **given: Any
+    module: Evaluator, input_ids: Tensor, question_lengths: Given = None, **given: Any
 ) -> dict[str, Any]:
     """Score each token as the answer's start and end; the question's tokens are out of the race.
 

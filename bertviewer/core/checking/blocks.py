@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError, Recomputation
 from bertviewer.core.checking.primitives import ACTIVATIONS
 from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
@@ -19,9 +19,9 @@ def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more
 def bert_attention_block(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:
@@ -39,8 +39,8 @@ def bert_attention_block(
 def mpnet_attention_block(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
     **_: Any,
 ) -> Any:
     """MPNet's attention, which projects by itself, with add & norm."""
@@ -51,14 +51,12 @@ def mpnet_attention_block(
 def add_and_norm(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """LayerNorm(dense(X) + R)."""
     total = module.round(module.below("dense")(hidden_states) + input_tensor)
-    result: Tensor = module.below("LayerNorm")(total)
-    return result
+    return module.below("LayerNorm")(total)
 
 
 def widening(module: Evaluator, x: Tensor) -> Tensor:
     """f(dense(X))."""
-    result: Tensor = module.below("intermediate_act_fn")(module.below("dense")(x))
-    return result
+    return module.below("intermediate_act_fn")(module.below("dense")(x))
 
 
 def feed_forward(module: Evaluator, x: Tensor) -> Tensor:
@@ -77,8 +75,7 @@ def network(module: Evaluator, made: Network, x: Tensor) -> Tensor:
     hidden = act(module.below(made.gate or made.first)(x))
     if made.gate:
         hidden = module.round(hidden * module.below(made.first)(x))
-    result: Tensor = module.below(made.second)(hidden)
-    return result
+    return module.below(made.second)(hidden)
 
 
 def activation(module: Evaluator, name: str) -> Recomputation:
@@ -99,15 +96,14 @@ def activation(module: Evaluator, name: str) -> Recomputation:
 
 def t5_feed_forward(module: Evaluator, x: Tensor) -> Tensor:
     """T5's second half of a block: X + FFN(RMSNorm(X))."""
-    result: Tensor = x + module.below("DenseReluDense")(module.below("layer_norm")(x))
-    return result
+    return x + module.below("DenseReluDense")(module.below("layer_norm")(x))
 
 
 def t5_self_attention(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:
@@ -125,8 +121,8 @@ def t5_cross_attention(
     module: Evaluator,
     hidden_states: Tensor,
     key_value_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:

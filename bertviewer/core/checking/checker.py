@@ -131,20 +131,9 @@ class Checker:
         module = self._module.get_submodule(path)
         if not call.is_intact:
             call = repeated(module, call)
-        stored = self._coarsest(module, call)
+        stored = _coarsest(module, call, self._classes)
         exact, rough = (self._evaluator(path, used) for used in (EXACT, rounded(stored)))
         return _Called(path, number, call, stored, exact, rough)
-
-    def _coarsest(self, module: nn.Module, call: KeptCall) -> torch.dtype:
-        """Return the dtype that rounds the most of those that a module works in."""
-        tensors = (*tensors_in((call.args, call.kwargs, call.output)), *module.parameters())
-        floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
-        if any(
-            kind_of(self._classes.get(type(inner).__name__)) in IN_FLOAT32
-            for inner in module.modules()
-        ):
-            floats.append(torch.float32)
-        return max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)
 
     def _evaluator(self, path: str, arithmetic: Arithmetic) -> Evaluator:
         return Setting(
@@ -215,13 +204,11 @@ class Checker:
     def _mixed(self, called: _Called, form: AttentionForm) -> Tensor | None:
         """Return the heads' outputs side by side, where the run lets them be seen."""
         if form.output is None:
-            given: Tensor = form.given(called.call.output)[0]
-            return given
+            return form.given(called.call.output)[0]
         call = self._find(called, form.output) if form.output else None
         if call is None or not call.is_intact:
             return None
-        mixed: Tensor = call.args[0]
-        return mixed
+        return call.args[0]
 
     def _find(self, called: _Called, name: str) -> KeptCall | None:
         """Return the call of a module below that belongs to this call."""
@@ -289,3 +276,13 @@ def repeated(module: nn.Module, call: KeptCall) -> KeptCall:
     with torch.no_grad():
         output = mapped(module(*args, **kwargs), Tensor.cpu)
     return replace(call, output=output, versions=versions((call.args, call.kwargs, output)))
+
+
+def _coarsest(module: nn.Module, call: KeptCall, classes: Descriptions) -> torch.dtype:
+    """Return the dtype that rounds the most of those that a module works in."""
+    tensors = (*tensors_in((call.args, call.kwargs, call.output)), *module.parameters())
+    floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
+    kinds = (kind_of(classes.get(type(inner).__name__)) for inner in module.modules())
+    if any(kind in IN_FLOAT32 for kind in kinds):
+        floats.append(torch.float32)
+    return max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
 from bertviewer.core.checking.comparison import Deviation
-from bertviewer.core.checking.evaluator import NoRecomputationError
+from bertviewer.core.checking.evaluator import Given, NoRecomputationError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow
@@ -46,7 +46,7 @@ class _Frame:
     taken: list[Tensor]
     proof: Proven = field(default_factory=Proven)
     record: CallRecord = field(default_factory=CallRecord)
-    drawn: Tensor | None = None
+    drawn: Given = None
 
 
 class CleanPass:

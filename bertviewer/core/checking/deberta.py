@@ -14,7 +14,7 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     in_heads,
 )
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.checking.primitives import activation_named
 from bertviewer.core.checking.stacks import through
 
@@ -24,12 +24,11 @@ def read_attention(
     hidden_states: Tensor,
     attention_mask: Tensor,
     output_attentions: bool = False,
-    query_states: Tensor | None = None,
-    relative_pos: Tensor | None = None,
-    rel_embeddings: Tensor | None = None,
+    query_states: Given = None,
+    relative_pos: Given = None,
+    rel_embeddings: Given = None,
 ) -> Attention:
     """Contents to contents, plus what contents make of the distance, as a bias."""
-    del output_attentions
     if query_states is not None:
         raise NoRecomputationError("the recomputation does not know queries from elsewhere")
     heads = head_count(module, "num_attention_heads")
@@ -154,11 +153,11 @@ def _bucket(distance: int, buckets: int, farthest: int) -> int:
 
 def embeddings(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    mask: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    token_type_ids: Given = None,
+    position_ids: Given = None,
+    mask: Given = None,
+    inputs_embeds: Given = None,
 ) -> Tensor:
     """Words, and positions and segments where there are tables for them; padding becomes 0."""
     x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
@@ -173,17 +172,16 @@ def embeddings(
     if module.has("embed_proj"):
         x = module.below("embed_proj")(module.round(x))
     x = module.below("LayerNorm")(module.round(x))
-    result: Tensor = x if mask is None else x * mask.reshape(*x.shape[:2], 1).to(x.dtype)
-    return result
+    return x if mask is None else x * mask.reshape(*x.shape[:2], 1).to(x.dtype)
 
 
 def model(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    token_type_ids: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Embeddings and stack."""
@@ -201,8 +199,7 @@ def model(
 def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """f(dense(x_0))."""
     act = activation_named(module, "pooler_hidden_act")
-    result: Tensor = act(module.below("dense")(hidden_states[:, 0]))
-    return result
+    return act(module.below("dense")(hidden_states[:, 0]))
 
 
 def lm_head(module: Evaluator, hidden_states: Tensor, word_embeddings: Any) -> Tensor:
@@ -221,5 +218,4 @@ def lm_head(module: Evaluator, hidden_states: Tensor, word_embeddings: Any) -> T
 
 def lm_wrapper(module: Evaluator, sequence_output: Tensor, word_embeddings: Any) -> Tensor:
     """The module around those scores."""
-    result: Tensor = module.below("lm_head")(sequence_output, word_embeddings)
-    return result
+    return module.below("lm_head")(sequence_output, word_embeddings)

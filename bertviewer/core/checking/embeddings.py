@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 
 
 def summed(
@@ -19,16 +19,15 @@ def summed(
         x = x + module.below("token_type_embeddings")(token_type_ids)
     if module.has("position_embeddings"):
         x = x + module.below("position_embeddings")(position_ids)
-    result: Tensor = module.below("LayerNorm")(module.round(x))
-    return result
+    return module.below("LayerNorm")(module.round(x))
 
 
 def bert(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    token_type_ids: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     past_key_values_length: int = 0,
 ) -> Tensor:
     """BERT and its kin: positions count from 0, or after the padding row that the table has.
@@ -61,8 +60,8 @@ def counted_from_padding(
 def distilbert(
     module: Evaluator,
     input_ids: Tensor | None,
-    inputs_embeds: Tensor | None = None,
-    position_ids: Tensor | None = None,
+    inputs_embeds: Given = None,
+    position_ids: Given = None,
 ) -> Tensor:
     """DistilBERT: no segments."""
     return bert(module, input_ids, position_ids=position_ids, inputs_embeds=inputs_embeds)
@@ -116,5 +115,4 @@ def sum_of_embeddings(
     x = x + module.below(places)(positions)
     if given.get("token_type_ids") is not None:
         x = x + module.below(words)(given["token_type_ids"])
-    result: Tensor = module.round(x)
-    return result
+    return module.round(x)

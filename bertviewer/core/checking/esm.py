@@ -11,7 +11,7 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.attention_maths import Attention, Rotation, head_count, separate
 from bertviewer.core.checking.embeddings import angles, counted_from_padding
-from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.checking.evaluator import Evaluator, Given
 from bertviewer.core.checking.stacks import run, visible
 
 _MASKED_IN_TRAINING = 0.15 * 0.8
@@ -21,9 +21,9 @@ _MASKED_IN_TRAINING = 0.15 * 0.8
 def read_attention(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     position_embeddings: tuple[Tensor, Tensor] | None = None,
     **_: Any,
 ) -> Attention:
@@ -48,10 +48,10 @@ def turns(module: Evaluator, x: Tensor, position_ids: Tensor, *_: Any) -> tuple[
 
 def embeddings(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
 ) -> Tensor:
     """Words, made up for masked ones, and positions where there is a table; padding becomes 0."""
     x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
@@ -72,8 +72,7 @@ def embeddings(
 
 def add(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """dense(X) + R: the norms stand before the sub-layers."""
-    result: Tensor = module.below("dense")(hidden_states) + input_tensor
-    return result
+    return module.below("dense")(hidden_states) + input_tensor
 
 
 def widening(module: Evaluator, hidden_states: Tensor) -> Tensor:
@@ -84,16 +83,15 @@ def widening(module: Evaluator, hidden_states: Tensor) -> Tensor:
 def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Tensor:
     """X + dense(Attention(LayerNorm(X)))."""
     mixed, _weights = module.below("self")(module.below("LayerNorm")(hidden_states), *args, **more)
-    result: Tensor = module.below("output")(mixed, hidden_states)
-    return result
+    return module.below("output")(mixed, hidden_states)
 
 
 def layer(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     position_embeddings: tuple[Tensor, Tensor] | None = None,
     **_: Any,
 ) -> Tensor:
@@ -119,10 +117,10 @@ def encoder(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -
 
 def model(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Embeddings, stack, and a pooler where there is one."""
@@ -144,8 +142,7 @@ def model(
 def lm_head(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """RoBERTa's scores; the bias is the head's own."""
     x = module.below("layer_norm")(module.round(gelu(module.below("dense")(features))))
-    result: Tensor = module.below("decoder")(x) + module.weight("bias")
-    return result
+    return module.below("decoder")(x) + module.weight("bias")
 
 
 def contacts(module: Evaluator, tokens: Tensor, attentions: Tensor) -> Tensor:

@@ -13,6 +13,9 @@ from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
+Given = Tensor | None
+"""A tensor that a module may be called without."""
+
 Recomputation = Callable[..., Any]
 """Takes an ``Evaluator`` and what the module's ``forward`` takes; gives what that gives."""
 
@@ -171,8 +174,7 @@ class Evaluator:
 
     def round(self, value: Tensor) -> Tensor:
         """Round a value in the middle of a calculation where the model stores it too."""
-        result: Tensor = self.setting.arithmetic.round(value)
-        return result
+        return self.setting.arithmetic.round(value)
 
     def _join(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name

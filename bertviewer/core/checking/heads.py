@@ -12,8 +12,7 @@ from bertviewer.core.checking.primitives import activation_named
 
 def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """f(dense(x_0)), tanh in BERT."""
-    result: Tensor = module.below("activation")(module.below("dense")(hidden_states[:, 0]))
-    return result
+    return module.below("activation")(module.below("dense")(hidden_states[:, 0]))
 
 
 def transform(module: Evaluator, hidden_states: Tensor) -> Tensor:
@@ -22,33 +21,28 @@ def transform(module: Evaluator, hidden_states: Tensor) -> Tensor:
         module.first("transform_act_fn", "activation", "act"),
         module.first("LayerNorm", "norm"),
     )
-    result: Tensor = norm(act(module.below("dense")(hidden_states)))
-    return result
+    return norm(act(module.below("dense")(hidden_states)))
 
 
 def bert_lm(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """BERT's scores of the vocabulary."""
-    result: Tensor = module.below("decoder")(module.below("transform")(hidden_states))
-    return result
+    return module.below("decoder")(module.below("transform")(hidden_states))
 
 
 def albert_lm(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """ALBERT's scores: the transform stands in the head itself."""
-    result: Tensor = module.below("decoder")(transform(module, hidden_states))
-    return result
+    return module.below("decoder")(transform(module, hidden_states))
 
 
 def roberta_lm(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """RoBERTa's scores; it calls GELU as a function."""
     x = module.round(gelu(module.below("dense")(features)))
-    result: Tensor = module.below("decoder")(module.below("layer_norm")(x))
-    return result
+    return module.below("decoder")(module.below("layer_norm")(x))
 
 
 def mlm_only(module: Evaluator, sequence_output: Tensor) -> Tensor:
     """The wrapper around the scores of the vocabulary."""
-    result: Tensor = module.below("predictions")(sequence_output)
-    return result
+    return module.below("predictions")(sequence_output)
 
 
 def pretraining(module: Evaluator, sequence_output: Tensor, pooled_output: Tensor) -> Any:
@@ -59,8 +53,7 @@ def pretraining(module: Evaluator, sequence_output: Tensor, pooled_output: Tenso
 
 def pooled_scores(module: Evaluator, pooled_output: Tensor) -> Tensor:
     """Scores from the pooled output."""
-    result: Tensor = module.first("seq_relationship", "classifier")(pooled_output)
-    return result
+    return module.first("seq_relationship", "classifier")(pooled_output)
 
 
 def classification(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
@@ -72,8 +65,7 @@ def acted_classification(module: Evaluator, features: Tensor, **_: Any) -> Tenso
     """RoFormer's and BigBird's: the activation is that of the layers, called as a function."""
     act = activation_named(module, "hidden_act")
     hidden = module.round(act(module.below("dense")(features[:, 0])))
-    result: Tensor = module.below("out_proj")(hidden)
-    return result
+    return module.below("out_proj")(hidden)
 
 
 def chosen_classification(module: Evaluator, hidden_states: Tensor) -> Tensor:
@@ -84,12 +76,10 @@ def chosen_classification(module: Evaluator, hidden_states: Tensor) -> Tensor:
 def _scores(module: Evaluator, x: Tensor) -> Tensor:
     x = module.below("dense")(x)
     x = module.below("activation")(x) if module.has("activation") else module.round(torch.tanh(x))
-    result: Tensor = module.below("out_proj")(x)
-    return result
+    return module.below("out_proj")(x)
 
 
 def discriminator(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """ELECTRA's score for each token (Clark et al. 2020, section 2)."""
     x = module.below("activation")(module.below("dense")(hidden_states))
-    result: Tensor = module.below("dense_prediction")(x).squeeze(-1)
-    return result
+    return module.below("dense_prediction")(x).squeeze(-1)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.blocks import network
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.families.layer import SELF, Halves, Layer, SubLayer
 
 
@@ -64,15 +64,13 @@ def _attended(module: Evaluator, part: SubLayer, x: Tensor, given: Any) -> Any:
 
 def _normed_sum(module: Evaluator, made: Layer, norm: str, x: Tensor, y: Tensor) -> Tensor:
     total = module.round(x + y)
-    result: Tensor = total if norms_before(module, made) else module.below(norm)(total)
-    return result
+    return total if norms_before(module, made) else module.below(norm)(total)
 
 
 def _through_network(module: Evaluator, made: Layer, x: Tensor) -> Tensor:
     if isinstance(made.network, Halves):
         first, second = module.below(made.network.first), module.below(made.network.second)
-        result: Tensor = second(first(x), x)
-        return result
+        return second(first(x), x)
     taken = module.below(made.network_norm)(x) if norms_before(module, made) else x
     if isinstance(made.network, str):
         y = module.below(made.network)(taken)
@@ -84,11 +82,11 @@ def _through_network(module: Evaluator, made: Layer, x: Tensor) -> Tensor:
 def t5(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_bias: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
-    encoder_decoder_position_bias: Tensor | None = None,
+    attention_mask: Given = None,
+    position_bias: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
+    encoder_decoder_position_bias: Given = None,
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:

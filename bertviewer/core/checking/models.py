@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.embeddings import sinusoids, sum_of_embeddings
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.checking.stacks import run, visible
 
 Result = dict[str, Any]
@@ -14,12 +14,12 @@ Result = dict[str, Any]
 
 def bert(
     module: Evaluator,
-    input_ids: Tensor | None = None,
+    input_ids: Given = None,
     *,
-    attention_mask: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    attention_mask: Given = None,
+    token_type_ids: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> Result:
     """BERT and its kin: embeddings, stack, and a pooler where there is one."""
@@ -42,11 +42,11 @@ def bert(
 
 def gpt2(
     module: Evaluator,
-    input_ids: Tensor | None = None,
+    input_ids: Given = None,
     *,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     **given: Any,
 ) -> Result:
     """GPT-2: words and positions, blocks, a last layer norm."""
@@ -59,11 +59,11 @@ def gpt2(
 
 def llama(
     module: Evaluator,
-    input_ids: Tensor | None = None,
+    input_ids: Given = None,
     *,
-    attention_mask: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
-    position_ids: Tensor | None = None,
+    attention_mask: Given = None,
+    inputs_embeds: Given = None,
+    position_ids: Given = None,
     **_: Any,
 ) -> Result:
     """Llama: words, layers with rotated queries and keys, a last RMSNorm."""
@@ -102,11 +102,11 @@ def _normed(norm: Evaluator, states: tuple[Tensor, ...]) -> Result:
 
 def encoder_decoder(
     module: Evaluator,
-    input_ids: Tensor | None = None,
+    input_ids: Given = None,
     *,
-    attention_mask: Tensor | None = None,
-    decoder_input_ids: Tensor | None = None,
-    decoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    decoder_input_ids: Given = None,
+    decoder_attention_mask: Given = None,
     encoder_outputs: object = None,
     **_: Any,
 ) -> Result:
@@ -131,8 +131,7 @@ def encoder_decoder(
 
 def encoder_only(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """T5's encoder as a model of its own."""
-    result: Result = module.below("encoder")(*args, **kwargs)
-    return result
+    return module.below("encoder")(*args, **kwargs)
 
 
 def transformer_base(

@@ -14,7 +14,7 @@ from bertviewer.core.checking.attention_maths import (
     Rotation,
     head_count,
 )
-from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.checking.evaluator import Evaluator, Given
 from bertviewer.core.checking.stacks import visible
 
 _WINDOWED = "sliding_attention"
@@ -24,7 +24,7 @@ def read_attention(
     module: Evaluator,
     hidden_states: Tensor,
     position_embeddings: tuple[Tensor, Tensor],
-    attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
     **_: Any,
 ) -> Attention:
     """One linear layer holds queries, keys and values, each head after head."""
@@ -41,28 +41,26 @@ def read_attention(
 
 
 def embeddings(
-    module: Evaluator, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None
+    module: Evaluator, input_ids: Given = None, inputs_embeds: Tensor | None = None
 ) -> Tensor:
     """LayerNorm(W[ids]): positions come in by rotation."""
     x = module.below("tok_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    result: Tensor = module.below("norm")(x)
-    return result
+    return module.below("norm")(x)
 
 
 def network(module: Evaluator, x: Tensor) -> Tensor:
     """Wo(f(H) · G), with H and G the halves of Wi(X)."""
     hidden, gate = module.below("Wi")(x).chunk(2, dim=-1)
-    result: Tensor = module.below("Wo")(module.round(module.below("act")(hidden) * gate))
-    return result
+    return module.below("Wo")(module.round(module.below("act")(hidden) * gate))
 
 
 def model(
     module: Evaluator,
-    input_ids: Tensor | None = None,
+    input_ids: Given = None,
     *,
-    attention_mask: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    attention_mask: Given = None,
+    position_ids: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Words, layers that look everywhere or through a window, a last norm."""

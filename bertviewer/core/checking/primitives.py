@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking import arithmetic
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError, Recomputation
 
 
 def linear(module: Evaluator, x: Tensor) -> Tensor:
@@ -39,10 +39,7 @@ def scaled_embedding(module: Evaluator, ids: Tensor) -> Tensor:
 
 
 def offset_embedding(
-    module: Evaluator,
-    ids: Tensor,
-    past_key_values_length: int = 0,
-    position_ids: Tensor | None = None,
+    module: Evaluator, ids: Tensor, past_key_values_length: int = 0, position_ids: Given = None
 ) -> Tensor:
     """Y = W[s + 2]: BART's table of positions; of ``ids`` only the shape counts."""
     if position_ids is None:
@@ -58,7 +55,7 @@ def position_table(
     module: Evaluator,
     shape: Sequence[int],
     past_key_values_length: int = 0,
-    position_ids: Tensor | None = None,
+    position_ids: Given = None,
 ) -> Tensor:
     """Y = W[s]: a table of fixed sinusoids, asked with the shape of the ids."""
     if position_ids is None:
@@ -88,8 +85,7 @@ def elementwise(function: Any) -> Recomputation:
     """Return the recomputation of an activation."""
 
     def recompute(_module: Evaluator, x: Tensor) -> Tensor:
-        result: Tensor = function(x)
-        return result
+        return function(x)
 
     return recompute
 

@@ -14,16 +14,16 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     separate,
 )
-from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.checking.evaluator import Evaluator, Given
 from bertviewer.core.checking.stacks import through, use_crosses
 
 
 def read_attention(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    sinusoidal_pos: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
+    attention_mask: Given = None,
+    sinusoidal_pos: Given = None,
+    encoder_hidden_states: Given = None,
     past_key_values: Any = None,
     *_: Any,
     **__: Any,
@@ -51,9 +51,9 @@ def read_attention(
 def encoder(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     **_: Any,
 ) -> Any:
     """The stack: one table of sines and cosines serves all layers."""

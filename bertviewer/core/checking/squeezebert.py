@@ -11,16 +11,12 @@ from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import affine, softmax
 from bertviewer.core.checking.attention_maths import Attention, Projection, head_count
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.checking.normalisation import layer_norm
 
 
 def read_attention(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    *_: Any,
-    **__: Any,
+    module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, *_: Any, **__: Any
 ) -> Attention:
     """BERT's, of [B, D, S]."""
     heads = head_count(module, "num_attention_heads")
@@ -67,22 +63,16 @@ def norm(module: Evaluator, x: Tensor) -> Tensor:
 def convolution_and_norm(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """LayerNorm(conv(X) + R)."""
     total = module.round(module.below("conv1d")(hidden_states) + input_tensor)
-    result: Tensor = module.below("layernorm")(total)
-    return result
+    return module.below("layernorm")(total)
 
 
 def convolution_and_act(module: Evaluator, x: Tensor) -> Tensor:
     """f(conv(X))."""
-    result: Tensor = module.below("act")(module.below("conv1d")(x))
-    return result
+    return module.below("act")(module.below("conv1d")(x))
 
 
 def layer(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    *_: Any,
-    **__: Any,
+    module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, *_: Any, **__: Any
 ) -> dict[str, Tensor]:
     """BERT's layer, of [B, D, S]."""
     mixed = module.below("attention")(hidden_states, attention_mask)[0].transpose(1, 2)
@@ -91,11 +81,7 @@ def layer(
 
 
 def encoder(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    *_: Any,
-    **__: Any,
+    module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, *_: Any, **__: Any
 ) -> dict[str, Any]:
     """The stack: [B, S, D] in and out, [B, D, S] between the layers."""
     states = [hidden_states]

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.checking.evaluator import Evaluator, Given
 from bertviewer.core.checking.layers import hidden
 from bertviewer.core.checking.position_bias import bucket_bias
 
@@ -41,9 +41,9 @@ def visible(mask: Tensor | None, queries: int, is_causal: bool) -> Tensor | None
 def encoder(
     module: Evaluator,
     hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
     **_: Any,
 ) -> Any:
     """BERT's and DistilBERT's stack."""
@@ -56,18 +56,14 @@ def use_crosses(module: Evaluator) -> bool:
     return any(layer.has("crossattention") for layer in module.below("layer").children)
 
 
-def mpnet(
-    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
-) -> Any:
+def mpnet(module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, **_: Any) -> Any:
     """MPNet's stack: one bias for the distance serves all layers (Song et al. 2020)."""
     length = hidden_states.shape[1]
     bias = bucket_bias(module, length, length, buckets=32, farthest=128, is_decoder=False)
     return through(module.below("layer"), hidden_states, attention_mask, bias)
 
 
-def albert(
-    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
-) -> Any:
+def albert(module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, **_: Any) -> Any:
     """ALBERT's stack: the same groups again and again (Lan et al. 2020, section 3.1)."""
     states = [module.below("embedding_hidden_mapping_in")(hidden_states)]
     groups = module.below("albert_layer_groups").children
@@ -80,7 +76,7 @@ def albert(
 
 
 def albert_group(
-    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Given = None, **_: Any
 ) -> Tensor:
     """ALBERT's group of layers, in order."""
     return run(module.below("albert_layers"), hidden_states, attention_mask)[-1]
@@ -88,11 +84,11 @@ def albert_group(
 
 def bart(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> Any:
     """BART's encoder or decoder: embeddings, layer norm, layers."""
@@ -111,11 +107,11 @@ def bart(
 
 def t5(
     module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
+    input_ids: Given = None,
+    attention_mask: Given = None,
+    encoder_hidden_states: Given = None,
+    encoder_attention_mask: Given = None,
+    inputs_embeds: Given = None,
     **_: Any,
 ) -> Any:
     """T5's encoder or decoder: the first block's position biases serve all of them."""
@@ -134,12 +130,11 @@ def t5(
 def torch_encoder(
     module: Evaluator,
     src: Tensor,
-    mask: Tensor | None = None,
-    src_key_padding_mask: Tensor | None = None,
+    mask: Given = None,
+    src_key_padding_mask: Given = None,
     is_causal: bool | None = None,
 ) -> Tensor:
     """torch.nn's stack of encoder layers, with a last norm where it has one."""
-    del is_causal
     return _normed(module, run(module.below("layers"), src, mask, src_key_padding_mask)[-1])
 
 
@@ -147,41 +142,38 @@ def torch_decoder(
     module: Evaluator,
     tgt: Tensor,
     memory: Tensor,
-    tgt_mask: Tensor | None = None,
-    memory_mask: Tensor | None = None,
-    tgt_key_padding_mask: Tensor | None = None,
-    memory_key_padding_mask: Tensor | None = None,
+    tgt_mask: Given = None,
+    memory_mask: Given = None,
+    tgt_key_padding_mask: Given = None,
+    memory_key_padding_mask: Given = None,
     tgt_is_causal: bool | None = None,
     memory_is_causal: bool = False,
 ) -> Tensor:
     """torch.nn's stack of decoder layers."""
-    del tgt_is_causal, memory_is_causal
     masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
     return _normed(module, run(module.below("layers"), tgt, memory, *masks)[-1])
 
 
 def _normed(module: Evaluator, x: Tensor) -> Tensor:
-    result: Tensor = module.below("norm")(x) if module.has("norm") else x
-    return result
+    return module.below("norm")(x) if module.has("norm") else x
 
 
 def torch_transformer(
     module: Evaluator,
     src: Tensor,
     tgt: Tensor,
-    src_mask: Tensor | None = None,
-    tgt_mask: Tensor | None = None,
-    memory_mask: Tensor | None = None,
-    src_key_padding_mask: Tensor | None = None,
-    tgt_key_padding_mask: Tensor | None = None,
-    memory_key_padding_mask: Tensor | None = None,
+    src_mask: Given = None,
+    tgt_mask: Given = None,
+    memory_mask: Given = None,
+    src_key_padding_mask: Given = None,
+    tgt_key_padding_mask: Given = None,
+    memory_key_padding_mask: Given = None,
     **_: Any,
 ) -> Tensor:
     """torch.nn.Transformer (Vaswani et al. 2017, section 3.1)."""
     memory = module.below("encoder")(src, src_mask, src_key_padding_mask)
     masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-    result: Tensor = module.below("decoder")(tgt, memory, *masks)
-    return result
+    return module.below("decoder")(tgt, memory, *masks)
 
 
 def transformer(module: Evaluator, *args: Any, **kwargs: Any) -> Any:

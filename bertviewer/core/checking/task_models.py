@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import relu
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 from bertviewer.core.checking.models import Result, encoder_decoder
 from bertviewer.core.families.module_kind import ModuleKind, kinds_of
 
@@ -21,8 +21,7 @@ def base_of(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     base = next((child for child in module.children if child.kind in _BASES), None)
     if base is None:
         raise NoRecomputationError(f"{module.node.class_name} has no base model that is known")
-    result: Result = base(*args, **kwargs)
-    return result
+    return base(*args, **kwargs)
 
 
 def language_model(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
@@ -53,7 +52,7 @@ def _vocabulary_scores(module: Evaluator, x: Tensor) -> Tensor:
 
 
 def sequence_classification(
-    module: Evaluator, input_ids: Tensor | None = None, *args: Any, **kwargs: Any
+    module: Evaluator, input_ids: Given = None, *args: Any, **kwargs: Any
 ) -> Result:
     """Score the classes of the whole sequence."""
     base = base_of(module, input_ids, *args, **kwargs)

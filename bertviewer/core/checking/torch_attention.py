@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, Projection
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
+from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
 
 
 def read(
@@ -14,14 +14,13 @@ def read(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    key_padding_mask: Tensor | None = None,
+    key_padding_mask: Given = None,
     need_weights: bool = True,
-    attn_mask: Tensor | None = None,
+    attn_mask: Given = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> Attention:
     """Read the three weights, stacked in one tensor or apart."""
-    del need_weights, is_causal  # the last is a hint beside the mask
     if not average_attn_weights or query.dim() != 3:
         raise NoRecomputationError("the recomputation knows batches and mean weights only")
     if module.tensor("bias_k") is not None or module.attribute("add_zero_attn"):

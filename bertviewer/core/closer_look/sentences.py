@@ -103,5 +103,4 @@ class _Part:
         self._progress, self._number, self._total = progress, number, total
 
     def __call__(self, done: int, total: int, label: str) -> None:
-        del done, total, label
         self._progress(self._number, self._total, "Running unrelated sentences")

@@ -57,7 +57,6 @@ class ModelShapes:
     @classmethod
     def of(cls, model: torch.nn.Module, values: Values) -> "ModelShapes":
         """Read a model's tensors, which depend on nothing but the configuration."""
-        del values
         modules = tuple(path for path, _ in model.named_modules())
         sizes = dict.fromkeys(modules, 0)
         shapes: dict[str, tuple[int, ...]] = {}

@@ -89,7 +89,6 @@ class CallTracer:
         return opened
 
     def _leave(self, taken: Arguments, output: Any, opened: "OpenCall") -> Any:
-        del taken
         # A call below that failed, and was caught by the model, is no longer at work.
         while self._open.pop() is not opened:
             pass
@@ -108,12 +107,10 @@ class CallTracer:
 
     def _taken(self, tensor: Tensor, name: str) -> int:
         """Return the number of a tensor that a call takes."""
-        del name
         return self._add_value(tensor)
 
     def _given(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
         """Return what a call is to give, and the tensors in it."""
-        del inputs
         return output, tuple((name, self._add_value(it)) for name, it in named_in(output))
 
     def _add_value(self, tensor: Tensor, kind: ValueKind = "result", name: str = "") -> int:

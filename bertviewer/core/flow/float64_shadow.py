@@ -106,7 +106,6 @@ class Float64Shadow(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out an operation as the model does, and then in float64."""
-        del types
         kwargs = kwargs or {}
         name, may_write = name_of(func)
         written = _written(args, kwargs) if may_write or _OUTPUTS & kwargs.keys() else ()

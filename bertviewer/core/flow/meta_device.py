@@ -45,7 +45,6 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
             NotImplementedError: it multiplies matrices, and it is not known how.
             RuntimeError: the model takes too many.
         """
-        del types
         kwargs = kwargs or {}
         answer = self._known.answer(func, args, kwargs)
         if answer is not None:

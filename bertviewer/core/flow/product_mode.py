@@ -51,7 +51,6 @@ class ProductMode(TorchDispatchMode):
             NotImplementedError: they are not known, and nobody listens to that.
             RuntimeError: the model takes too many.
         """
-        del types
         output = func(*args, **(kwargs or {}))
         self.tell(func, args, output)
         return output

@@ -77,7 +77,6 @@ class _Unfilled(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out a function."""
-        del types
         kwargs = kwargs or {}
         if func in (torch.empty, torch.zeros, torch.ones, torch.randn) and args:
             shape = args[0] if isinstance(args[0], Sequence) else args

@@ -75,7 +75,6 @@ class Tracer(CallTracer, TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out an operation, and note it if a tensor comes out or is written to."""
-        del types
         kwargs = kwargs or {}
         if threading.get_ident() != self._thread:
             return func(*args, **kwargs)

@@ -198,7 +198,6 @@ def product(view: ModuleView) -> Formula:
 
 def probabilities(view: ModuleView) -> Formula:
     """Softmax as torch.nn.Softmax computes it."""
-    del view
     return Formula(
         title="Softmax",
         summary="Turns scores into probabilities: positive, and 1 in sum.",

@@ -19,9 +19,8 @@ from bertviewer.core.pickles.files import pickle_files
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.saving.files import PREFIX
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.digest import sha256_of
+from bertviewer.core.system.files import sha256_of, unfinished
 from bertviewer.core.system.log import write_log
-from bertviewer.core.system.unfinished import unfinished
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.stored import Checkpoint
 

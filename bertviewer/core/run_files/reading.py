@@ -12,7 +12,7 @@ from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.run_files.soundness import check_file, check_modules
 from bertviewer.core.run_files.writing import MAGIC
 from bertviewer.core.source.configuration import checked_configuration
-from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.system.files import read_small_file
 from bertviewer.core.text.special_floats import decoded
 
 MOST_TEXT = 24_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.saving.model_files import check_no_model_file
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.unfinished import unfinished
+from bertviewer.core.system.files import unfinished
 
 PREFIX = ".bertviewer-"
 

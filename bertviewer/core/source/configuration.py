@@ -8,7 +8,7 @@ from typing import Any
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.special_tokens import POSITIONS_AFTER_PADDING
-from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.system.files import read_small_file
 from bertviewer.core.text import special_floats
 
 MAX_BYTES = 4_000_000

@@ -8,8 +8,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.digest import sha256_of
-from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.system.files import read_small_file, sha256_of
 
 MOST_READ = 1 << 20
 """Bytes of a model card that are looked at."""

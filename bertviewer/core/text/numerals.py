@@ -1,4 +1,6 @@
-"""Numbers as texts to read; data to take along has them as Python writes them."""
+"""Numbers and days as texts to read; data to take along has them as Python writes them."""
+
+from datetime import date
 
 MINUS = "\N{MINUS SIGN}"
 THOUSANDS = ("K", "M", "G", "T")
@@ -38,3 +40,15 @@ def short_count(count: int) -> str:
             break
     digits = 2 if round(value, 2) < 10 else 1
     return f"{value:,.{digits}f}\N{NO-BREAK SPACE}{letter}"
+
+
+# strftime has those of the system's language.
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+
+
+def day_text(day: date) -> str:
+    """Return ``24 November 2026``."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"

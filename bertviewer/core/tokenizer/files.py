@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.system.files import read_small_file
 
 SETTINGS = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"

@@ -15,7 +15,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.system.files import read_small_file
 from bertviewer.core.tokenizer.files import (
     MAX_BYTES,
     READ_BY_TRANSFORMERS,

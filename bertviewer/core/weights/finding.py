@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.system.files import read_small_file
 from bertviewer.core.weights.header import MAX_TENSORS, parse_json, read_header, shown_name
 from bertviewer.core.weights.stored import Checkpoint, StoredFile, StoredTensor
 

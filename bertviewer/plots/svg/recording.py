@@ -113,7 +113,6 @@ class _Engine(QPaintEngine):
 
     def begin(self, device: QPaintDevice) -> bool:
         """Begin; Qt calls it."""
-        del device
         self.setActive(True)
         return True
 
@@ -201,7 +200,6 @@ class _Engine(QPaintEngine):
         flags: Qt.ImageConversionFlag = Qt.ImageConversionFlag.AutoColor,
     ) -> None:
         """Keep a part of a picture."""
-        del flags
         kept = image.copy(QRectF(part).toAlignedRect())
         self.kept.append(Picture(self._look, QRectF(rect), kept))
 

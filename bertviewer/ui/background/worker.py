@@ -57,8 +57,8 @@ class Worker(QObject):
     _reported = Signal(object, int, int, str)
     _ended = Signal(object, object, object)
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._current: Job | None = None
         self._waiting: Job | None = None

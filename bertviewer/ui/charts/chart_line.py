@@ -21,8 +21,8 @@ ALL_ROOM = 100
 class ChartLine(QWidget):
     """A title that gives way to the controls, which tell as much, and a menu at the end."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._title = ElidedLabel()
         self._title.setFont(weighted(sized(self._title.font(), NORMAL)))
         self._button: QToolButton = flat_button("chartMenu", "⋯", self.tr("Copy or save this plot"))

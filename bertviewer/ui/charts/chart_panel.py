@@ -40,11 +40,10 @@ class ChartPanel(QWidget):
         title: str,
         make_plot: Callable[[], ChartPlot],
         controls: Sequence[QWidget] = (),
-        parent: QWidget | None = None,
         *,
         has_axis_titles: bool = True,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._workspace = workspace
         self._has_axis_titles = has_axis_titles
         self._partners = Partners()

@@ -43,10 +43,8 @@ class FigureView(QWidget):
 
     chosen = Signal(Place)
 
-    def __init__(
-        self, workspace: Workspace, name: str, accessible_name: str, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, name: str, accessible_name: str) -> None:
+        super().__init__()
         self._workspace = workspace
         self._rows = FigureRows(self)
         self._table = table = make_table(self._rows, name, accessible_name, copies=False)

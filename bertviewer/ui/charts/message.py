@@ -25,8 +25,8 @@ class Offer:
 class Message(QWidget):
     """Words in the middle, and below them a button where something is offered."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self._offer: Offer | None = None
         self._words = named(plain_label(""), name)
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)

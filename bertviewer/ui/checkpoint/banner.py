@@ -1,7 +1,7 @@
 """Says above everything, for as long as the model is open, that some of its weights are random."""
 
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton
 
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
@@ -15,8 +15,8 @@ TINT, LINE = 26, 110  # of 255: how much of the warning's colour lies on the win
 class RandomBanner(QFrame):
     """A line with a button that shows which; out of sight where the checkpoint has everything."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setObjectName("randomBanner")
         self._text = named(ElidedLabel(), "randomBannerText")

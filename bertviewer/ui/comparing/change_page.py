@@ -28,10 +28,8 @@ class ChangePage(QWidget):
     picked = Signal(str)
     table_wanted = Signal()
 
-    def __init__(
-        self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, comparison: Comparison, workspace: Workspace) -> None:
+        super().__init__()
         self.setObjectName("changePage")
         self._comparison = comparison
         self._has_places = True

@@ -145,7 +145,6 @@ class ShownTensors(QSortFilterProxyModel):
 
     def filterAcceptsRow(self, row: int, parent: Index) -> bool:
         """Tell whether a tensor is shown; Qt calls it."""
-        del parent
         tensor = self._model.tensor(row)
         return tensor.state in self._states and self._part in tensor.name.casefold()
 

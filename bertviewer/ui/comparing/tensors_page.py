@@ -21,7 +21,7 @@ from bertviewer.ui.comparing.tensors_model import (
     TensorsModel,
     state_name,
 )
-from bertviewer.ui.layouts import Gap, in_column, in_row, named
+from bertviewer.ui.layouts import Gap, in_column, in_row, named, tool_button
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import follow_links, make_table
 from bertviewer.ui.workspace import Workspace
@@ -38,10 +38,8 @@ class TensorsPage(QWidget):
 
     chosen = Signal(str)
 
-    def __init__(
-        self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, comparison: Comparison, workspace: Workspace) -> None:
+        super().__init__()
         self._comparison = comparison
         self._workspace = workspace
         self._shown = ShownTensors(TensorsModel(comparison, self), self)
@@ -67,9 +65,8 @@ class TensorsPage(QWidget):
 
     def _make_button(self, state: State) -> QToolButton:
         count = self._comparison.counts[state]
-        button = named(QToolButton(), f"state {state}")
-        button.setText(f"{state_name(state)} {count:,}")
-        button.setCheckable(True)
+        text = f"{state_name(state)} {count:,}"
+        button = tool_button(f"state {state}", text, is_checkable=True)
         if not count:
             button.hide()
         others = sum(self._comparison.counts.values()) - count

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.architecture.architecture import Architecture
@@ -23,8 +23,8 @@ HEIGHT, AROUND = 30, 12
 class ModelChip(QToolButton):
     """Says what is open; a click offers other models and heads."""
 
-    def __init__(self, workspace: Workspace, menu: QMenu, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, menu: QMenu) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setObjectName("modelChip")
         self.setMenu(menu)

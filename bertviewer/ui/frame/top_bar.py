@@ -50,10 +50,8 @@ class BarParts:
 class TopBar(QToolBar):
     """A bar of one height that stays where it is."""
 
-    def __init__(
-        self, workspace: Workspace, icon: QIcon, parts: BarParts, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, icon: QIcon, parts: BarParts) -> None:
+        super().__init__()
         self.setObjectName("topBar")
         self.ensurePolished()  # Qt asks for its margin before that
         self.setWindowTitle(self.tr("Bar"))
@@ -128,8 +126,8 @@ class TopBar(QToolBar):
 class BannerBar(QToolBar):
     """A line below the bar, there as long as its banner has something to say."""
 
-    def __init__(self, banner: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, banner: QWidget) -> None:
+        super().__init__()
         self.setObjectName("bannerBar")
         self.ensurePolished()
         self.setWindowTitle(self.tr("Banner"))

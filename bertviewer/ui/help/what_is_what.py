@@ -4,14 +4,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFrame,
-    QScrollArea,
     QWidget,
 )
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import blank_page, heading_label, plain_label
-from bertviewer.ui.layouts import in_column, named
+from bertviewer.ui.layouts import in_column, named, scrolled
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 SIZE = (560, 640)
@@ -79,10 +77,7 @@ class WhatIsWhat(QDialog):
             lines.addWidget(heading_label(translate("help", title)))
             lines.addWidget(plain_label(translate("help", text)))
         lines.addStretch(1)
-        area = named(QScrollArea(), "whatIsWhatPage", says=self.windowTitle())
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setWidget(page)
+        area = named(scrolled(page), "whatIsWhatPage", says=self.windowTitle())
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
         in_column((area, 1), buttons, on=self, margins=None)

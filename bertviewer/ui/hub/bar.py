@@ -16,8 +16,8 @@ class HubBar(QWidget):
     What stops it is where it always is, beside the sentence.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setObjectName("hubBar")
         self._text = named(ElidedLabel(), "hubText")

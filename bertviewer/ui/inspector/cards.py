@@ -27,8 +27,8 @@ class Figure:
 class Cards(QWidget):
     """Shows figures two and two, or below one another where ``widest`` would be cut."""
 
-    def __init__(self, count: int, widest: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, count: int, widest: str) -> None:
+        super().__init__()
         self._widest, self._columns = widest, 0
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, GRID, 0, 0)
@@ -91,7 +91,6 @@ class _Card(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a rounded ground with a line around it; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         palette = self.palette()

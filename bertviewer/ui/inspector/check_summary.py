@@ -22,8 +22,8 @@ class CheckSummary(QWidget):
     button stays as it is while it works and afterwards, so that the keys go nowhere else.
     """
 
-    def __init__(self, workspace: Workspace, stale: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, stale: QWidget) -> None:
+        super().__init__()
         self._workspace = workspace
         self._pill = named(Pill(), "checkPill")
         self._text = named(ElidedLabel(), "checkDifference")
@@ -49,7 +49,6 @@ class CheckSummary(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the line that parts it from what scrolls above it; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.fillRect(self.rect(), self.palette().color(QPalette.ColorRole.Base))
         line = QRectF(0, 0, self.width(), 1)

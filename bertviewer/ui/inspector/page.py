@@ -29,8 +29,8 @@ from bertviewer.ui.workspace import Workspace
 class InspectorPage(QWidget):
     """Written anew by ``refresh``; formulas are set once ``can_set_formulas``."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.can_set_formulas = False  # what sets them takes long to import
         self.setBackgroundRole(QPalette.ColorRole.Base)

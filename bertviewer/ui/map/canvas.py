@@ -9,7 +9,6 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
@@ -81,8 +80,8 @@ class FlowCanvas(FlowPicture):
     treemap_wanted = Signal()
     selection_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.is_walking = False
         self._keys = self._make_keys()
         self._walking_keys: dict[Qt.Key, Callable[[], object]] = {
@@ -205,7 +204,7 @@ class FlowCanvas(FlowPicture):
             found = neighbour(drawing, at.key, way)
         if found is not None:
             self._pick(Hit(self.part, found))
-            self._bring_into_sight(found)
+            self.bring_into_sight(found)
 
     def _next_head(self, step: int) -> None:
         """Go from head to head of the attention where the keys are."""

@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -20,7 +19,7 @@ from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted, plain_label
-from bertviewer.ui.layouts import STRETCH, Gap, in_column, in_row, named
+from bertviewer.ui.layouts import STRETCH, Gap, in_column, in_row, named, stacked
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.legend import LegendBar
@@ -35,8 +34,8 @@ class MapCard(QWidget):
 
     up_wanted = Signal()
 
-    def __init__(self, canvas: FlowCanvas, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, canvas: FlowCanvas) -> None:
+        super().__init__()
         self.canvas = canvas
         self._is_treemap = False
         self._choice: QWidget | None = None
@@ -54,9 +53,7 @@ class MapCard(QWidget):
         self.areas = QPushButton(self.tr("Show the treemap"))
         self.areas.setObjectName("mapShowAreas")
         self.areas.setToolTip(self.tr("How large the parts of the model are"))
-        self._pages = QStackedWidget()
-        self._pages.addWidget(canvas)
-        self._pages.addWidget(self._make_message())
+        self._pages = stacked(canvas, self._make_message())
         self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walk through the model (W)"))
         self.walk.setCheckable(True)
         self.check = flat_button("mapCheck", "", self.tr("Compute it again in float64"))
@@ -141,7 +138,6 @@ class MapCard(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the card; Qt calls it."""
-        del event
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(theme.line), 1))

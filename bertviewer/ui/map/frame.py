@@ -23,10 +23,8 @@ _LOW = 320
 class MapFrame(QWidget):
     """The head above, the card below, and two lines from what is opened down to its picture."""
 
-    def __init__(
-        self, head: MapHead, card: MapCard, treemap: TreemapPage, parent: QWidget | None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, head: MapHead, card: MapCard, treemap: TreemapPage) -> None:
+        super().__init__()
         self._head, self._card, self._treemap = head, card, treemap
         self._is_low = False
         card.add_treemap(treemap.view, treemap.choice)
@@ -34,7 +32,6 @@ class MapFrame(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the lines that lead from the opened block to its picture; Qt calls it."""
-        del event
         if self._is_low:
             return
         shown = self._head.strip.current

@@ -34,7 +34,6 @@ class Gestures(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the events of the widget; Qt calls it."""
-        del watched
         kind = event.type()
         if isinstance(event, QWheelEvent):
             return self._wheel(event)

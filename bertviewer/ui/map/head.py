@@ -18,8 +18,8 @@ class MapHead(QWidget):
 
     treemap_wanted = Signal(bool)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.strip, self.measure = ModelStrip(), MeasureChoice()
         self.flow = self._button("mapFlow", self.tr("Flow"), self.tr("How data go through it (T)"))
         self.treemap = self._button(

@@ -24,8 +24,8 @@ _HEIGHT = 22
 class LegendBar(QWidget):
     """Squares with words, or a bar of colours between two values; hints stand at the right."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("mapLegend")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._legend = Legend()
@@ -56,7 +56,6 @@ class LegendBar(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint it; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         font = tabular(sized(self.font(), SMALL))

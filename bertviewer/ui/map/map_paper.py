@@ -37,12 +37,10 @@ class _Paper(PaintedPlot):
 
     def place_at(self, position: QPointF) -> Place | None:
         """Return nothing."""
-        del position
         return None
 
     def text_at(self, position: QPointF) -> str:
         """Return nothing."""
-        del position
         return ""
 
 

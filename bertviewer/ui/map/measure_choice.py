@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton
 
 from bertviewer.charts.map.coloring import measure_title
 from bertviewer.charts.map.measures import (
@@ -28,8 +28,8 @@ class Choice(QToolButton):
 
     chosen = Signal(object)
 
-    def __init__(self, name: str, tip: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
         self.setObjectName(name)
         self.setToolTip(tip)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -67,9 +67,9 @@ _ALWAYS = (PART, PARAMETERS, MACS)
 class MeasureChoice(Choice):
     """``chosen`` brings what a person wants to see; what there is not yet, cannot be chosen."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self) -> None:
         tip = translate("map", "What the colours and figures of the map are of")
-        super().__init__("mapMeasure", tip, parent)
+        super().__init__("mapMeasure", tip)
         self.measure = PART
         self._actions: dict[Measure, QAction] = {}
         menu = self.menu()

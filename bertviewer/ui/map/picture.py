@@ -6,7 +6,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.atlas import WHOLE, Atlas
@@ -22,9 +21,6 @@ from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Sight
 from bertviewer.ui.translation import translate
 
-_EDGE = 24.0
-"""So many pixels away from the window's edge is that which is to be seen."""
-
 
 class FlowPicture(Pointed):
     """Shows a part of a model, and in large boxes what is in them.
@@ -35,8 +31,8 @@ class FlowPicture(Pointed):
     opened = Signal(object)
     moved = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("mapCanvas", translate("map", "Map of the model"), parent)
+    def __init__(self) -> None:
+        super().__init__("mapCanvas", translate("map", "Map of the model"))
         self.setMinimumSize(200, 60)
         self.sight: Sight | None = None
         self.tiles: Tiles = {}
@@ -181,7 +177,6 @@ class FlowPicture(Pointed):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint what is in sight; Qt calls it."""
-        del event
         painter = QPainter(self)
         if self.sight is not None:
             self._paint(painter)
@@ -207,19 +202,11 @@ class FlowPicture(Pointed):
                     paint_ring(painter, placed, level, color, width)
 
     def _show_marked(self) -> None:
-        placed = self._placed(self.marked[0]) if self.marked else None
-        if placed is not None:
-            self._bring_into_sight(placed)
+        self.bring_into_sight(self._placed(self.marked[0]) if self.marked else None)
 
-    def _bring_into_sight(self, placed: Placed) -> None:
+    def bring_into_sight(self, placed: Placed | None) -> None:
         """Move so that a node is seen; where all is, nothing has to move."""
-        assert self.sight is not None
-        all_of_it = self.sight.camera.seen(self.sight.sheets.bounds(self.part))
-        seen = self.sight.camera.seen(placed.rect)
-        x = _missing(seen.x, seen.right, self.width(), all_of_it.width)
-        y = _missing(seen.y, seen.bottom, self.height(), all_of_it.height)
-        if x or y:
-            self.sight.move(x, y)
+        if self.sight is not None and placed is not None and self.sight.bring(placed.rect):
             self._tell()
 
     def _placed(self, at: Marked | None) -> Placed | None:
@@ -241,11 +228,3 @@ class FlowPicture(Pointed):
             self._told = self.part
             self.opened.emit(self.part)
         self.moved.emit()
-
-
-def _missing(begin: float, end: float, room: float, whole: float) -> float:
-    """Return how far to move for what reaches from here to there, none where all has room."""
-    if whole <= room + 1:
-        return 0.0
-    edge = min(_EDGE, (room - (end - begin)) / 2)
-    return max(edge - begin, 0.0) + min(room - edge - end, 0.0)

@@ -36,8 +36,8 @@ class Pointed(QWidget):
     menu_wanted = Signal(object)
     picture_wanted = Signal(bool)
 
-    def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, title: str) -> None:
+        super().__init__()
         self.setObjectName(name)
         self.setAccessibleName(title)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

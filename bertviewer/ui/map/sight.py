@@ -23,6 +23,8 @@ _ENTER, _LEAVE = 0.72, 0.5
 _FARTHEST, _CLOSEST = 0.4, 3.0
 _IN_SIGHT = 48.0
 """So many pixels of what is drawn stay in the window."""
+_EDGE = 24.0
+"""So many pixels away from the window's edge is that which is to be seen."""
 
 
 @frozen
@@ -93,6 +95,16 @@ class Sight:
     def move(self, x: float, y: float) -> None:
         """Move what is seen."""
         self.look(self.part, self.camera.moved(x, y))
+
+    def bring(self, place: Rect) -> bool:
+        """Move so that a place of the opened part is seen; return whether that took a move."""
+        all_of_it = self.camera.seen(self.sheets.bounds(self.part))
+        seen = self.camera.seen(place)
+        x = _missing(seen.x, seen.right, self.width, all_of_it.width)
+        y = _missing(seen.y, seen.bottom, self.height, all_of_it.height)
+        if x or y:
+            self.move(x, y)
+        return bool(x or y)
 
     def seen_from(self, part: Part, other: Part) -> Camera | None:
         """Return the fitted sight of a part in places of another one that is around it or in it.
@@ -233,3 +245,11 @@ def _smooth(value: float, least: float, most: float) -> float:
     """Return 0 up to the least, 1 from the most on, and evenly between."""
     share = min(max((value - least) / (most - least), 0.0), 1.0)
     return share * share * (3 - 2 * share)
+
+
+def _missing(begin: float, end: float, room: float, whole: float) -> float:
+    """Return how far to move for what reaches from here to there, none where all has room."""
+    if whole <= room + 1:
+        return 0.0
+    edge = min(_EDGE, (room - (end - begin)) / 2)
+    return max(edge - begin, 0.0) + min(room - edge - end, 0.0)

@@ -12,7 +12,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
@@ -39,8 +39,8 @@ class ModelStrip(Pointed):
     opened = Signal(object)
     moved = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("mapStrip", translate("map", "Blocks of the whole model"), parent)
+    def __init__(self) -> None:
+        super().__init__("mapStrip", translate("map", "Blocks of the whole model"))
         self.setMinimumWidth(60)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.strips: tuple[Strip, ...] = ()
@@ -98,7 +98,6 @@ class ModelStrip(Pointed):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the blocks; Qt calls it."""
-        del event
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         captions = weighted(sized(self.font(), SMALL))

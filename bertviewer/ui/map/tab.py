@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.blocks import Block, block_of, strips_of
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 class MapTab(MapFrame):
     """What is opened follows the selection; a click selects, a double click opens."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         head, canvas, treemap = MapHead(), FlowCanvas(), TreemapPage()
-        super().__init__(head, MapCard(canvas), treemap, parent)
+        super().__init__(head, MapCard(canvas), treemap)
         self.setObjectName("mapTab")
         self._workspace = workspace
         self._architecture: Architecture | None = None

@@ -32,8 +32,8 @@ class TreemapPage(QObject):
 
     changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.view = TreemapView()
         self.choice = Choice("mapArea", self.tr("What the areas of the treemap are"))
         self._actions: dict[AreaKind, QAction] = {

@@ -14,7 +14,6 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
@@ -46,8 +45,8 @@ class TreemapView(Pointed):
     left = Signal()
     flow_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("mapTreemap", translate("map", "Treemap of the model"), parent)
+    def __init__(self) -> None:
+        super().__init__("mapTreemap", translate("map", "Treemap of the model"))
         self.setMinimumSize(200, 60)
         self.tint: Callable[[str], Tint] = lambda _path: Tint()
         self.tip: Callable[[Area], str] = lambda area: area.path
@@ -84,7 +83,6 @@ class TreemapView(Pointed):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the rectangles; Qt calls it."""
-        del event
         theme, painter, here = theme_of(self), QPainter(self), None
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._cell is not None:

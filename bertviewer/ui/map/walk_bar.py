@@ -32,8 +32,8 @@ class WalkBar(QWidget):
     arrived = Signal(object)
     played = Signal(bool)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("mapWalkBar")
         self.stops: tuple[Stop, ...] = ()
         self._place = 0

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy
 
 from bertviewer.charts.theme import GRID, RADIUS, SMALL
 from bertviewer.plots.fonts import sized
@@ -16,8 +16,8 @@ GLASS = 5
 class PaletteField(QPushButton):
     """A click, Enter, or any letter opens the palette below it."""
 
-    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, palette: Palette) -> None:
+        super().__init__()
         self._palette = palette
         palette.set_field(self)
         self._keys = palette.keys.replace("+", " ")
@@ -52,7 +52,6 @@ class PaletteField(QPushButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a field with a glass, words, and the keys; Qt calls it."""
-        del event
         colors = self.palette()
         muted = colors.color(QPalette.ColorRole.PlaceholderText)
         line = colors.color(

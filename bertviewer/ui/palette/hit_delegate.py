@@ -31,7 +31,6 @@ class HitDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         """Return the height of a line; Qt calls it."""
-        del index
         return QSize(0, max(ROW + GRID // 2, option.fontMetrics.height() + 2 * GRID))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

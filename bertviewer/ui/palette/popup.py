@@ -130,7 +130,6 @@ class PalettePopup(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a card; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(self.palette().color(QPalette.ColorRole.Mid), 1))

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QToolButton, QWidget
 
 from bertviewer.charts.attentions import figures_chart, measure_names
 from bertviewer.charts.chart import GridChart
@@ -13,7 +12,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.layouts import in_column, named
+from bertviewer.ui.layouts import in_column, tool_button
 from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.offers import after_error
@@ -37,26 +36,21 @@ class AllHeads(View):
 
     chosen = Signal(object)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._layers: tuple[AttentionLayer, ...] = ()
         self._current: AttentionLayer | None = None
         self._survey = HeadSurvey(workspace, self)
         self._drawn: object = None
         self._names: dict[Measure, str] = {}
         self._measure = ChoiceBox("headMeasure", self.tr("Figure that is shown of each head"), 9)
-        self._pictures = named(
-            QToolButton(),
-            "headPictures",
-            tip=self.tr(
-                "What each head looks at, in place of its figure.\n"
-                "Colours follow the square roots, up to the largest weight of the same head."
-            ),
+        tip = self.tr(
+            "What each head looks at, in place of its figure.\n"
+            "Colours follow the square roots, up to the largest weight of the same head."
         )
-        self._pictures.setText(self.tr("Pictures"))
-        self._pictures.setCheckable(True)
+        self._pictures = tool_button("headPictures", self.tr("Pictures"), tip, is_checkable=True)
         self._pictures.setAutoRaise(True)
-        self._best = named(QToolButton(), "bestHead")
+        self._best = tool_button("bestHead", "")
         self._best.setAutoRaise(True)
         self._grids: list[PairGrid] = []
         controls = (self._measure, self._pictures)

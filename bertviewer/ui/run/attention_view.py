@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QStackedWidget, QToolButton, QWidget
-
 from bertviewer.charts.attentions import AttentionPair, attention_pair, heads_chart
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
@@ -13,13 +11,12 @@ from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_column
+from bertviewer.ui.layouts import in_column, stacked, tool_button
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.offers import another_view, retry
-from bertviewer.ui.run.picture_choice import PictureChoice
-from bertviewer.ui.run.root_colors import RootColors
+from bertviewer.ui.run.picture_choice import PictureChoice, RootColors
 from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.translation import translate
 from bertviewer.ui.turning_splitter import TurningSplitter
@@ -30,8 +27,8 @@ from bertviewer.ui.workspace import Workspace
 class AttentionView(View):
     """The heads of the selected layer's attention, or figures of all layers; and one head large."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._layers: tuple[AttentionLayer, ...] = ()
         self._layers_of: WatchedRun | None = None
         self._layer: AttentionLayer | None = None
@@ -42,11 +39,8 @@ class AttentionView(View):
         self._drawn_heads: object = None
         self._drawn_head: object = None
         self._choice = AttentionChoice()
-        self._all = QToolButton()
-        self._all.setObjectName("allLayers")
-        self._all.setText(self.tr("All layers"))
-        self._all.setCheckable(True)
-        self._all.setToolTip(self.tr("Entropy or distance of every head in every layer"))
+        tip = self.tr("Entropy or distance of every head in every layer")
+        self._all = tool_button("allLayers", self.tr("All layers"), tip, is_checkable=True)
         self._root = RootColors()
         self._picture = PictureChoice()
         self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid, (self._choice, self._all))
@@ -57,7 +51,7 @@ class AttentionView(View):
         self._every = AllHeads(workspace)
         self._head = HeadPanel(workspace, (self._picture, self._root))
         self._head.turn_to(self._picture.picture)
-        self._pages = QStackedWidget()
+        self._pages = stacked(self._heads, self._every)
         self._arrange()
         self._request.finished.connect(self._on_finished)
         self._request.late.connect(self._heads.show_wait)
@@ -98,8 +92,6 @@ class AttentionView(View):
             self._draw_later()
 
     def _arrange(self) -> None:
-        self._pages.addWidget(self._heads)
-        self._pages.addWidget(self._every)
         self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
         self._head.setContentsMargins(2 * GRID, 0, 0, 0)
         in_column(

@@ -52,7 +52,6 @@ class ChoiceBox(QComboBox):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the box; Qt calls it, and would clip the choice without a sign."""
-        del event
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         option.currentText = self.shown_text

@@ -1,7 +1,6 @@
 """What a classifier says of the text, of each token, or where an answer stands."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.class_charts import answer_chart, label_grid
 from bertviewer.charts.class_tables import answer_table, best_line, class_table, token_class_table
@@ -14,7 +13,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.layouts import in_column, in_row, named, split
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -29,8 +28,8 @@ ANY_WIDTH = 16_777_215  # Qt's own limit
 class ClassesPanel(QWidget):
     """A line with the best answer, a table of all, and a chart of what is said token by token."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._b: Said | None = None
         self._a: Said | None = None
@@ -41,14 +40,9 @@ class ClassesPanel(QWidget):
         self._grid.plot.setObjectName("labelGrid")
         self._answer = ChartPanel(workspace, self.tr("Where the answer begins and ends"), LinePlot)
         self._answer.plot.setObjectName("answerPlot")
-        self._columns = columns = QSplitter(Qt.Orientation.Horizontal)
-        for widget in (self._table, self._grid, self._answer):
-            columns.addWidget(widget)
-        columns.setChildrenCollapsible(False)
-        columns.setSizes([480, 600, 600])
-        layout = in_column(self._best, on=self, spacing=4)
-        line = in_row(columns, 0)
-        layout.addLayout(line, 1)
+        charts = self._table, self._grid, self._answer
+        self._columns = split(*charts, sizes=(480, 600, 600))
+        in_column(self._best, (in_row(self._columns, 0), 1), on=self, spacing=4)
         self._table.chosen.connect(workspace.selection.go)
 
     def show_scores(self, b: Said, a: Said | None, partners: Partners) -> None:

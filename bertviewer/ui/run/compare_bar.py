@@ -1,10 +1,11 @@
 """The run that is kept as A, and how the next ones are compared with it."""
 
-from PySide6.QtWidgets import QButtonGroup, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QWidget
 
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.kept_comparison import short_name
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.layouts import in_row, named, tool_button
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
@@ -19,25 +20,18 @@ LEAST = 24
 class CompareBar(QWidget):
     """The sentence of run A and how to compare with it; hidden while there is none."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._name = named(ElidedLabel(), "keptRun")
         self._name.setMinimumWidth(LEAST)
-        drop = QToolButton()
-        drop.setObjectName("dropRun")
-        drop.setText("✕")
-        drop.setAutoRaise(True)
-        drop.setAccessibleName(self.tr("Compare no longer"))
-        drop.setToolTip(self.tr("Compare no longer"))
+        drop = flat_button("dropRun", "✕", self.tr("Compare no longer"))
         drop.clicked.connect(workspace.runs.drop)
         layout = in_row((self._name, 1), on=self, spacing=2)
         group = QButtonGroup(self)
         self._buttons = []
         for name, title in CHOICES:
-            button = named(QToolButton(), name)
-            button.setText(self.tr(title))
-            button.setCheckable(True)
+            button = tool_button(name, self.tr(title), is_checkable=True)
             button.clicked.connect(lambda _=False, name=name: workspace.runs.compare(name))
             group.addButton(button)
             self._buttons.append(button)

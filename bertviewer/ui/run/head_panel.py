@@ -5,7 +5,7 @@ from functools import partial
 from math import log
 
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.attentions import Attended, AttentionPair, head_chart
 from bertviewer.charts.naming import token_name
@@ -17,7 +17,7 @@ from bertviewer.plots.fonts import sized
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_column
+from bertviewer.ui.layouts import in_column, stacked
 from bertviewer.ui.run.picture_choice import Picture
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -29,8 +29,8 @@ MOST = 5
 class MostLabel(ElidedLabel):
     """The tokens with the largest shares of one token's attention."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("mostAttended")
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.setFont(sized(self.font(), SMALL))
@@ -70,9 +70,7 @@ class HeadPanel(QWidget):
         }
         self._panels["matrix"].plot.setObjectName("headPlot")
         self._panels["arcs"].plot.setObjectName("arcPlot")
-        self._pages = QStackedWidget()
-        for panel in self._panels.values():
-            self._pages.addWidget(panel)
+        self._pages = stacked(*self._panels.values())
         self._picture: Picture = "matrix"
         self._most = MostLabel()
         in_column((self._pages, 1), self._most, on=self, spacing=0)

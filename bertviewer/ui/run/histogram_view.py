@@ -3,8 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import common_range, histogram_chart
@@ -16,7 +15,7 @@ from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_row
+from bertviewer.ui.layouts import in_row, split
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
@@ -31,8 +30,8 @@ LISTS = ("ModuleList", "ModuleDict")
 class HistogramView(View):
     """The histogram of one module, made of its output when the view is in sight."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._request = RunRequest[Histogram | None](workspace, self)
         self._log = QCheckBox(self.tr("Log counts"))
         self._log.setObjectName("logCounts")
@@ -42,14 +41,10 @@ class HistogramView(View):
         self._statistics = FigureView(
             workspace, "statisticsTable", self.tr("Statistics of the output")
         )
-        self._columns = columns = QSplitter(Qt.Orientation.Horizontal)
-        columns.addWidget(self._panel)
-        columns.addWidget(self._statistics)
-        columns.setChildrenCollapsible(False)
-        columns.setStretchFactor(0, 1)
-        columns.setSizes([800, SINGLE])
+        self._columns = split(self._panel, self._statistics, sizes=(800, SINGLE))
+        self._columns.setStretchFactor(0, 1)
         self._is_compared = False
-        in_row(columns, on=self, margins=(0, 4, 0, 0))
+        in_row(self._columns, on=self, margins=(0, 4, 0, 0))
         self._log.toggled.connect(self.refresh)
         self._request.finished.connect(self.refresh)
         self._request.late.connect(self._panel.show_wait)

@@ -24,8 +24,8 @@ class LayerControls(QWidget):
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._statistic = ChoiceBox("statisticChoice", self.tr("Statistic shown per layer"), 6)
         self._statistic.addItems(STATISTICS)
         self._explain(SPREAD, self.tr("A line for the mean, a band of one std, and min and max"))

@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.features import feature_chart
@@ -44,8 +43,8 @@ Made = TypeVar("Made")
 class LayersView(View):
     """Lines over the layers, and a grid of tokens and layers; both show the same part."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._controls = LayerControls()
         self._outliers = OutlierBar(workspace)
         self._measures = PartMeasures(self)

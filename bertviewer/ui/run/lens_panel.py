@@ -4,8 +4,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
     QHBoxLayout,
-    QStackedWidget,
-    QToolButton,
     QWidget,
 )
 
@@ -20,7 +18,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row
+from bertviewer.ui.layouts import in_column, in_row, stacked, tool_button
 from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.turning_splitter import TurningSplitter
@@ -40,16 +38,14 @@ MOST, MOST_COMPARED = 3, 1
 class LensPanel(QWidget):
     """The logit lens as a table of tokens and as lines over the layers."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._b: Predicted | None = None
         self._a: Predicted | None = None
         self._table = FigureView(workspace, "lensTable", self.tr("Best tokens after each layer"))
         self._message = Message("lensMessage")
-        self._pages = QStackedWidget()
-        self._pages.addWidget(self._table)
-        self._pages.addWidget(self._message)
+        self._pages = stacked(self._table, self._message)
         title = plain_label(self.tr("After each layer"))
         title.setWordWrap(False)
         title.setToolTip(
@@ -86,12 +82,9 @@ class LensPanel(QWidget):
         choices = QWidget()
         line = in_row(on=choices)
         for name in "BA":
-            button = QToolButton()
-            button.setObjectName(f"lens{name}")
-            button.setText(name)
-            button.setCheckable(True)
+            tip = self.tr("Show the layers of run {0}").format(name)
+            button = tool_button(f"lens{name}", name, tip, is_checkable=True)
             button.setChecked(name == "B")
-            button.setToolTip(self.tr("Show the layers of run {0}").format(name))
             self._runs.addButton(button)
             line.addWidget(button)
         return choices

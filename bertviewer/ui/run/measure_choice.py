@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QFont
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton
 
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.theme import NORMAL
@@ -30,8 +30,8 @@ class MeasureChoice(QToolButton):
 
     chosen = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("tokenMeasure")
         self.setAccessibleName(self.tr("What the tokens are coloured by"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -36,8 +36,8 @@ class OutlierBar(QWidget):
 
     changed = Signal()
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.setObjectName("outlierFeatures")
         self._workspace = workspace
         self._request = Request[tuple[Features, Levels]](workspace.requests, self)

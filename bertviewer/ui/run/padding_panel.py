@@ -21,8 +21,8 @@ from bertviewer.ui.workspace import Workspace
 class PaddingPanel(QWidget):
     """A length to pad to; what changes with the mask and without, in words and layer by layer."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._of: WatchedRun | None = None
         self._request = Request[Padding](workspace.requests, self)

@@ -16,7 +16,7 @@ from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.layouts import in_row, tool_button
 from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.run.offers import beside
 from bertviewer.ui.translation import translate
@@ -33,16 +33,16 @@ class PairPanel(QWidget):
 
     other_chosen = Signal()
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._partners = Partners()
         self._words: tuple[WordPair, ...] = ()
         self._token: int | None = None  # the selected one that was shown last
         self._is_new = self._is_stale = True  # the run; what occurs in both
         self._modes: dict[Mode, QToolButton] = {
-            "tokens": _mode_button("twoTokens", self.tr("Tokens")),
-            "word": _mode_button("sameWord", self.tr("Word")),
+            "tokens": tool_button("twoTokens", self.tr("Tokens"), is_checkable=True),
+            "word": tool_button("sameWord", self.tr("Word"), is_checkable=True),
         }
         self._modes["tokens"].setChecked(True)
         self._modes["tokens"].setToolTip(self.tr("Two tokens of this run"))
@@ -192,10 +192,3 @@ class PairPanel(QWidget):
     def _on_word(self, chosen: int) -> None:
         self._workspace.selection.go(Place(token=self._words[chosen].first.tokens[0]))
         self._show()
-
-
-def _mode_button(name: str, text: str) -> QToolButton:
-    button = named(QToolButton(), name)
-    button.setText(text)
-    button.setCheckable(True)
-    return button

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -17,7 +17,7 @@ from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import count_text
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import STRETCH, in_column, named
+from bertviewer.ui.layouts import STRETCH, in_column, named, split
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
@@ -42,8 +42,8 @@ _NEXT = QT_TRANSLATE_NOOP("PredictionsView", "the head that predicts the next to
 class PredictionsView(View):
     """Shows what there is: words beside the verdict on a pair of sentences, or classes alone."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._rerun: tuple[ModelSource, ActivationRun] | None = None
         self._partners: tuple[Hashable, Partners] | None = None
         self._shown: Hashable = None  # of which runs the classes are shown
@@ -52,11 +52,7 @@ class PredictionsView(View):
         self._random.setFont(weighted(self._random.font()))
         self._words = WordsPanel(self)
         self._classes = ClassesPanel(workspace)
-        self._panels = QSplitter(Qt.Orientation.Horizontal)
-        self._panels.addWidget(self._classes)
-        self._panels.addWidget(self._words)
-        self._panels.setChildrenCollapsible(False)
-        self._panels.setSizes([210, 870])
+        self._panels = split(self._classes, self._words, sizes=(210, 870))
         self._none = QWidget()
         self._message = named(plain_label(""), "noPredictions")
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)

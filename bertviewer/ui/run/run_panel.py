@@ -2,11 +2,11 @@
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.layouts import in_column, in_row, named, stacked
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
@@ -23,8 +23,8 @@ class RunPanel(QWidget):
 
     opened = Signal(bool)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._tokens = TokenLine(workspace)
         self._shown = ShownLine(workspace)
@@ -44,9 +44,7 @@ class RunPanel(QWidget):
         self._rows.addLayout(above)
         self._rows.addWidget(self._shown)
         self._rows.addWidget(_inset(self._views), 1)
-        self._pages = QStackedWidget()
-        self._pages.addWidget(self._content)
-        self._pages.addWidget(self._wait)
+        self._pages = stacked(self._content, self._wait)
         in_column(self._pages, on=self)
         self.hide()
         self._views.installEventFilter(self)

@@ -21,8 +21,8 @@ from bertviewer.ui.workspace import Workspace
 class SentencesPanel(QWidget):
     """The run's two sentences, or its sentence and run A's."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._request = Request[SentenceComparison](workspace.requests, self)
         self._request.finished.connect(self._show)

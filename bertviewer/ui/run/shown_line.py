@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy
 
 from bertviewer.charts.theme import GRID, NORMAL
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -35,8 +35,8 @@ class ShownLine(QFrame):
 
     stale_changed = Signal()
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self.setObjectName("shownLine")
         self._stale = named(ElidedLabel(), "staleResults")

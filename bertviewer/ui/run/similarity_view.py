@@ -1,8 +1,7 @@
 """How alike the tokens' vectors are: all with all in one hidden state, two in all of them."""
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.place import Place
@@ -10,7 +9,7 @@ from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.layouts import in_row
+from bertviewer.ui.layouts import in_row, split
 from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
@@ -22,8 +21,8 @@ from bertviewer.ui.workspace import Workspace
 class SimilarityView(View):
     """Cosines of all tokens at a layer, beside those of two tokens or of one word at all layers."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         # What the grid shows: redrawing 512 tokens because another one is selected takes too long.
         self._drawn: tuple[int, bool] | None = None
         self._partners: Partners | None = None
@@ -40,12 +39,7 @@ class SimilarityView(View):
         self._tokens = ChartPanel(workspace, self.tr("Cosines at"), self._make_grid, controls)
         self._grids[0].setObjectName("similarityGrid")
         self._pair = PairPanel(workspace)
-        plots = QSplitter(Qt.Orientation.Horizontal)
-        plots.addWidget(self._tokens)
-        plots.addWidget(self._pair)
-        plots.setChildrenCollapsible(False)
-        plots.setSizes([1, 1])
-        in_row(plots, on=self, margins=(0, 4, 0, 0))
+        in_row(split(self._tokens, self._pair, sizes=(1, 1)), on=self, margins=(0, 4, 0, 0))
         self._state.chosen.connect(self._on_state)
         self._whole.toggled.connect(self._show_tokens)
         self._grids[0].paired.connect(self._on_pair)

@@ -19,8 +19,8 @@ class StateChoice(QWidget):
 
     chosen = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._wish: int | None = None
         self._path: str | None = None  # the module that was followed last
         self._names: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
 from PySide6.QtGui import QAction, QFocusEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView
 
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID, ROW
@@ -43,8 +43,8 @@ class ChipRows(TokenRows):
 class TokenChips(QListView):
     """One row, which scrolls sideways; a click or the arrow keys select a token for all views."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._rows = ChipRows(self)
         self._delegate = ChipDelegate(self)

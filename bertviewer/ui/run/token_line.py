@@ -34,8 +34,8 @@ from bertviewer.ui.workspace import Workspace
 class TokenLine(QWidget):
     """Chips that follow the run, and colours that follow the selected layer and head."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._layers: tuple[AttentionLayer, ...] = ()
         self._layer: AttentionLayer | None = None

@@ -1,7 +1,6 @@
 """One token's path through the layers, and those of others that are pinned beside it."""
 
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QToolButton, QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.naming import names_of_states, token_name, token_title
@@ -15,7 +14,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import Gap, in_column, in_row, named
+from bertviewer.ui.layouts import Gap, in_column, in_row, named, tool_button
 from bertviewer.ui.run.offers import another_view, beside
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -49,16 +48,15 @@ FIGURES = (
 class TokenView(View):
     """The selected token's norm and cosines, hidden state by hidden state."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._tokens: tuple[Token, ...] = ()  # those that the pins are of
         self._pins: list[int] = []
         self._wanted: list[_Shown] = []
         self._shown: list[_Shown | None] = [None] * len(FIGURES)
         self._title = named(ElidedLabel(), "tokenTitle")
-        self._pin = _button("pinToken", self.tr("Pin"))
-        self._pin.setCheckable(True)
-        self._unpin = _button("unpinTokens", self.tr("Unpin all"))
+        self._pin = tool_button("pinToken", self.tr("Pin"), is_checkable=True)
+        self._unpin = tool_button("unpinTokens", self.tr("Unpin all"))
         self._nearest = named(ElidedLabel(), "nearestTokens")
         self._nearest.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         line = in_row(self._title, self._pin, self._unpin, Gap(12), (self._nearest, 1), spacing=6)
@@ -206,9 +204,3 @@ class TokenView(View):
     def _on_unpin(self) -> None:
         self._pins.clear()
         self.refresh()
-
-
-def _button(name: str, text: str) -> QToolButton:
-    button = named(QToolButton(), name)
-    button.setText(text)
-    return button

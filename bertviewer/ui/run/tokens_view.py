@@ -1,10 +1,10 @@
 """The text that was run: its tokens as a table, and the sentence as a whole."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QTabBar, QWidget
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.layouts import in_column, in_row, named, split, stacked
 from bertviewer.ui.run.padding_panel import PaddingPanel
 from bertviewer.ui.run.sentences_panel import SentencesPanel
 from bertviewer.ui.run.view import InSight, View
@@ -21,22 +21,16 @@ class TokensView(View):
     without. Both run it again, in the worker, while they are in sight.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._table = TokenTable(workspace.selection)
         # Wider, its numbers would be far from its tokens.
         self._table.setMaximumWidth(WIDEST)
         self._vectors, self._padding = SentencesPanel(workspace), PaddingPanel(workspace)
-        whole = QSplitter(Qt.Orientation.Horizontal)
-        whole.addWidget(self._vectors)
-        whole.addWidget(self._padding)
-        whole.setChildrenCollapsible(False)
-        whole.setSizes([1000, 1100])
+        whole = split(self._vectors, self._padding, sizes=(1000, 1100))
         tokens = QWidget()
         in_row(self._table, 0, on=tokens)
-        self._pages = QStackedWidget()
-        self._pages.addWidget(tokens)
-        self._pages.addWidget(whole)
+        self._pages = stacked(tokens, whole)
         self._switch = named(QTabBar(), "tokensSwitch", says=self.tr("What is shown of the text"))
         self._switch.setDrawBase(False)
         self._switch.addTab(self.tr("Token by token"))

@@ -37,8 +37,8 @@ class View(QWidget):
     shows has changed, also before there is a run. What takes long to compute, it requests.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.workspace = workspace
 
     def refresh(self) -> None:

@@ -1,7 +1,5 @@
 """The views of a run: the one list of them, and when each is drawn anew."""
 
-from PySide6.QtWidgets import QWidget
-
 from bertviewer.ui.pages import PageKind, PageTabs, State
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
@@ -32,8 +30,8 @@ VIEWS: tuple[PageKind[View], ...] = (
 class RunViews(PageTabs[View]):
     """All views of the run. Each is drawn only while it is in sight."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(VIEWS, workspace, lambda view: view.refresh(), parent, context="views")
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(VIEWS, workspace, lambda view: view.refresh(), context="views")
         self.setObjectName("runViews")
         # There from the start: the report asks for its statistic.
         number = next(n for n, kind in enumerate(VIEWS) if kind.build is LayersView)

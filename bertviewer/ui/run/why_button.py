@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton
 
 from bertviewer.core.explanations.explanation import Answer
 from bertviewer.ui.background.requests import Request
@@ -16,10 +16,8 @@ from bertviewer.ui.workspace import Workspace
 class WhyButton(QToolButton):
     """Opens a card beside itself, and closes it; ``in_sight`` says what there is to explain."""
 
-    def __init__(
-        self, workspace: Workspace, in_sight: Callable[[], InSight], parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, in_sight: Callable[[], InSight]) -> None:
+        super().__init__()
         self._workspace = workspace
         self._in_sight = in_sight
         self._page: WhyPage | None = None

@@ -2,12 +2,12 @@
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND
 from bertviewer.core.explanations.explanation import Answer
 from bertviewer.ui.labels import blank_page, quiet_label
-from bertviewer.ui.layouts import STRETCH, in_column, named
+from bertviewer.ui.layouts import STRETCH, in_column, named, scrolled
 from bertviewer.ui.questions import Questions
 from bertviewer.ui.workspace import Workspace
 
@@ -37,12 +37,9 @@ class WhyPage(QFrame):
             on=inside,
             margins=(3 * GRID, 2 * GRID, 3 * GRID, 2 * GRID),
         )
-        self._scroll = QScrollArea()
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
+        self._scroll = scrolled(inside)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setWidget(inside)
         in_column(self._scroll, on=self, margins=(2, GRID, 2, GRID))
         self.hide()
 
@@ -103,7 +100,6 @@ class WhyPage(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a card; Qt calls it."""
-        del event
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(self.palette().color(QPalette.ColorRole.Mid))

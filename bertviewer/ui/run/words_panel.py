@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QLabel, QSplitter, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 
 from bertviewer.charts.naming import token_name
 from bertviewer.charts.place import Place
@@ -24,7 +23,7 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message, Offer
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.layouts import in_column, in_row, named, split
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.offers import retry
@@ -55,14 +54,10 @@ class WordsPanel(QWidget):
         self._busy = thin_bar("predictionProgress", self.tr("Being computed"))
         self._table = FigureView(self._workspace, "predictionTable", self.tr("Likeliest tokens"))
         self._lens = LensPanel(self._workspace)
-        self._columns = QSplitter(Qt.Orientation.Horizontal)
         by_model = _titled(self.tr("By the model"), self._table)
-        self._columns.addWidget(by_model)
-        self._columns.addWidget(self._lens)
+        self._columns = split(by_model, self._lens, sizes=(2900, 7100))
         by_model.setContentsMargins(0, 0, 2 * GRID, 0)
         self._lens.setContentsMargins(2 * GRID, 0, 0, 0)
-        self._columns.setChildrenCollapsible(False)
-        self._columns.setSizes([2900, 7100])
         self._is_compared = False
         in_column(line, self._busy, (self._columns, 1), (self._message, 1), on=self, spacing=4)
         self._message.hide()
@@ -186,11 +181,9 @@ class WordsPanel(QWidget):
 
 def _titled(title: str, table: QWidget) -> QWidget:
     whole = QWidget()
-    rows = in_column(on=whole, spacing=4)
     label = plain_label(title)
     label.setMinimumHeight(title_height())
-    rows.addWidget(label)
-    rows.addWidget(table, 1)
+    in_column(label, (table, 1), on=whole, spacing=4)
     return whole
 
 

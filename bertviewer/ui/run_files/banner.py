@@ -29,10 +29,8 @@ class SavedBanner(QWidget):
     Its button opens the run's model; if that is the same, the run becomes its run A.
     """
 
-    def __init__(
-        self, workspace: Workspace, opening: OpensModel, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, opening: OpensModel) -> None:
+        super().__init__()
         self.setObjectName("savedBanner")
         self._workspace = workspace
         self._opening = opening

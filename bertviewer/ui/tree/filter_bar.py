@@ -58,10 +58,8 @@ class TreeFilterBar(QWidget):
     left = Signal()
     entered = Signal()
 
-    def __init__(
-        self, items: Callable[[], Sequence[TreeItem]] = tuple, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, items: Callable[[], Sequence[TreeItem]] = tuple) -> None:
+        super().__init__()
         self.field = QLineEdit()
         self.field.setObjectName("treeFilter")
         self.field.setClearButtonEnabled(True)

@@ -38,8 +38,8 @@ class ModuleTreePanel(QWidget):
     opened = Signal(str)
     menu_wanted = Signal(QMenu)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._model = ModuleTreeModel(self)
         self._view = ModuleTreeView(self._model)
@@ -219,8 +219,8 @@ def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: Tree
 class TreeHeading(QWidget):
     """The numbers of tensors and modules, for the line above the tree."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._counts = named(ElidedLabel(), "treeCounts")
         muted(self._counts)

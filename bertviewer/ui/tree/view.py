@@ -13,7 +13,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen
-from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView
 
 from bertviewer.charts.theme import mixed
 from bertviewer.core.system.garbage import no_search_for_garbage
@@ -40,8 +40,8 @@ class ModuleTreeView(QTreeView):
 
     opened = Signal(str)
 
-    def __init__(self, model: ModuleTreeModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: ModuleTreeModel) -> None:
+        super().__init__()
         self._tree = model
         self._hovered = QPersistentModelIndex()
         self.setObjectName("moduleTree")

@@ -22,8 +22,8 @@ class TokenCountView(QWidget):
 
     cut_wished = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._note = self._note_tip = ""
         self._label = named(QLabel(), "tokenCount")
         self._label.setTextFormat(Qt.TextFormat.PlainText)

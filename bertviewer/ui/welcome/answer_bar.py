@@ -16,8 +16,8 @@ from bertviewer.ui.welcome.asking import Asking
 class AnswerBar(QWidget):
     """A line that is there from a question until it is closed, or something else is done."""
 
-    def __init__(self, asking: Asking, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, asking: Asking) -> None:
+        super().__init__()
         self.setObjectName("answerBar")
         self._asking = asking
         self._question = named(QLabel(), "askedQuestion")

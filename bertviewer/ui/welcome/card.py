@@ -19,8 +19,8 @@ PADDING = 3 * GRID
 class Card(QAbstractButton):
     """A button that holds widgets; what it is called is also what a screen reader says."""
 
-    def __init__(self, name: str, title: str, says: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, title: str, says: str) -> None:
+        super().__init__()
         self.setObjectName(name)
         self.setText(title)
         self.setAccessibleName(title)
@@ -52,7 +52,6 @@ class Card(QAbstractButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw its ground and its edge; Qt calls it."""
-        del event
         theme = theme_of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -91,10 +90,8 @@ class CardGrid(QWidget):
 
     GAP = 3 * GRID
 
-    def __init__(
-        self, cards: Iterable[QWidget], least_width: int, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, cards: Iterable[QWidget], least_width: int) -> None:
+        super().__init__()
         self._cards = tuple(cards)
         self._least_width = least_width
         for card in self._cards:

@@ -1,5 +1,7 @@
 """What there is to open: questions, what was opened last, a place to drop, and presets."""
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import (
@@ -21,14 +23,41 @@ from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.settings import opens_last, set_opens_last
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 from bertviewer.ui.welcome.asking import Asking
-from bertviewer.ui.welcome.card import CardGrid
+from bertviewer.ui.welcome.card import Card, CardGrid
 from bertviewer.ui.welcome.drop_place import DropPlace, Opens
 from bertviewer.ui.welcome.legend import Legend
 from bertviewer.ui.welcome.model_card import model_cards
-from bertviewer.ui.welcome.question_cards import question_cards
+from bertviewer.ui.welcome.questions import QUESTIONS, Question
 from bertviewer.ui.welcome.recent_list import RecentList
+
+
+class QuestionCard(Card):
+    """A question, the sentence that is run for it, and what is looked at."""
+
+    def __init__(self, question: Question) -> None:
+        title, hint = (translate("questions", text) for text in (question.title, question.hint))
+        sentence = question.sentence
+        texts = " ↔ ".join(f"“{text}”" for text in (sentence.text, sentence.pair) if text)
+        super().__init__(question.name, title, f"{hint}. {texts}")
+        self.setToolTip(plain_tip(texts))
+        self.add_text(title, is_title=True)
+        self.add_text(hint)
+        self.add_text(texts)
+
+
+def question_cards(asking: Asking, lacking: str) -> Iterator[QuestionCard]:
+    """Yield the cards; ``lacking`` is why they cannot be asked, empty if they can."""
+    for question in QUESTIONS:
+        card = QuestionCard(question)
+        card.setEnabled(not lacking)
+        if lacking:
+            card.setToolTip(plain_tip(lacking))
+        card.clicked.connect(lambda _=False, question=question: asking.ask(question))
+        yield card
+
 
 WIDEST = 1280
 QUESTION_WIDTH, MODEL_WIDTH = 280, 168

@@ -29,8 +29,8 @@ class Opens(Protocol):
 class DropPlace(QWidget):
     """A dashed frame; the whole window takes what is dropped, wherever that is."""
 
-    def __init__(self, opening: Opens, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, opening: Opens) -> None:
+        super().__init__()
         self.setObjectName("dropPlace")
         self._is_over = False
         text = plain_label(self.tr("Drop a model’s folder or file here"))
@@ -84,7 +84,6 @@ class DropPlace(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the frame; Qt calls it."""
-        del event
         theme = theme_of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -30,7 +30,6 @@ class _Swatch(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it; Qt calls it."""
-        del event
         painter = QPainter(self)
         theme = theme_of(self)
         painter.fillRect(QRectF(self.rect()), QColor(theme.shade(self._part, STRENGTH)))
@@ -40,8 +39,8 @@ class _Swatch(QWidget):
 class Legend(QWidget):
     """A square and a name for each part, and what an area is."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         line = in_row(on=self, spacing=GRID)
         for part, name in PARTS:
             line.addWidget(_Swatch(part))

@@ -17,8 +17,8 @@ WIDTH = 320
 class LoadingPage(QWidget):
     """The model's name, a bar that moves, what is done just now, and Cancel."""
 
-    def __init__(self, scheduler: Scheduler, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__()
         self._scheduler = scheduler
         self._title = named(ElidedLabel(), "loadingTitle")
         self._title.setFont(weighted(sized(self._title.font(), TITLE)))

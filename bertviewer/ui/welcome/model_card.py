@@ -24,8 +24,8 @@ _DEMO_SAYS = QT_TRANSLATE_NOOP("ModelCard", "all-MiniLM-L6-v2, a real pretrained
 class StackPicture(QWidget):
     """Paints the blocks of a model, as wide as there is room."""
 
-    def __init__(self, outline: Outline, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, outline: Outline) -> None:
+        super().__init__()
         self._outline = outline
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -36,7 +36,6 @@ class StackPicture(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it; Qt calls it."""
-        del event
         painter = QPainter(self)
         paint_stack(self._outline, painter, QRectF(self.rect()), theme_of(self))
         painter.end()

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QStackedWidget
 
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.drop_place import Opens
@@ -23,15 +23,8 @@ class WelcomePage(QStackedWidget):
 
     left = Signal()
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        opening: Opens,
-        asking: Asking,
-        icon: QIcon,
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, opening: Opens, asking: Asking, icon: QIcon) -> None:
+        super().__init__()
         self.setObjectName("welcomePage")
         self._workspace = workspace
         self._opening, self._asking, self._icon = opening, asking, icon

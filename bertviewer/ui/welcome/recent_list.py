@@ -61,8 +61,8 @@ class RecentList(QWidget):
 
     emptied = Signal()
 
-    def __init__(self, opening: Opens, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, opening: Opens) -> None:
+        super().__init__()
         self._opening = opening
         self._states: dict[str, QLabel] = {}
         self._lines = in_column(on=self, spacing=GRID)

@@ -27,8 +27,8 @@ class FigureLine:
 class FigureGrid(QWidget):
     """Lines of figures with numbers below one another; the new ones stand out."""
 
-    def __init__(self, real_title: str, value_title: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, real_title: str, value_title: str) -> None:
+        super().__init__()
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(10)

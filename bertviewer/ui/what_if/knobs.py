@@ -129,8 +129,8 @@ class KnobPanel(QWidget):
 
     changed = Signal(str, int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._sheet: Sheet | None = None
         self._values: Mapping[str, int] = {}
         self._knobs: list[Knob] = []

@@ -27,8 +27,8 @@ class PartBars(QWidget):
     All bars have one scale: the largest figure, real or not, is the whole width.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._parts: tuple[Part, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(_WIDEST)
@@ -49,7 +49,6 @@ class PartBars(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the bars; Qt calls it."""
-        del event
         metrics, palette = self.fontMetrics(), self.palette()
         names = max((metrics.horizontalAdvance(p.name) for p in self._parts), default=0) + 2
         texts = [self._text(part) for part in self._parts]

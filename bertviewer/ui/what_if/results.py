@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea
 
 from bertviewer.core.architecture.architecture import BITS, bytes_by_dtype
 from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
@@ -28,8 +28,8 @@ _DTYPE_NAMES = {"float16": "(b)float16"}
 class ResultsView(QScrollArea):
     """All that follows from a scenario; greyed while the values on screen are not valid."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("whatIfResults")
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)

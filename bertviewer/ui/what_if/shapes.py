@@ -15,8 +15,8 @@ _ROWS_IN_SIGHT = 10
 class TensorShapes(QWidget):
     """A table of names and shapes under its heading; out of sight where there are no tensors."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         columns = self.tr("Name"), self.tr("In symbols"), self.tr("What if")
         self._model = TableModel([Column(title) for title in columns], self)
         self._table = make_table(

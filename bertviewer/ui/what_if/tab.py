@@ -35,8 +35,8 @@ class WhatIfTab(QWidget):
     while other rows are selected, and are forgotten when another model is opened.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.setObjectName("whatIfTab")
         self._workspace = workspace
         self._sheet: Sheet | None = None

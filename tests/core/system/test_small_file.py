@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.errors import NOT_REGULAR, UserError
-from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.system.files import read_small_file
 
 
 def test_up_to_so_many_bytes(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bertviewer.core.system.unfinished import take_unfinished_away, unfinished
+from bertviewer.core.system.files import take_unfinished_away, unfinished
 
 
 def test_what_is_being_written_is_taken_away_and_what_is_done_stays(tmp_path: Path) -> None:

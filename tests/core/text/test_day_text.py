@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from bertviewer.core.text.day_text import day_text
+from bertviewer.core.text.numerals import day_text
 
 
 @pytest.mark.parametrize(

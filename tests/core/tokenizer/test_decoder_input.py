@@ -19,7 +19,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.tokenizer.decoder_input import shifted
+from bertviewer.core.tokenizer.tokenization import shifted
 from tests.core.checking.small_models import run, small_model
 from tests.core.formulas.formula_models import TINY
 

@@ -52,7 +52,7 @@ def test_the_banner_lasts_while_tensors_are_random(
     qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
     text = find(window, QLabel, "randomBannerText").text()
     assert text.startswith("5 of 42 tensors are not in the checkpoint and were drawn at random")
-    window.enlarge_views()
+    window.panes.maximise("run")
     assert banner.isVisible()
     assert not opened(window, worker, qtbot, folder, "base").isVisible()
 

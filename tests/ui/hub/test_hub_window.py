@@ -253,7 +253,7 @@ def test_another_head_is_of_the_same_commit(
     open_model(window, worker, qtbot)
     title = window.windowTitle()
     server.add(REPO, {"config.json": (tiny_bert_folder / "config.json").read_bytes()})
-    window.set_task("sequence-classification")
+    window.workspace.open_head("sequence-classification")
     qtbot.waitUntil(lambda: window.workspace.scheduler.activity == "", timeout=OPEN_TIMEOUT)
     architecture = window.workspace.architecture
     assert architecture is not None

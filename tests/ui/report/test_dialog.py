@@ -76,7 +76,7 @@ def test_a_model_beside_another_one(demo_window: MainWindow, qtbot: QtBot) -> No
 
 def test_run_a_and_all_checks_are_told_of(demo_window: MainWindow, qtbot: QtBot) -> None:
     run(demo_window, SENTENCE, qtbot)
-    demo_window.keep_run()
+    demo_window.workspace.runs.keep()
     run(demo_window, "a dog", qtbot)
     watched = demo_window.workspace.runs.watched
     assert watched is not None

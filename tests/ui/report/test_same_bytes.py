@@ -65,7 +65,7 @@ def test_statistic_run_a_and_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(demo_window, "the cat sat on the mat", qtbot)
-    demo_window.keep_run()
+    demo_window.workspace.runs.keep()
     wait(worker, qtbot)
     run(demo_window, "the dog sat", qtbot, "--on $HOME")
     wait(worker, qtbot)
@@ -90,7 +90,7 @@ def test_runs_that_were_saved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(demo_window, "the cat sat", qtbot)
-    demo_window.keep_run()
+    demo_window.workspace.runs.keep()
     wait(worker, qtbot)
     run(demo_window, "the dog sat", qtbot)
     wait(worker, qtbot)

@@ -109,7 +109,7 @@ def test_counts_on_a_logarithmic_axis(shown: MainWindow) -> None:
 
 
 def test_both_runs_share_their_bins(shown: MainWindow, settle: Callable[[], None]) -> None:
-    shown.keep_run()
+    shown.workspace.runs.keep()
     shown.set_sentence(A, None)
     shown.run()
     settle()

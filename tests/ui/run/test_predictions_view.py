@@ -128,7 +128,7 @@ def test_run_a_beside_it(
     chances = dict(
         zip(tokens_in(window), column(window, "predictionTable", "Probability"), strict=True)
     )
-    window.keep_run()
+    window.workspace.runs.keep()
     run("a test [MASK] on the mat")
     tokens = tokens_in(window)
     a, b, less = (
@@ -188,7 +188,7 @@ def test_classes(
     classes.selectRow(6)
     assert window.workspace.selection.token == 6
     # Beside itself as run A nothing differs.
-    window.keep_run()
+    window.workspace.runs.keep()
     settle()
     names = [name for name in table(window, "classTable").table()[0] if "B − A" in name]
     assert names

@@ -26,7 +26,7 @@ def low(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return a low window with run A kept and run B made after it."""
     demo_window.resize(1024, 700)
     two_runs.run(demo_window, two_runs.A, qtbot)
-    demo_window.keep_run()
+    demo_window.workspace.runs.keep()
     two_runs.run(demo_window, two_runs.B, qtbot)
     two_runs.settle(demo_window, worker, qtbot)
     return demo_window

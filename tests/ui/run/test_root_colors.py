@@ -16,7 +16,7 @@ from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.root_colors import RootColors
+from bertviewer.ui.run.picture_choice import RootColors
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,

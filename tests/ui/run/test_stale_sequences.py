@@ -65,7 +65,7 @@ def test_another_head_of_a_random_model(bare: MainWindow, settle: Settle, qtbot:
     run(bare, "the cat sat", qtbot, settle)
     check(bare)
     before = bare.workspace.architecture
-    bare.set_task("masked-lm")
+    bare.workspace.open_head("masked-lm")
     qtbot.waitUntil(lambda: bare.workspace.architecture is not before, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: not find(bare, RunArea).is_open)
     check(bare)
@@ -104,7 +104,7 @@ def test_a_saved_run_is_opened_edited_and_run(
 
 
 def test_run_a_goes_with_its_model(ran: MainWindow, settle: Settle, qtbot: QtBot) -> None:
-    ran.keep_run()
+    ran.workspace.runs.keep()
     settle()
     check(ran)
     open_model(ran, qtbot, "albert-base-v2")

@@ -75,7 +75,7 @@ def open_file(window: MainWindow, file: Path, worker: Worker, qtbot: QtBot) -> N
 def save(window: MainWindow, worker: Worker, tmp_path: Path, qtbot: QtBot) -> Path:
     """Run two sentences, and save them by the menu."""
     ran(window, worker, A, qtbot)
-    window.keep_run()
+    window.workspace.runs.keep()
     ran(window, worker, B, qtbot)
     watched = window.workspace.runs.watched
     assert watched is not None

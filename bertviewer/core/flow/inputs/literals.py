@@ -24,7 +24,6 @@ class Literals(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out a function."""
-        del types
         kwargs = kwargs or {}
         if func not in _FROM_NUMBERS:
             return func(*args, **kwargs)
