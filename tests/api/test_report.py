@@ -154,7 +154,8 @@ def test_layers_may_be_written_as_a_person_writes_them(
 ) -> None:
     run = model.run("the cat")
     files = []
-    for number, layers in enumerate(("0-1", "all", [1, 0])):
+    wished: tuple[str | list[int], ...] = ("0-1", "all", [1, 0])
+    for number, layers in enumerate(wished):
         file = tmp_path / str(number) / "report.json"
         file.parent.mkdir()
         with drawing_here():
