@@ -58,6 +58,8 @@ LONGEST = (
     "tests/fuzz/",
     "tests/test_wheel.py",
     "tests/test_no_network.py",
+    "tests/ui/test_walks.py",
+    "tests/core/tokenizer/test_process.py",
 )
 """Files that take far longer than others.
 

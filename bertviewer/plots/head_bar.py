@@ -6,7 +6,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.theme import Theme
 from bertviewer.core.text.numerals import with_minus
-from bertviewer.plots.cells import draw_rectangles, is_paper
+from bertviewer.plots.cells import are_rectangles, draw_rectangles
 from bertviewer.plots.color_bar import WIDTH, ColorAxis
 from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.hatch import draw_hatch
@@ -66,7 +66,7 @@ class HeadBar:
             bar.setBottom(max(bar.top() + 1, bar.bottom() - WIDTH - BELOW))
         shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
         every = ColorScale((0.0, SHADES - 1.0), scale.table)
-        if is_paper(painter):
+        if are_rectangles(painter, shades.size):
             draw_rectangles(painter, bar, shades, every)
         else:
             painter.drawImage(bar, every.picture(shades))

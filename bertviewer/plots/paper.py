@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from math import ceil
 
 from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QSizeF, Qt
-from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter, QResizeEvent
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.theme import LIGHT, Theme
@@ -79,6 +79,11 @@ def _dress(plot: ChartWidget, theme: Theme, scale: float | None) -> None:
 def lay_out(plot: ChartWidget, width: int, height: int) -> None:
     """Give a plot that may never have been shown its size, and let it arrange itself."""
     plot.resize(width, height)
+    if isinstance(plot, PaintedPlot):
+        # It measures as it draws, and has but to know of its size: to paint it twice takes longer.
+        plot.ensurePolished()
+        QCoreApplication.sendEvent(plot, QResizeEvent(plot.size(), plot.size()))
+        return
     # A plot lays itself out when it is first shown; grabbing does the same without a window.
     plot.grab()
     # Axes that chose a new size meanwhile wait for an event loop, which a command has not.

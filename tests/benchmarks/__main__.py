@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from tests.benchmarks.derive import derive_all
+from tests.benchmarks.dialog import dialog
 from tests.benchmarks.flow import flow
 from tests.benchmarks.layers import layers
 from tests.benchmarks.map import map_
@@ -22,6 +23,7 @@ from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
+    "dialog": dialog,
     "flow": flow,
     "layers": layers,
     "map": map_,

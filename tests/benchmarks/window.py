@@ -1,30 +1,20 @@
 """How lively the window stays while it runs a sentence, and what stays behind in memory."""
 
-import os
 import random
 import statistics
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import numpy as np
-from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.application import configure, make_window
-from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
+from tests.benchmarks.lively import gap, opened_window, run, turn, wait
 from tests.resident_memory import resident_memory
 
-TICK = 5  # milliseconds
 CANCELS = 40
 RUNS = 50
 SHORT, LONG = Sentence("bank " * 126), Sentence("bank " * 510)
@@ -39,75 +29,25 @@ def window(runs: int = RUNS, cancels: int = CANCELS) -> dict[str, float]:
         to its end at 512 tokens; the median of redrawing plots of 512 tokens and 24 layers. In
         MB: by how much the resident memory grows over many runs.
     """
-    with _opened() as (application, shown):
+    with opened_window() as (application, shown):
         for sentence in (SHORT, LONG, SHORT):
-            _run(application, shown, sentence)
+            run(application, shown, sentence)
         figures = {
-            "gap, 128 tokens": _gap(application, shown, SHORT),
-            "gap, 512 tokens": _gap(application, shown, LONG),
+            "gap, 128 tokens": gap(application, lambda: run(application, shown, SHORT)).wall,
+            "gap, 512 tokens": gap(application, lambda: run(application, shown, LONG)).wall,
             "cancel, p95": _cancel(application, shown, cancels),
         }
         before = resident_memory()
         for _ in range(runs):
-            _run(application, shown, SHORT)
+            run(application, shown, SHORT)
         grown = (resident_memory() - before) / 1e6
     return {**figures, **_redraw(), f"memory grown over {runs} runs": grown}
-
-
-@contextmanager
-def _opened() -> Iterator[tuple[QApplication, MainWindow]]:
-    application = QApplication.instance() or QApplication([])
-    assert isinstance(application, QApplication)
-    configure(application)
-    worker = Worker()
-    with tempfile.TemporaryDirectory() as settings:
-        QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, settings)
-        shown = make_window(worker)
-        shown.show()
-        try:
-            shown.open_source(parse_source("bert-base-uncased"))
-            _wait(application, lambda: shown.workspace.architecture is not None)
-            _wait(application, lambda: not worker.busy)
-            yield application, shown
-        finally:
-            shown.close()
-            worker.stop(30)
-
-
-def _wait(application: QApplication, is_done: Callable[[], bool]) -> None:
-    while not is_done():
-        application.processEvents()
-        time.sleep(0.001)
-
-
-def _pass(application: QApplication, seconds: float) -> None:
-    """Let the event loop turn for so long."""
-    until = time.perf_counter() + seconds
-    _wait(application, lambda: time.perf_counter() > until)
-
-
-def _run(application: QApplication, shown: MainWindow, sentence: Sentence) -> None:
-    before = shown.workspace.runs.run
-    shown.workspace.run_sentence(sentence, random_weights=True)
-    _wait(application, lambda: shown.workspace.runs.run is not before)
-    application.processEvents()
-
-
-def _gap(application: QApplication, shown: MainWindow, sentence: Sentence) -> float:
-    ticks = [time.perf_counter()]
-    timer = QTimer(shown)
-    timer.timeout.connect(lambda: ticks.append(time.perf_counter()))
-    timer.start(TICK)
-    _run(application, shown, sentence)
-    _pass(application, 0.5)
-    timer.stop()
-    return float(np.diff(ticks).max())
 
 
 def _cancel(application: QApplication, shown: MainWindow, times: int) -> float:
     workspace = shown.workspace
     start = time.perf_counter()
-    _run(application, shown, LONG)
+    run(application, shown, LONG)
     length = time.perf_counter() - start
     chance = random.Random(1)
     seconds: list[float] = []
@@ -116,10 +56,10 @@ def _cancel(application: QApplication, shown: MainWindow, times: int) -> float:
     while len(seconds) < times:
         ended.clear()
         workspace.run_sentence(LONG, random_weights=True)
-        _pass(application, chance.random() * length * 0.9)
+        turn(application, chance.random() * length * 0.9)
         start = time.perf_counter()
         workspace.scheduler.cancel()
-        _wait(application, lambda: not workspace.scheduler.activity)
+        wait(application, lambda: not workspace.scheduler.activity)
         if ended:
             seconds.append(time.perf_counter() - start)
     return float(np.percentile(seconds, 95))

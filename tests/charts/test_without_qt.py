@@ -39,7 +39,7 @@ def every_kind() -> dict[str, float]:
     from bertviewer.core.activations.statistics import Statistics
     from bertviewer.core.analysis.class_scores import ClassScores
     from bertviewer.core.analysis.histogram_data import histogram
-    from tests.charts.flow import flows
+    from tests.charts.flow import blocks
     from tests.charts.flow.checks import measure
     from tests.charts.runs import made_up
     from tests.charts.test_attentions import ALL, attended
@@ -56,7 +56,7 @@ def every_kind() -> dict[str, float]:
         class_table(scores),
     ]
     last = {type(one).__name__: csv_text(one).splitlines()[1].split(",")[-1] for one in figures}
-    layer = flows.bert_layer()
+    layer = blocks.bert_layer()
     drawn = {"SVG": svg_of(draw(layer, measure)).count("<path"), "DOT": dot_of(layer).count("->")}
     return {name: float(number) for name, number in last.items()} | drawn
 

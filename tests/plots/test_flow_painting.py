@@ -13,7 +13,7 @@ from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.flow_painting import paint, text_width
 from bertviewer.plots.paper import pdf_by
-from tests.charts.flow import flows
+from tests.charts.flow import blocks, flows
 
 pytestmark = pytest.mark.usefixtures("qtbot")
 
@@ -29,7 +29,7 @@ def painted(drawing: Drawing, theme: Theme) -> QImage:
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_it_paints_what_was_laid_out(theme: Theme) -> None:
-    drawing = draw(flows.bert_layer(), text_width)
+    drawing = draw(blocks.bert_layer(), text_width)
     image = painted(drawing, theme)
     at = {each.node.id: each.rect for each in drawing.nodes}
     for key, part in (("attention.self.query", "attention"), ("+1", None)):
@@ -57,7 +57,7 @@ def test_nothing_is_painted_beside_the_canvas(qtbot: QtBot) -> None:
 
 
 def test_names_fit_into_their_boxes() -> None:
-    drawing = draw(flows.llama_layer(), text_width)
+    drawing = draw(blocks.llama_layer(), text_width)
     for placed in drawing.nodes:
         if placed.form in ("box", "norm", "pill", "dashed pill", "deck"):
             for label in placed.labels:
@@ -68,7 +68,7 @@ def test_names_fit_into_their_boxes() -> None:
 
 
 def test_a_page_is_as_large_as_the_drawing() -> None:
-    drawing = draw(flows.bert_layer(), text_width)
+    drawing = draw(blocks.bert_layer(), text_width)
     pdf = pdf_by(partial(paint, drawing), drawing.width, drawing.height, "a layer", finer=8)
     reader = pypdf.PdfReader(io.BytesIO(pdf))
     (page,) = reader.pages

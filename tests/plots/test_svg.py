@@ -5,7 +5,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,22 +14,17 @@ from PySide6.QtGui import QBrush, QColor, QFont, QImage, QPainter, QPen
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
-from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
-from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, FONTS, LIGHT, css_family
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.fonts import load_fonts, monospaced, weighted, window_font
-from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.line_plot import LinePlot, SpectrumPlot
-from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.paper import ChartWidget, lay_out, on_paper, plot_svg
 from bertviewer.plots.svg.writing import svg_of
-from bertviewer.plots.token_matrix import TokenMatrix
-from bertviewer.plots.zoom_plot import ZoomPlot
+from tests.plots.kinds import (
+    EVERY,
+    KINDS,
+    Show,
+    lines,
+)
 from tests.plots.looking import numbers
 
 WIDTH, HEIGHT = 560, 340
@@ -38,124 +32,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 MARKS = str.maketrans("", "", "\u2067\u2069")
 """What may stand around a text that runs to the left."""
 
-TOKENS = (
-    "[CLS]",
-    "play",
-    "##ing",
-    "->",
-    "中文",
-    "שלום",
-    "a שלום b",
-    "e\u0301t",
-    "عالم (12)",
-    "x" * 40,
-)
-VALUES = np.random.default_rng(0).random((10, 10)).astype(np.float32)
-LINE = Line("layer: output", (0.1, 2.0, None, 1.0), low=(0.0,) * 4, high=(3.0,) * 4, max=(4.0,) * 4)
-LINES = LineChart(
-    (
-        replace(LINE, places=tuple(Place(f"a.{x}") for x in range(4))),
-        Line("layer: self-attention · first sentence", (-1.0, 0.5, 0.0, 2.0), style="dashed"),
-    ),
-    "Layer",
-    "std",
-    ("0", "1", "2", "3"),
-)
-GRID = GridChart(VALUES, TOKENS, TOKENS, x_title="Token", y_title="Layer", value_title="norm")
-HEAD = replace(GRID, is_top_down=True, masked=np.triu(np.ones((10, 10), dtype=np.bool_), 1))
-HEADS = HeadsChart(
-    np.tile(VALUES, (12, 1, 1)),
-    ("0.25",) * 12,
-    TOKENS,
-    TOKENS,
-    value_title="Attention",
-    masked=np.tile(np.triu(np.ones((10, 10), dtype=np.bool_), 1), (12, 1, 1)),
-)
-LARGE = GridChart(
-    np.sin(np.arange(300)[:, None] / 40) * np.cos(np.arange(300)[None, :] / 30),
-    tuple(map(str, range(300))),
-    tuple(map(str, range(300))),
-    is_signed=True,
-)
-BARS = HistogramChart(
-    tuple(1 + 1e-3 * x for x in range(9)),
-    (
-        Bars("A", (3, 4, 9, 1, 0, 2, 3, 5), nan_count=2, mean=1.004, std=1e-3),
-        Bars("B", (1, 2, 3, 4, 5, 6, 7, 8)),
-    ),
-    "Value",
-    "Count",
-)
-
-Show = Callable[[QWidget], ChartWidget]
-
 
 @pytest.fixture(autouse=True)
 def _fonts(qapp: QApplication) -> None:
     load_fonts()
-
-
-def lines(window: QWidget) -> ChartWidget:
-    plot = LinePlot(window)
-    plot.show_chart(LINES)
-    plot.mark(Place("a.1"))
-    return plot
-
-
-def spectrum(window: QWidget) -> ChartWidget:
-    plot = SpectrumPlot(window)
-    values = tuple(10.0**-x for x in range(120))
-    plot.show_chart(LineChart((Line("", values),), "Place", "singular value", ("",) * 120))
-    return plot
-
-
-def bars(window: QWidget) -> ChartWidget:
-    plot = HistogramPlot(window)
-    plot.show_chart(BARS)
-    return plot
-
-
-def grid_of(kind: type[GridPlot], chart: GridChart) -> Show:
-    def show(window: QWidget) -> ChartWidget:
-        plot = kind(window)
-        plot.show_chart(chart)
-        plot.mark(Place(token=1))
-        return plot
-
-    return show
-
-
-def matrix(window: QWidget) -> ChartWidget:
-    plot = TokenMatrix(window)
-    plot.show_chart(HEAD)
-    return plot
-
-
-def arcs(window: QWidget) -> ChartWidget:
-    plot = ArcPlot(window)
-    plot.show_chart(replace(GRID, is_top_down=True))
-    return plot
-
-
-def heads(window: QWidget) -> ChartWidget:
-    plot = HeadGrid(window)
-    plot.show_chart(HEADS)
-    plot.mark(Place(head=3))
-    return plot
-
-
-KINDS: dict[str, tuple[Show, Sequence[str]]] = {
-    "lines": (lines, ("layer: output", "Layer", "std", "3")),
-    "spectrum": (spectrum, ("singular value",)),
-    "bars": (bars, ("Value", "Count", "A", "A: NaN: 2")),
-    "grid": (grid_of(GridPlot, GRID), (*TOKENS[:9], "Token", "Layer", "norm")),
-    "pairs": (grid_of(PairGrid, GRID), TOKENS[:9]),
-    "large": (grid_of(ZoomPlot, LARGE), ("0", "280")),
-    "matrix": (matrix, (*TOKENS[:9], "masked")),
-    "arcs": (arcs, (*TOKENS[:9], "Weights from 0.005 on are drawn.")),
-    "heads": (heads, ("head 0", "head 11", "0.25", "masked")),
-}
-EVERY = pytest.mark.parametrize(("show", "words"), KINDS.values(), ids=KINDS)
 
 
 def drawn(svg: str, width: int, height: int) -> QImage:

@@ -11,7 +11,8 @@ from bertviewer.charts.theme import GREY, PAPER, Theme
 from bertviewer.plots.fonts import load_fonts
 from bertviewer.plots.paper import plot_svg
 from bertviewer.report.script_fonts import compiler, lettering_of
-from tests.plots.test_svg import HEIGHT, KINDS, WIDTH, Show
+from tests.plots.kinds import KINDS, Show
+from tests.plots.test_svg import HEIGHT, WIDTH
 
 PAGE = b"""
 #set document(title: "plot", date: datetime(year: 2026, month: 1, day: 2))

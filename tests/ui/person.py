@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.ui.test_application import START
+from tests.ui.program import START
 from tests.xvfb import virtual_display, window_manager
 
 ROOT = Path(__file__).parents[2]

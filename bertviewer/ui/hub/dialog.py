@@ -16,6 +16,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.hub_name import HubName, parse_hub_name
+from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import Gap, in_column, named
@@ -126,7 +127,7 @@ class HubDialog(QDialog):
         try:
             name = parse_hub_name(self._name.text())
         except UserError as error:
-            self._say(str(error), WARNING)
+            self._say(as_sentence(str(error)), WARNING)
             return
         self.chosen.emit(str(name))
         super().accept()
@@ -147,7 +148,7 @@ class HubDialog(QDialog):
 
     def _on_failed(self, error: BaseException) -> None:
         if isinstance(error, UserError):
-            self._heading.setText(str(error))
+            self._heading.setText(as_sentence(str(error)))
         else:
             self.failed.emit(error)
 

@@ -71,7 +71,7 @@ class ChapterList(QListWidget):
         for chapter, item in zip(CHAPTERS, self._items(), strict=True):
             why = lacking(chapter, material)
             title = translate("report_chapters", chapter.title)
-            item.setText(f"{title} – {why}" if why else title)
+            _write(item, title, why)
             is_wanted = chapter.name not in left_out
             item.setCheckState(_BOX[is_wanted and not why])
             flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
@@ -89,7 +89,7 @@ class ChapterList(QListWidget):
                 title = translate("report_chapters", chapter.title)
                 is_empty = item.checkState() == _BOX[True] and chapter.name not in told
                 nothing = translate("report_chapters", "nothing to tell")
-                item.setText(f"{title} – {nothing}" if is_empty else title)
+                _write(item, title, nothing if is_empty else "")
         self.blockSignals(False)
         self.viewport().update()
 
@@ -124,6 +124,13 @@ class ChapterList(QListWidget):
 
     def _items(self) -> Iterator[QListWidgetItem]:
         return (self.item(row) for row in range(self.count()))
+
+
+def _write(item: QListWidgetItem, title: str, why: str) -> None:
+    """Write a chapter's title and why there is nothing of it, whole under the mouse."""
+    text = f"{title} – {why}" if why else title
+    item.setText(text)
+    item.setToolTip(text if why else "")
 
 
 def _can_be(item: QListWidgetItem) -> bool:

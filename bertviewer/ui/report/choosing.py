@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.errors import UserError
+from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.plots.fonts import grown, weighted
 from bertviewer.report.choices import PAPERS, Paper
 from bertviewer.report.formats.formats import FORMATS
@@ -199,6 +200,6 @@ class Choosing(QScrollArea):
             try:
                 read_layers(self._layers.text(), self._layer_count)
             except UserError as error:
-                trouble = f"{str(error)[:1].upper()}{str(error)[1:]}"
+                trouble = as_sentence(str(error))
         self._trouble.setText(trouble)
         self._trouble.setVisible(bool(trouble))

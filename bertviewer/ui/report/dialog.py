@@ -72,7 +72,7 @@ class ReportDialog(QDialog):
         self._export = self._button("reportExport", self.tr("&Export…"), self._on_export)
         self._export.setToolTip(self.tr("Choose a file and write the report to it"))
         self._cancel = self._button("reportCancel", self.tr("Cancel"), workspace.scheduler.cancel)
-        self._cancel.setToolTip(self.tr("Write no report; an older file stays as it is"))
+        self._cancel.setToolTip(self.tr("Write no report (Esc); an older file stays as it is"))
         self._close = self._button("reportClose", self.tr("Close"), self.close)
         self._close.setToolTip(self.tr("Close the dialog (Esc); what is chosen is kept"))
         self._lay_out()
@@ -87,6 +87,11 @@ class ReportDialog(QDialog):
         """What is chosen."""
         return self._choosing.wishes
 
+    @property
+    def _is_written(self) -> bool:
+        """Whether a file is being written."""
+        return self._workspace.scheduler.activity == "export"
+
     def begin(self) -> None:
         """Have the pages made."""
         self._choosing.chapters.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -95,6 +100,13 @@ class ReportDialog(QDialog):
     def show_form(self, name: str) -> None:
         """Show which format was chosen by a file's ending."""
         self._choosing.show_form(name)
+
+    def reject(self) -> None:
+        """Give up what is written, and else close; Qt calls it for Esc and the window's cross."""
+        if self._is_written:
+            self._workspace.scheduler.cancel()
+        else:
+            super().reject()
 
     def done(self, result: int) -> None:
         """Keep what is chosen, and want no more pages; Qt calls it."""
@@ -174,7 +186,7 @@ class ReportDialog(QDialog):
         if self._bar.isVisible():
             self._bar.setRange(0, total)
             self._bar.setValue(done)
-            if label and self._workspace.scheduler.activity == "export":
+            if label and self._is_written:
                 self._outcome.say(f"{label}…")
 
     def _on_cancelled(self, activity: str) -> None:
@@ -191,17 +203,20 @@ class ReportDialog(QDialog):
 
     def _update(self) -> None:
         """Show what goes on, and offer what can be done meanwhile."""
-        is_written = self._workspace.scheduler.activity == "export"
+        is_written = self._is_written
         has_focus = self.focusWidget() in (self._export, self._cancel)
         self._bar.setVisible(is_written or self._preview.is_waiting)
         self._cancel.setVisible(is_written)
         self._export.setVisible(not is_written)
         self._export.setEnabled(not self._workspace.scheduler.activity)
+        self._close.setEnabled(not is_written)
         self._choosing.setEnabled(not is_written)
         if has_focus:
             button = self._cancel if is_written else self._export
             button.setFocus(Qt.FocusReason.OtherFocusReason)
-        if not is_written and not self._outcome.has_file:
+        if is_written and self._outcome.has_file:
+            self._outcome.say("")  # another one is on its way
+        elif not is_written and not self._outcome.has_file:
             self._outcome.say(self._described())
 
     def _described(self) -> str:

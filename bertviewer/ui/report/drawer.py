@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -9,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.frozen import frozen
+from bertviewer.ui.background.draw_queue import DrawQueue
 
 if TYPE_CHECKING:
     from bertviewer.report.pictures import Picture
@@ -39,7 +41,9 @@ class Drawer(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._wanted.connect(self._draw, Qt.ConnectionType.QueuedConnection)
+        # Drawn as they are heard of, one would follow the other without a turn for mouse and keys.
+        self._queue = DrawQueue(self)
+        self._wanted.connect(self._on_wanted, Qt.ConnectionType.QueuedConnection)
 
     def draw(self, sheet: Sheet, go_on: Callable[[], None]) -> str:
         """Have a picture drawn, and return it as SVG; a worker's thread calls this.
@@ -61,6 +65,9 @@ class Drawer(QObject):
                     continue
         finally:
             drawing.cancel()
+
+    def _on_wanted(self, wish: _Wish) -> None:
+        self._queue.later(partial(self._draw, wish))
 
     def _draw(self, wish: _Wish) -> None:
         from bertviewer.report.drawing import draw_pictures

@@ -235,9 +235,9 @@ class PagesView(QAbstractScrollArea):
         width = metrics.horizontalAdvance(text) + 4 * GRID
         height = metrics.height() + GRID
         room = self.viewport().rect()
-        box = QRectF(
-            room.right() - width - 2 * GRID, room.bottom() - height - 2 * GRID, width, height
-        )
+        # On the paper, where it does not stand across its edge.
+        right = min(float(room.right()), self._rects()[self.current].right()) - 2 * GRID
+        box = QRectF(right - width, room.bottom() - height - 2 * GRID, width, height)
         painter.setPen(QColor(theme.line))
         painter.setBrush(QColor(theme.surface))
         painter.drawRoundedRect(box, RADIUS, RADIUS)

@@ -24,7 +24,7 @@ from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.workspace import Workspace
 
-WIDTHS = {NUMBER: 80, NAME: 150}  # pixels
+WIDTHS = {NUMBER: 96, NAME: 150}  # pixels; a title has its arrow beside it
 
 
 class NormsPage(ComputedPage):

@@ -5,17 +5,17 @@ import pytest
 from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.charts.flow.layout import draw
 from bertviewer.core.architecture.flow import Flow
-from tests.charts.flow import flows
+from tests.charts.flow import blocks, flows
 from tests.charts.flow.checks import check, measure
 
 WIDE = 4000.0
 FLOWS = (
-    flows.bert_layer(),
-    flows.gpt2_block(),
-    flows.llama_layer(),
-    flows.mixtral_layer(),
-    flows.t5_decoder_block(),
-    flows.deberta_attention(),
+    blocks.bert_layer(),
+    blocks.gpt2_block(),
+    blocks.llama_layer(),
+    blocks.mixtral_layer(),
+    blocks.t5_decoder_block(),
+    blocks.deberta_attention(),
     flows.whole_encoder_decoder(),
 )
 
@@ -43,7 +43,7 @@ def test_its_letters_are_larger_for_the_room_that_it_takes(flow: Flow) -> None:
 
 
 def test_it_has_names_and_no_sizes() -> None:
-    full, brief = (draw(flows.bert_layer(), measure, is_brief=each) for each in (False, True))
+    full, brief = (draw(blocks.bert_layer(), measure, is_brief=each) for each in (False, True))
     names = {"Q", "K", "V", "W", "O", "Norm", "GELU"}
     assert names <= words(full)
     assert names <= words(brief)

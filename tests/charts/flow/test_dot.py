@@ -2,11 +2,11 @@
 
 from bertviewer.charts.flow.dot import dot_of
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from tests.charts.flow import flows
+from tests.charts.flow import blocks, flows
 
 
 def test_groups_are_clusters() -> None:
-    text = dot_of(flows.gpt2_block())
+    text = dot_of(blocks.gpt2_block())
     assert text.startswith('digraph "h.0 GPT2Block" {')
     assert 'subgraph "cluster mlp" {' in text
     assert text.count("{") == text.count("}")
@@ -17,7 +17,7 @@ def test_groups_are_clusters() -> None:
 
 
 def test_every_edge_is_there() -> None:
-    flow = flows.bert_layer()
+    flow = blocks.bert_layer()
     inside = sum(len(node.edges) for node in flow.nodes)
     assert dot_of(flow).count("->") == len(flow.edges) + inside
 
@@ -35,4 +35,4 @@ def test_roles_and_layers_are_told() -> None:
     text = dot_of(flows.whole_bert())
     assert 'label="layer ×12\\nBertLayer\\n[1, 8, 768]"' in text
     assert '"mask" -> "encoder.layer" [label="mask [1, 8, 768]", style=dashed];' in text
-    assert "penwidth=3" in dot_of(flows.bert_layer())
+    assert "penwidth=3" in dot_of(blocks.bert_layer())

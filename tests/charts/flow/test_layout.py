@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bertviewer.charts.flow.drawing import Drawing, Placed
 from bertviewer.charts.flow.layout import draw
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from tests.charts.flow import flows
+from tests.charts.flow import blocks, flows, nodes
 from tests.charts.flow.checks import check, measure
 
 Pieces = tuple[list[Node], list[Edge], list[str], list[str]]
@@ -35,9 +35,9 @@ class Builder:
         self.edges: list[Edge] = []
 
     def flow(self, depth: int) -> Flow:
-        first = self.add(flows.node("in", "input"))
+        first = self.add(nodes.node("in", "input"))
         last = self.part([first], depth)
-        out = self.add(flows.node("out", "output"))
+        out = self.add(nodes.node("out", "output"))
         self.join(last, out)
         if self.random.random() < 0.5:
             self.hang("mask", "constant")
@@ -45,7 +45,7 @@ class Builder:
             self.hang("table", "parameter")
         if self.random.random() < 0.3:
             inner = [each.id for each in self.nodes[1:] if each.id not in (out, "mask", "table")]
-            second = self.add(flows.node("second", "input", name="encoder hidden states"))
+            second = self.add(nodes.node("second", "input", name="encoder hidden states"))
             self.join([second], self.random.choice([*inner, out]))
         return Flow("some.path", "Some", tuple(self.nodes), tuple(self.edges))
 
@@ -61,7 +61,7 @@ class Builder:
     def hang(self, name: str, kind: str) -> None:
         inner = [each for each in self.nodes if each.kind in ("module", "group", "operation")]
         if inner:
-            made = self.add(flows.node(name, "constant" if kind == "constant" else "parameter"))
+            made = self.add(nodes.node(name, "constant" if kind == "constant" else "parameter"))
             for target in self.random.sample(inner, min(len(inner), self.random.randint(1, 3))):
                 self.join([made], target.id, "mask")
 
@@ -70,12 +70,12 @@ class Builder:
         kind = self.random.choice(("linear", "norm", "attention", "module", "pill", "ffn"))
         key = f"{kind}{number}"
         makers: dict[str, Callable[[], Node]] = {
-            "linear": lambda: flows.linear(key),
-            "norm": lambda: flows.norm(key),
-            "attention": lambda: flows.attention(key, self.random.choice((1, 4, 12, 40, 300))),
-            "module": lambda: flows.node(key, path=f"a.{key}", class_name="Any"),
-            "pill": lambda: flows.node(key, "operation", "softmax"),
-            "ffn": lambda: flows.feed_forward(key, f"{key}.up", f"{key}.down", "GELU"),
+            "linear": lambda: nodes.linear(key),
+            "norm": lambda: nodes.norm(key),
+            "attention": lambda: nodes.attention(key, self.random.choice((1, 4, 12, 40, 300))),
+            "module": lambda: nodes.node(key, path=f"a.{key}", class_name="Any"),
+            "pill": lambda: nodes.node(key, "operation", "softmax"),
+            "ffn": lambda: nodes.feed_forward(key, f"{key}.up", f"{key}.down", "GELU"),
         }
         self.join(ends, self.add(makers[kind]()))
         return [key]
@@ -94,7 +94,7 @@ class Builder:
         if shape == "crossed":
             lanes = [end for _ in range(2) for end in self.one(lanes)]
         key = f"+{len(self.nodes)}"
-        self.add(flows.plus(key))
+        self.add(nodes.plus(key))
         self.join(lanes, key)
         if shape == "residual":
             self.join(ends, key, "residual")
@@ -119,7 +119,7 @@ def test_any_canvas_will_do(name: str, canvas: float) -> None:
 
 
 def test_the_same_flow_gives_the_same_drawing() -> None:
-    assert draw(flows.t5_decoder_block(), measure) == draw(flows.t5_decoder_block(), measure)
+    assert draw(blocks.t5_decoder_block(), measure) == draw(blocks.t5_decoder_block(), measure)
 
 
 @pytest.mark.parametrize("name", ["bert layer", "gpt2 block", "llama layer", "t5 decoder block"])
@@ -137,7 +137,7 @@ def test_the_residual_is_one_level_line(name: str) -> None:
 
 
 def test_norms_stand_where_they_are() -> None:
-    after, before = draw(flows.bert_layer(), measure), draw(flows.gpt2_block(), measure)
+    after, before = draw(blocks.bert_layer(), measure), draw(blocks.gpt2_block(), measure)
     line = middle(at(after, "+1"))[1]
     assert middle(at(after, "attention.output.LayerNorm"))[1] == line
     assert middle(at(after, "output.LayerNorm"))[1] == line
@@ -146,7 +146,7 @@ def test_norms_stand_where_they_are() -> None:
 
 
 def test_queries_keys_and_values_go_straight_in_and_share_no_end() -> None:
-    drawing = draw(flows.bert_layer(), measure)
+    drawing = draw(blocks.bert_layer(), measure)
     ends = {
         line.edge.role: line.points
         for line in drawing.lines
@@ -158,19 +158,19 @@ def test_queries_keys_and_values_go_straight_in_and_share_no_end() -> None:
 
 
 def test_one_layer_for_all_three_still_has_three_ends() -> None:
-    drawing = draw(flows.gpt2_block(), measure)
+    drawing = draw(blocks.gpt2_block(), measure)
     ends = {line.points[-1] for line in drawing.lines if line.edge.target == "attention"}
     assert len(ends) == 3
     assert at(drawing, "attn.c_attn").labels[0].text == "Q K V"
 
 
 def test_branches_hang_at_one_height() -> None:
-    drawing = draw(flows.gpt2_block(), measure)
+    drawing = draw(blocks.gpt2_block(), measure)
     assert middle(at(drawing, "ln_1"))[1] == middle(at(drawing, "ln_2"))[1]
 
 
 def test_a_cross_attention_reads_what_comes_from_elsewhere() -> None:
-    drawing = draw(flows.t5_decoder_block(), measure, canvas=5000)
+    drawing = draw(blocks.t5_decoder_block(), measure, canvas=5000)
     second, key = at(drawing, "encoder"), at(drawing, "layer.1.EncDecAttention.k")
     assert second.rect.right < key.rect.x
     # Not where the decoder's own states come in, far to the left.
@@ -180,7 +180,7 @@ def test_a_cross_attention_reads_what_comes_from_elsewhere() -> None:
 
 
 def test_rotations_share_their_angles() -> None:
-    drawing = draw(flows.llama_layer(), measure)
+    drawing = draw(blocks.llama_layer(), measure)
     upper, angles, lower = (at(drawing, key) for key in ("rotary q", "cos and sin", "rotary k"))
     assert upper.rect.bottom < angles.rect.y
     assert angles.rect.bottom < lower.rect.y
@@ -188,7 +188,7 @@ def test_rotations_share_their_angles() -> None:
 
 
 def test_what_comes_of_masks_is_pale() -> None:
-    drawing = draw(flows.bert_layer(), measure)
+    drawing = draw(blocks.bert_layer(), measure)
     weights = {line.edge.role: line.weight for line in drawing.lines}
     assert weights["mask"] == "side"
     assert at(drawing, "mask").form == "dashed pill"
@@ -222,7 +222,7 @@ def test_an_encoder_is_named_where_its_reader_is_in_another_row() -> None:
 
 @pytest.mark.parametrize("heads", [1, 2, 7, 12, 16, 40, 128, 1000])
 def test_heads_stay_small(heads: int) -> None:
-    placed = at(draw(flows.bert_layer(heads), measure), "attention")
+    placed = at(draw(blocks.bert_layer(heads), measure), "attention")
     assert len(placed.tiles) == min(heads, 160)
     assert placed.rect.width < 220
     assert placed.rect.height < 160
@@ -243,7 +243,7 @@ def test_a_hundred_different_layers_take_rows() -> None:
 
 
 def test_a_row_holds_more_than_an_input() -> None:
-    flow = flows.bert_layer()
+    flow = blocks.bert_layer()
     drawing = draw(flow, measure, canvas=300)
     check(drawing, flow)
     line = middle(at(drawing, "in"))[1]
@@ -254,8 +254,8 @@ def test_a_row_holds_more_than_an_input() -> None:
 
 def test_too_many_operations_are_listed() -> None:
     names = [f"step{number}" for number in range(40)]
-    nodes = [flows.node(name, "operation", "exp") for name in names]
-    flow = flows.flow("mixer", "Mixer", nodes, flows.edges(" > ".join(names)))
+    steps = [nodes.node(name, "operation", "exp") for name in names]
+    flow = nodes.flow("mixer", "Mixer", steps, nodes.edges(" > ".join(names)))
     drawing = draw(flow, measure)
     check(drawing, flow)
     texts = [label.text for each in drawing.nodes for label in each.labels]
@@ -264,8 +264,8 @@ def test_too_many_operations_are_listed() -> None:
 
 
 def test_a_circle_is_listed() -> None:
-    nodes = [flows.node("a", path="a"), flows.node("b", path="b")]
-    flow = flows.flow("odd", "Odd", nodes, flows.edges("a > b > a"))
+    both = [nodes.node("a", path="a"), nodes.node("b", path="b")]
+    flow = nodes.flow("odd", "Odd", both, nodes.edges("a > b > a"))
     check(draw(flow, measure), flow)
 
 
@@ -275,7 +275,7 @@ def test_an_empty_flow_has_its_title() -> None:
 
 
 def test_titles_say_what_it_is() -> None:
-    title = draw(flows.bert_layer(), measure, parameters=7_087_872).title
+    title = draw(blocks.bert_layer(), measure, parameters=7_087_872).title
     assert [label.text for label in title] == [
         "encoder.layer.0",
         "BertLayer · 7,087,872 parameters · [1×8×768] → [1×8×768]",
@@ -284,7 +284,7 @@ def test_titles_say_what_it_is() -> None:
 
 def test_long_paths_are_cut_in_the_middle() -> None:
     path = "first." + "middle." * 60 + "last"
-    flow = flows.bert_layer()
+    flow = blocks.bert_layer()
     drawing = draw(Flow(path, flow.class_name, flow.nodes, flow.edges), measure)
     name = drawing.title[0].text
     assert name.startswith("first.")
@@ -295,8 +295,8 @@ def test_long_paths_are_cut_in_the_middle() -> None:
 
 
 def test_further_outputs_leave_beside_the_line() -> None:
-    flow = flows.bert_layer()
-    cache = flows.node("present", "output", name="present key")
+    flow = blocks.bert_layer()
+    cache = nodes.node("present", "output", name="present key")
     flow = Flow(
         flow.path,
         flow.class_name,

@@ -10,7 +10,7 @@ from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.svg import svg_of
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from tests.charts.flow import flows
+from tests.charts.flow import blocks, flows, nodes
 from tests.charts.flow.checks import measure
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -73,15 +73,15 @@ def test_any_name_is_valid(name: str) -> None:
 
 def test_tips_tell_shapes_and_movement() -> None:
     edge = Edge("a", "b", (1, 8, 768), ("1", "S", "D"), "query", ("view", "transpose"))
-    nodes = (flows.linear("a"), flows.attention("b"))
-    root = parsed(svg_of(draw(Flow("", "X", nodes, (edge,)), measure)))
+    both = (nodes.linear("a"), nodes.attention("b"))
+    root = parsed(svg_of(draw(Flow("", "X", both, (edge,)), measure)))
     tips = [each.text or "" for each in root.iter(f"{SVG}title")]
     assert "query\n[1, 8, 768] = [1, S, D]\nview, transpose" in tips
     assert "a\nLinear\nlinear\n[1, 8, 768]\n4,718,592 multiply-adds" in tips
 
 
 def test_masks_are_dashed_and_the_residual_is_thick() -> None:
-    root = parsed(svg_of(draw(flows.bert_layer(), measure)))
+    root = parsed(svg_of(draw(blocks.bert_layer(), measure)))
     ways = {
         each.get("data-id"): next(each.iter(f"{SVG}path"))
         for each in root.iter(f"{SVG}g")
@@ -93,7 +93,7 @@ def test_masks_are_dashed_and_the_residual_is_thick() -> None:
 
 
 def test_themes_differ_in_colours_alone() -> None:
-    drawing = draw(flows.llama_layer(), measure)
+    drawing = draw(blocks.llama_layer(), measure)
     light, dark = (parsed(svg_of(drawing, theme)) for theme in (LIGHT, DARK))
     for one, other in zip(light.iter(), dark.iter(), strict=True):
         assert one.tag == other.tag

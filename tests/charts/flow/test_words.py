@@ -4,12 +4,12 @@ from bertviewer.charts.flow.lettering import cut_in_middle
 from bertviewer.charts.flow.words import words_of
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.architecture.module_node import Repeat
-from tests.charts.flow import flows
+from tests.charts.flow import blocks, flows, nodes
 from tests.charts.flow.checks import measure
 
 
 def test_projections_have_letters() -> None:
-    words = words_of(flows.bert_layer())
+    words = words_of(blocks.bert_layer())
     letters = {name: words[f"attention.self.{name}"].title for name in ("query", "key", "value")}
     assert letters == {"query": "Q", "key": "K", "value": "V"}
     after = words["attention.output.dense"]
@@ -17,14 +17,14 @@ def test_projections_have_letters() -> None:
 
 
 def test_letters_are_seen_through_rotations() -> None:
-    words = words_of(flows.llama_layer())
+    words = words_of(blocks.llama_layer())
     assert words["self_attn.q_proj"].title == "Q"
     assert words["self_attn.k_proj"].remark == "768×192"
     assert words["cos and sin"].title == "angles"
 
 
 def test_a_fused_layer_has_all_letters() -> None:
-    assert words_of(flows.gpt2_block())["attn.c_attn"].title == "Q K V"
+    assert words_of(blocks.gpt2_block())["attn.c_attn"].title == "Q K V"
 
 
 def test_pieces_of_a_fused_layer_are_its_letters_too() -> None:
@@ -35,14 +35,14 @@ def test_pieces_of_a_fused_layer_are_its_letters_too() -> None:
         Edge("k", "attention", role="key"),
         Edge("v", "attention", role="value"),
     )
-    nodes = (flows.linear("qkv"), *pieces, flows.attention())
-    assert words_of(flows.flow("", "Falcon", nodes, ways))["qkv"].title == "Q K V"
+    every = (nodes.linear("qkv"), *pieces, nodes.attention())
+    assert words_of(nodes.flow("", "Falcon", every, ways))["qkv"].title == "Q K V"
 
 
 def test_layers_are_named_by_their_numbers() -> None:
     layer = Node("l", "module", "layer 2", class_name="L", repeat=Repeat(2, 7, 6))
     named = Node("m", "module", "m", class_name="M", repeat=Repeat(0, 1, 2))
-    words = words_of(flows.flow("", "Model", (layer, named), (Edge("l", "m"),)))
+    words = words_of(nodes.flow("", "Model", (layer, named), (Edge("l", "m"),)))
     assert words["m"].title == "m"
     assert words["l"].title == "layer 2–7"
 

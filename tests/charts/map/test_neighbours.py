@@ -5,7 +5,7 @@ import pytest
 from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
-from tests.charts.flow import flows
+from tests.charts.flow import blocks
 from tests.charts.flow.checks import measure
 from tests.core.walk.walked import small
 
@@ -13,7 +13,7 @@ WAYS: tuple[Way, ...] = ("left", "right", "up", "down")
 
 
 def drawing() -> Drawing:
-    return draw(flows.bert_layer(), measure)
+    return draw(blocks.bert_layer(), measure)
 
 
 def test_to_the_right_and_back_again_along_edges() -> None:

@@ -13,6 +13,8 @@ from bertviewer.ui.look.appearance import apply_appearance
 from bertviewer.ui.map import motion
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.workspace import Workspace
+from tests.core.walk.walked import small
+from tests.ui.map.shown import LAYER
 
 ShowMap = Callable[[Architecture], MapTab]
 
@@ -46,3 +48,16 @@ def show_map(workspace: Workspace, qtbot: QtBot) -> ShowMap:
         return tab
 
     return show
+
+
+@pytest.fixture
+def tab(show_map: ShowMap) -> MapTab:
+    """Return the map of a BERT of two layers."""
+    return show_map(small("bert"))
+
+
+@pytest.fixture
+def layer(tab: MapTab, workspace: Workspace) -> MapTab:
+    """Return the same with its second layer opened."""
+    workspace.selection.select(LAYER)
+    return tab

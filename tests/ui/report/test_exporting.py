@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QComboBox, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
@@ -34,7 +34,7 @@ def press(dialog: ReportDialog, name: str) -> None:
 
 def write(dialog: ReportDialog, qtbot: QtBot) -> None:
     press(dialog, "reportExport")
-    qtbot.waitUntil(lambda: outcome(dialog).endswith(" was written"), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(find(dialog, QPushButton, "reportOpen").isVisible, timeout=OPEN_TIMEOUT)
 
 
 def test_what_was_chosen_is_written(
@@ -134,9 +134,31 @@ def while_typesetting(monkeypatch: pytest.MonkeyPatch, reached: Reached) -> None
     monkeypatch.setattr(typesetting, "report_pdf", set_slowly)
 
 
-@pytest.mark.parametrize("stage", [while_looking, while_drawing, while_typesetting])
+def by_its_button(dialog: ReportDialog, _qtbot: QtBot) -> None:
+    press(dialog, "reportCancel")
+
+
+def by_escape(dialog: ReportDialog, qtbot: QtBot) -> None:
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+
+
+def by_the_cross(dialog: ReportDialog, _qtbot: QtBot) -> None:
+    dialog.close()
+
+
+@pytest.mark.parametrize(
+    ("stage", "cancel"),
+    [
+        (while_looking, by_its_button),
+        (while_drawing, by_escape),
+        (while_drawing, by_the_cross),
+        (while_typesetting, by_its_button),
+        (while_typesetting, by_escape),
+    ],
+)
 def test_one_that_is_cancelled_leaves_the_old_file(  # noqa: PLR0917
     stage: Stage,
+    cancel: Callable[[ReportDialog, QtBot], None],
     demo_window: MainWindow,
     worker: Worker,
     qtbot: QtBot,
@@ -146,20 +168,27 @@ def test_one_that_is_cancelled_leaves_the_old_file(  # noqa: PLR0917
     run(demo_window, SENTENCE, qtbot)
     path = tmp_path / "report.pdf"
     path.write_bytes(OLD)
-    reached = Reached(demo_window)
-    stage(monkeypatch, reached)
-    demo_window.exporting.choose_report()
-    dialog = find(demo_window, ReportDialog)
+    with monkeypatch.context() as patch:
+        reached = Reached(demo_window)
+        stage(patch, reached)
+        demo_window.exporting.choose_report()
+        dialog = find(demo_window, ReportDialog)
+        answer(patch, path)
+        press(dialog, "reportExport")
+        qtbot.waitUntil(reached, timeout=OPEN_TIMEOUT)
+        assert not find(dialog, QPushButton, "reportClose").isEnabled()
+        cancel(dialog, qtbot)
+        _GO_ON.set()
+        qtbot.waitUntil(lambda: outcome(dialog).startswith("Cancelled"), timeout=OPEN_TIMEOUT)
+        assert path.read_bytes() == OLD
+        assert [each.name for each in tmp_path.glob("*report*")] == ["report.pdf"]
+    # It can be used as before.
     answer(monkeypatch, path)
-    press(dialog, "reportExport")
-    qtbot.waitUntil(reached, timeout=OPEN_TIMEOUT)
-    press(dialog, "reportCancel")
-    _GO_ON.set()
-    qtbot.waitUntil(lambda: outcome(dialog).startswith("Cancelled"), timeout=OPEN_TIMEOUT)
-    assert path.read_bytes() == OLD
-    assert [each.name for each in tmp_path.glob("*report*")] == ["report.pdf"]
-    assert find(dialog, QPushButton, "reportExport").isEnabled()
-    dialog.close()
+    qtbot.waitUntil(find(dialog, QPushButton, "reportExport").isEnabled)
+    write(dialog, qtbot)
+    assert "22,713,216" in text_of(path)
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not demo_window.findChildren(ReportDialog))
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
 
 

@@ -1,4 +1,4 @@
-"""The window with a small model open."""
+"""The window with a small model open, or with the demo after a run."""
 
 from pathlib import Path
 
@@ -7,6 +7,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import show_tab
+from tests.ui.tensors.seen_window import LAYER, ran
 from tests.ui.tensors.tensor_window import open_named
 
 
@@ -17,3 +19,12 @@ def tiny_window(
     """Return the window with the small BERT open, its tensors' tab in sight."""
     open_named(window, worker, qtbot, str(tiny_bert_folder))
     return window
+
+
+@pytest.fixture
+def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
+    """Return the window with the demo, a run, and the tensors of a layer in sight."""
+    show_tab(demo_window, "Tensors")
+    demo_window.workspace.selection.select(LAYER)
+    ran(demo_window, worker, "the bank by the river", qtbot)
+    return demo_window

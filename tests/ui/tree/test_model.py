@@ -125,6 +125,7 @@ def test_output_shapes_come_with_a_run(demo_source: ModelSource) -> None:
     assert changed
 
 
+@pytest.mark.usefixtures("nothing_was_seen")
 def test_the_tensor_table_is_a_sound_model(
     qtmodeltester: ModelTester, demo_source: ModelSource
 ) -> None:

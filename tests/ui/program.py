@@ -1,0 +1,44 @@
+"""The program in a process of its own, with a hook into its window."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TIMEOUT = 300  # seconds; a program that hangs takes as long
+
+
+def run_python(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter; a variable set to nothing is taken away."""
+    settings = {
+        "QT_QPA_PLATFORM": "offscreen",
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        # A test must not find what another one opened: only what came with the program.
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+    values = {k: v for k, v in (os.environ | settings | environment).items() if v}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=values,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+# Starts the program as the command does, with a hook into its window.
+START = """
+import sys
+from PySide6.QtCore import QTimer
+from bertviewer import app
+from bertviewer.ui import application
+make_window = application.make_window
+def hooked(worker):
+    window = make_window(worker)
+    hook(window, worker)
+    return window
+application.make_window = hooked
+"""

@@ -1,0 +1,82 @@
+"""The window with what a module took and gave in its tab of tensors."""
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QLabel,
+    QTableView,
+)
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.closer_look.seen_tensors import values
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.tensors.views import TensorViews
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, is_drawn
+
+LAYER = "encoder.layer.2"
+DOWN, ACROSS = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
+
+
+def ran(window: MainWindow, worker: Worker, text: str, qtbot: QtBot) -> None:
+    """Run a sentence, and wait until all that shows it is drawn."""
+    before = window.workspace.runs.watched
+    window.set_sentence(text, None)
+    window.workspace.next_run.set_random_weights(True)
+    window.run()
+    qtbot.waitUntil(
+        lambda: is_drawn(window) and window.workspace.runs.watched is not before,
+        timeout=OPEN_TIMEOUT,
+    )
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def names(window: MainWindow) -> list[str]:
+    model = find(window, QTableView, "tensorTable").model()
+    return [model.index(row, 0).data() for row in range(model.rowCount())]
+
+
+def look(window: MainWindow, qtbot: QtBot, group: str, name: str) -> None:
+    """Choose a tensor of a group, and wait until its values are there."""
+    qtbot.waitUntil(lambda: group in names(window) and name in names(window))
+    table = find(window, QTableView, "tensorTable")
+    row = names(window).index(name, names(window).index(group))
+    table.setCurrentIndex(table.model().index(row, 0))
+    # Of a parameter the last two steps stand there.
+    short = ".".join(name.split(".")[-2:])
+    qtbot.waitUntil(lambda: shown(window).startswith(short) and has_values(window))
+    # Only one thread may have the model.
+    qtbot.waitUntil(lambda: not window.workspace.requests.is_running)
+
+
+def shown(window: MainWindow) -> str:
+    """Return what the inspector's title says after what kind of tensor it is."""
+    text = find(window, QLabel, "tensorTitle").text()
+    for word in ("took ", "gave ", "checked: "):
+        text = text.partition(word)[2] or text
+    return text
+
+
+def has_values(window: MainWindow) -> bool:
+    return find(window, TensorViews).part is not None
+
+
+def tokens(window: MainWindow) -> list[str]:
+    model = find(window, QTableView, "valuesTable").model()
+    rows = range(model.rowCount())
+    return [str(model.headerData(row, DOWN)).strip() for row in rows]
+
+
+def cell(window: MainWindow, row: int, column: int) -> str:
+    return str(find(window, QTableView, "valuesTable").model().index(row, column).data())
+
+
+def given(window: MainWindow, path: str, call: int = 0) -> np.ndarray:
+    """Return what a module gave in the last run, found without the window; the worker rests."""
+    watched, model = window.workspace.runs.watched, window.workspace.requests.model
+    assert watched is not None
+    assert model is not None
+    _, gave = values(model, watched.run, watched.kept, path, call=call)
+    found: np.ndarray = next(iter(gave.values()))[0].numpy()
+    return found
