@@ -20,7 +20,7 @@ from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.library_words import plain_words
-from bertviewer.core.system.memory import BYTES_PER_PARAMETER, ROOM, check_memory, fits
+from bertviewer.core.system.memory import BYTES_PER_PARAMETER, ROOM, fits, shortage
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
 
@@ -52,7 +52,9 @@ def random_module(source: ModelSource, config: Any) -> nn.Module:
         )
     like = build_on_meta(config, source.task, source.name)
     parameters = sum(parameter.numel() for parameter in like.parameters())
-    check_memory(parameters * BYTES_PER_PARAMETER + _buffers(like), source.name)
+    needed = parameters * BYTES_PER_PARAMETER + _buffers(like)
+    if not fits(needed):
+        raise UserError(f"{source.name}: {shortage(needed)}")
     return without_caches(build_random(config, source.task, source.name))
 
 
@@ -112,20 +114,16 @@ def move(module: nn.Module, name: str, device: str, back: str) -> None:
 
 
 def _check_plan(planned: Plan, source: ModelSource, whole: float, beside: int) -> None:
-    if not has_hooks():
-        if source.offload:
-            raise UserError(
-                f"{source.name}: what reads weights layer by layer is an extra that is not "
-                f"installed: {EXTRA}"
-            )
-        check_memory(whole, source.name, f"; to run it layer by layer install the extra: {EXTRA}")
     # A layer is there as it is stored and as it is used, for a moment.
     needed = 2 * planned.largest + planned.rest + beside
+    if not has_hooks():
+        cause = "accelerate is not there" if source.offload else shortage(whole)
+        raise UserError(
+            f"{source.name}: {cause}; to run it layer by layer install the extra: {EXTRA}"
+        )
     if not fits(needed):
-        check_memory(
-            max(whole, needed),
-            source.name,
-            f", not even {needed / 1e9:.1f} GB for each layer by itself",
+        raise UserError(
+            f"{source.name}: {shortage(whole)}; layer by layer it needs {needed / 1e9:.1f} GB"
         )
 
 

@@ -29,18 +29,12 @@ def fits(needed: float) -> bool:
     return available is None or needed <= available
 
 
-def check_memory(needed: float, name: str, otherwise: str = "") -> None:
-    """Return if weights of so many bytes fit into memory.
-
-    Raises:
-        UserError: they do not, with both sizes; ``otherwise`` says what could be done.
-    """
-    available = available_memory()
-    if available is not None and needed > available:
-        raise UserError(
-            f"{name}: its weights need {needed / 1e9:.1f} GB of memory, and only "
-            f"{available / 1e9:.1f} GB are free{otherwise}"
-        )
+def shortage(needed: float) -> str:
+    """Return how many bytes weights need, and how many are free."""
+    return (
+        f"its weights need {needed / 1e9:.1f} GB of memory, and only "
+        f"{(available_memory() or 0) / 1e9:.1f} GB are free"
+    )
 
 
 def check_attention_memory(tokens: int, heads: int, name: str) -> None:
