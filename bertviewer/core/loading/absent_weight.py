@@ -1,8 +1,7 @@
 """Weights that stay in a checkpoint's files until they are needed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,19 +14,6 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.weights.stored import StoredTensor
 
 
-@dataclass(slots=True)
-class Reading:
-    """How the absent weights of a model are read.
-
-    Attributes:
-        units: the paths of the modules that are called with their weights.
-        progress: is told of the reading, and can stop it.
-    """
-
-    units: tuple[str, ...] = ()
-    progress: Progress = no_progress
-
-
 class AbsentWeight(nn.Parameter):
     """A parameter that has all but its numbers, and the place where these are stored.
 
@@ -37,16 +23,15 @@ class AbsentWeight(nn.Parameter):
     """
 
     stored: StoredTensor
-    reading: Reading
 
     def __new__(
-        cls, stored: StoredTensor, dtype: torch.dtype, device: torch.device, reading: Reading
+        cls, stored: StoredTensor, dtype: torch.dtype, device: torch.device
     ) -> "AbsentWeight":
         """Make one that is read as ``dtype``, for calculations on ``device``."""
         made: AbsentWeight = torch.Tensor._make_wrapper_subclass(
             cls, stored.shape, dtype=dtype, device=device
         )
-        made.stored, made.reading = stored, reading
+        made.stored = stored
         return made
 
     @classmethod
@@ -57,7 +42,6 @@ class AbsentWeight(nn.Parameter):
 
         Raises:
             UserError: they cannot be read, or are to be changed in place, which would be lost.
-            Cancelled: whoever is told of the reading said so.
         """
         del types
         if func._schema.is_mutable and args and isinstance(args[0], AbsentWeight):
@@ -68,21 +52,20 @@ class AbsentWeight(nn.Parameter):
         args, kwargs = tree_map_only(AbsentWeight, AbsentWeight.read, (args, kwargs or {}))
         return func(*args, **kwargs)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, **_choices: Any) -> str:  # type: ignore[override]
         return f"{type(self).__name__}({self.stored.name})"
 
     def at(self, device: torch.device) -> "AbsentWeight":
         """Return the same for calculations on another device."""
-        return AbsentWeight(self.stored, self.dtype, device, self.reading)
+        return AbsentWeight(self.stored, self.dtype, device)
 
     def read(self) -> torch.Tensor:
         """Return its numbers.
 
         Raises:
             UserError: the file cannot be read, or is not the one any more that was opened.
-            Cancelled: whoever is told of the reading said so.
         """
-        return read_all([self], self.stored.name)[self.stored.name]
+        return _read([self], no_progress)[self.stored.name]
 
 
 Slot = tuple[nn.Module, str, AbsentWeight]
@@ -99,45 +82,15 @@ def absent_in(module: nn.Module) -> list[Slot]:
     ]
 
 
-def read_all(weights: Sequence[AbsentWeight], what: str) -> dict[str, torch.Tensor]:
-    """Return the numbers of absent weights by their keys; ``what`` is told of as going on.
-
-    One after the other is converted, so that no more than one of them is there twice.
-
-    Raises:
-        UserError: a file cannot be read, or is not the one any more that was opened.
-        Cancelled: whoever is told of the reading said so.
-    """
-    by_key = {weight.stored.name: weight for weight in weights}
-    places = sorted(
-        (weight.stored for weight in by_key.values()), key=lambda place: (place.file, place.offset)
-    )
-    found: dict[str, torch.Tensor] = {}
-    if not places:
-        return found
-    reading = weights[0].reading
-
-    def tell(done: int, total: int, label: str) -> None:
-        del done, total, label
-        reading.progress(0, 0, what)
-
-    # What looks on while a model works is not to see how its weights come.
-    with torch._C.DisableTorchFunction(), torch.no_grad():
-        for place, values in read_each(places, tell):
-            weight = by_key[place.name]
-            found[place.name] = values.to(device=weight.device, dtype=weight.dtype)
-    return found
-
-
-def bring(module: nn.Module, label: str) -> list[Slot]:
+def bring(module: nn.Module, progress: Progress = no_progress) -> list[Slot]:
     """Put the absent weights of a module in their places, and return what has to be put back.
 
     Raises:
         UserError: a file cannot be read, or is not the one any more that was opened.
-        Cancelled: whoever is told of the reading said so.
+        Cancelled: ``progress`` said so.
     """
     slots = absent_in(module)
-    found = read_all([weight for _, _, weight in slots], label)
+    found = _read([weight for _, _, weight in slots], progress)
     whole = {key: nn.Parameter(values, requires_grad=False) for key, values in found.items()}
     for owner, name, weight in slots:
         owner._parameters[name] = whole[weight.stored.name]
@@ -151,16 +104,16 @@ def give_back(slots: Sequence[Slot]) -> None:
 
 
 @contextmanager
-def weights_in(module: nn.Module, label: str = "Reading weights") -> Iterator[None]:
+def weights_in(module: nn.Module, progress: Progress = no_progress) -> Iterator[None]:
     """Have all weights of a module, and of those in it, in memory inside the ``with``.
 
     What is there already stays. The module may be called inside as often as one likes.
 
     Raises:
         UserError: a file cannot be read, or is not the one any more that was opened.
-        Cancelled: whoever is told of the reading said so.
+        Cancelled: ``progress`` said so.
     """
-    slots = bring(module, label)
+    slots = bring(module, progress)
     try:
         yield
     finally:
@@ -171,3 +124,21 @@ def exchanged(slots: Sequence[Slot], change: Callable[[AbsentWeight], AbsentWeig
     """Put other absent weights in these places; a tied one stays one."""
     others = {id(weight): change(weight) for _, _, weight in slots}
     give_back([(owner, name, others[id(weight)]) for owner, name, weight in slots])
+
+
+def _read(weights: Iterable[AbsentWeight], progress: Progress) -> dict[str, torch.Tensor]:
+    """Return the numbers of absent weights by their keys.
+
+    One after the other is converted, so that no more than one of them is there twice.
+    """
+    by_key = {weight.stored.name: weight for weight in weights}
+    places = sorted(
+        (weight.stored for weight in by_key.values()), key=lambda place: (place.file, place.offset)
+    )
+    found: dict[str, torch.Tensor] = {}
+    # What looks on while a model works is not to see how its weights come.
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        for place, values in read_each(places, progress):
+            weight = by_key[place.name]
+            found[place.name] = values.to(device=weight.device, dtype=weight.dtype)
+    return found

@@ -3,7 +3,8 @@
 The calls are noticed by accelerate's hooks.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,7 +14,6 @@ from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.absent_weight import (
     AbsentWeight,
-    Reading,
     Slot,
     absent_in,
     bring,
@@ -24,11 +24,24 @@ from bertviewer.core.loading.layer_plan import Plan
 from bertviewer.core.loading.matching import where
 from bertviewer.core.loading.pretrained import load_pretrained
 from bertviewer.core.loading.state import unchanged
-from bertviewer.core.progress import Progress
+from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
 EXTRA = "pip install 'bertviewer[offload]'"
+
+
+@dataclass(slots=True)
+class Reading:
+    """How the absent weights of a model are read.
+
+    Attributes:
+        units: the paths of the modules that are called with their weights.
+        progress: is told when a unit is read, and can stop it.
+    """
+
+    units: tuple[str, ...]
+    progress: Progress = no_progress
 
 
 def has_hooks() -> bool:
@@ -52,24 +65,23 @@ def load_layer_by_layer(  # noqa: PLR0917
     Raises:
         UserError: a file has changed, the weights are quantised, or transformers refuses them.
     """
-    reading = Reading(planned.units)
     places = unchanged(checkpoint.tensors[key] for key in planned.names.values())
     stand_ins = {place.name: _StandIn(place.shape) for place in places}
     module, random = load_pretrained(like, config, checkpoint, keys, progress, stand_ins)
     of_pointer = {
         given.data_ptr(): place for place in places for given in stand_ins[place.name].given
     }
-    left = _put_absent(module, of_pointer, reading)
-    if left:
+    if left := _put_absent(module, of_pointer):
         raise UserError(
             f"{where(checkpoint)}: it cannot be run layer by layer, since {left} is changed as it "
             "is loaded"
         )
-    attach(module, planned.units)
+    reading = Reading(planned.units)
+    attach(module, reading)
     return module, random, reading
 
 
-def _put_absent(module: nn.Module, places: Mapping[int, StoredTensor], reading: Reading) -> str:
+def _put_absent(module: nn.Module, places: Mapping[int, StoredTensor]) -> str:
     """Put absent weights for the stand-ins, by their pointers; return a key that is not there."""
     made: dict[int, AbsentWeight] = {}
     for owner in module.modules():
@@ -77,28 +89,31 @@ def _put_absent(module: nn.Module, places: Mapping[int, StoredTensor], reading: 
             if parameter is None or (place := places.get(parameter.data_ptr())) is None:
                 continue
             if id(parameter) not in made:
-                made[id(parameter)] = AbsentWeight(
-                    place, parameter.dtype, parameter.device, reading
-                )
+                made[id(parameter)] = AbsentWeight(place, parameter.dtype, parameter.device)
             owner._parameters[name] = made[id(parameter)]
     found = {weight.stored.name for weight in made.values()}
     return next((place.name for place in places.values() if place.name not in found), "")
 
 
-def attach(module: nn.Module, units: Iterable[str]) -> None:
-    """Have the absent weights of these modules read whenever one of them is called."""
+def attach(module: nn.Module, reading: Reading) -> None:
+    """Have the absent weights of a module's units read whenever one of these is called."""
     from accelerate.hooks import ModelHook, add_hook_to_module
 
     class LayerHook(ModelHook):  # type: ignore[misc]
         """Brings a layer's weights before its ``forward``, and gives them back after it."""
 
-        def __init__(self, label: str) -> None:
-            self._label = label
+        def __init__(self, number: int) -> None:
+            self._number = number
             self._brought: list[list[Slot]] = []
 
         def pre_forward(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            self._brought.append(bring(module, self._label))
+            self._brought.append(bring(module, self._tell))
             return args, kwargs
+
+        def _tell(self, done: int, total: int, label: str) -> None:
+            del done, total, label  # the bytes of one layer
+            units = reading.units
+            reading.progress(self._number, len(units), f"Reading {units[self._number]}")
 
         def post_forward(self, _module: nn.Module, output: Any) -> Any:
             give_back(self._brought.pop())
@@ -109,9 +124,9 @@ def attach(module: nn.Module, units: Iterable[str]) -> None:
             while self._brought:
                 give_back(self._brought.pop())
 
-    for path in units:
+    for number, path in enumerate(reading.units):
         unit = module.get_submodule(path)
-        hook = LayerHook(f"Reading {path}")
+        hook = LayerHook(number)
         add_hook_to_module(unit, hook)
         unit.register_forward_hook(hook.tidy, always_call=True)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from bertviewer.core.hub.opening import HubModel
-    from bertviewer.core.loading.absent_weight import Reading
+    from bertviewer.core.loading.layer_by_layer import Reading
     from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 

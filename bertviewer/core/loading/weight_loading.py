@@ -8,9 +8,10 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.building.building import build_on_meta, build_random
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
-from bertviewer.core.loading.absent_weight import Reading, absent_in
+from bertviewer.core.loading.absent_weight import absent_in
 from bertviewer.core.loading.layer_by_layer import (
     EXTRA,
+    Reading,
     has_hooks,
     load_layer_by_layer,
     move_rest,

@@ -75,4 +75,5 @@ class ModelSource:
             task=self.task.name,
             weights="none" if keys is None else "pretrained",
             random_tensors=() if keys is None else keys.missing,
+            offloaded=self.offload and keys is not None,
         )
