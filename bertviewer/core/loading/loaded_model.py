@@ -55,7 +55,7 @@ class LoadedModel:
         keys: how they fit it.
         remote: where a model of the hub gets its weights from.
         was_corrected: whether something else had been remembered of it.
-        reading: how weights are read while it runs; ``None`` while all are in memory.
+        reading: how weights are read layer by layer; ``None`` while all are in memory.
     """
 
     def __init__(
@@ -213,10 +213,7 @@ class LoadedModel:
 
     @property
     def running_module(self) -> "nn.Module":
-        """The module that sentences are run through, for a look at what one gave.
-
-        Its weights are those of the run, drawn at random or not: whoever ran it has agreed.
-        """
+        """The module that sentences are run through, with the weights of the run, random or not."""
         return self.module(random_weights=True) if self._module is None else self._module
 
     def tokenizer(self, progress: Progress = no_progress) -> "Tokenizer":
@@ -297,5 +294,5 @@ class LoadedModel:
         return loaded.module
 
     def _set_source(self, **changes: Any) -> None:
-        now = self.architecture
-        self.architecture = replace(now, source=replace(now.source, **changes))
+        info = replace(self.architecture.source, **changes)
+        self.architecture = replace(self.architecture, source=info)
