@@ -181,6 +181,19 @@ def test_the_reading_can_be_stopped(folder: Path) -> None:
     assert run_sentence(model, CAT).modules
 
 
+def test_weights_are_read_for_the_device_that_the_rest_is_moved_to(folder: Path) -> None:
+    model = opened(folder, "masked-lm")
+    before = absent(model)
+    # The same device by another name: there is no other one everywhere.
+    module = model.module(random_weights=True, device="cpu:0")
+    assert absent(model) == before
+    table = module.get_parameter("bert.embeddings.word_embeddings.weight")
+    assert table.device == torch.device("cpu:0")
+    assert table is module.get_parameter("cls.predictions.decoder.weight")
+    whole = opened(folder, "masked-lm", offload=False)
+    assert_equal_runs(run_sentence(model, CAT), run_sentence(whole, CAT))
+
+
 def test_a_model_that_changes_its_own_weights_is_refused(tmp_path: Path) -> None:
     saved_models.save(tmp_path, "rwkv")
     model = saved_models.opened(tmp_path, "rwkv", offload=True)
