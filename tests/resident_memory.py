@@ -1,6 +1,9 @@
 """How much memory this process has, to see whether it grows."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 STATM = Path("/proc/self/statm")
@@ -13,3 +16,24 @@ def resident_memory() -> int:
     except OSError:
         return 0
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class Most:
+    """The most bytes that were in memory at once; 0 where the system does not say."""
+
+    bytes: int = 0
+
+
+@contextmanager
+def most_memory() -> Iterator[Most]:
+    """Find out the most memory that this process has inside the ``with``."""
+    most = Most()
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        yield most
+        return
+    yield most
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    most.bytes = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))

@@ -26,6 +26,7 @@ def open(
     task: str | None = None,
     allow_pickle: bool = False,
     *,
+    offload: bool = False,
     progress: Progress | None = None,
 ) -> Model:
     """Open a model.
@@ -36,10 +37,12 @@ def open(
         task: the head, as ``masked-lm``; ``base`` if left out.
         allow_pickle: whether a .bin file may be read, a pickle: only its tensors, in a process of
             their own.
+        offload: whether weights are read layer by layer, even if all fit into memory.
         progress: called as ``progress(done, total, label)`` for all that the model does, ``total``
             0 where it is not known; what it raises stops the work. Nobody is told if left out.
     """
-    return opened(source_of(fspath(model), task or "base", allow_pickle), told(progress))
+    source = source_of(fspath(model), task or "base", allow_pickle)
+    return opened(replace(source, offload=offload), told(progress))
 
 
 @in_one_line

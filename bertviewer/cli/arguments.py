@@ -14,12 +14,13 @@ from bertviewer.core.source.tasks import TASKS
 COMMANDS = ("summary", "run", "report", "compare", "flow", "presets")
 
 _USAGE = """\
-bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle]
+bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--offload]
+                  [--allow-pickle]
        bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
        bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--cut]
-                         [--device NAME] [--check] [--format FORMAT]
+                         [--device NAME] [--offload] [--check] [--format FORMAT]
        bertviewer report MODEL -o FILE [--sentence TEXT] [--pair TEXT] [--task TASK]
-                         [--random-weights] [--cut] [--device NAME] [--check]
+                         [--random-weights] [--cut] [--device NAME] [--offload] [--check]
                          [--check-module PATH] [--against TEXT [--against-pair TEXT]]
                          [--against-saved FILE] [--compare MODEL] [--sections NAME,…]
                          [--layers N,…] [--statistic NAME] [--paper PAPER] [--title TEXT]
@@ -67,6 +68,7 @@ def _window_parser() -> argparse.ArgumentParser:
     _add_task(parser)
     _add_consent(parser)
     _add_sentence(parser)
+    _add_offload(parser)
     return parser
 
 
@@ -112,6 +114,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         _add_sentence(parser)
         _add_comparisons(parser)
         _add_choices(parser)
+    _add_offload(parser)
     parser.add_argument(
         "--random-weights",
         action="store_true",
@@ -167,6 +170,15 @@ def _add_consent(parser: argparse.ArgumentParser) -> None:
         "--allow-pickle",
         action="store_true",
         help="read weights in a .bin file, a pickle: only its tensors, in a process of their own",
+    )
+
+
+def _add_offload(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--offload",
+        action="store_true",
+        help="read each layer's weights when it is called, as is done of a model that does not fit "
+        "into memory",
     )
 
 

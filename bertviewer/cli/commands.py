@@ -6,6 +6,7 @@ Nothing here imports torch or Qt until a command needs it.
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bertviewer.cli import formats
@@ -44,7 +45,8 @@ def _presets(_options: argparse.Namespace) -> None:
 def _source(options: argparse.Namespace, name: str) -> ModelSource:
     from bertviewer.api.opening import source_of
 
-    return source_of(name, options.task, options.allow_pickle)
+    source = source_of(name, options.task, options.allow_pickle)
+    return replace(source, offload=getattr(options, "offload", False))
 
 
 def _opened(source: ModelSource, progress: Progress) -> "Model":

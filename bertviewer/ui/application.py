@@ -135,7 +135,7 @@ def run_window(options: argparse.Namespace) -> int:
 
 def _asked_for(options: argparse.Namespace) -> ModelSource:
     source = parse_source(options.model, options.task)
-    return replace(source, pickle_allowed=options.allow_pickle)
+    return replace(source, pickle_allowed=options.allow_pickle, offload=options.offload)
 
 
 def _open_last(session: Session, window: MainWindow) -> ModelSource | None:

@@ -42,6 +42,8 @@ class WeightsLabel(QLabel):
                 self.tr("Pretrained weights, but 1 tensor RANDOM"),
                 self.tr("Pretrained weights, but {0} tensors RANDOM"),
             )
+        if source.offloaded:
+            text = self.tr("{0}, read layer by layer").format(text)
         self.setText(text)
         self.setToolTip(plain_tip("\n".join(random[:30])))
         is_random = bool(random) or source.weights == "random"

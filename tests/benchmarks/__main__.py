@@ -14,6 +14,7 @@ from tests.benchmarks.dialog import dialog
 from tests.benchmarks.flow import flow
 from tests.benchmarks.layers import layers
 from tests.benchmarks.map import map_
+from tests.benchmarks.offload import offload
 from tests.benchmarks.report import report
 from tests.benchmarks.run import run_ratios
 from tests.benchmarks.start import start
@@ -27,6 +28,7 @@ BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "flow": flow,
     "layers": layers,
     "map": map_,
+    "offload": offload,
     "report": report,
     "run": run_ratios,
     "start": start,

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,3 +72,20 @@ def test_a_cross_is_a_result_and_no_error(
     out = capsys.readouterr().out
     assert "steps are NOT within their tolerance." in out
     assert "✗ encoder.layer.1.attention.self: head 3: |Δ| " in out
+
+
+def test_layer_by_layer(printed: Printed) -> None:
+    def document(*more: str) -> Any:
+        found = json.loads(printed("run", "demo", SENTENCE, "--format", "json", *more))
+        del found["seconds"]
+        return found
+
+    ours, whole = document("--offload", "--check"), document("--check")
+    assert ours.pop("source") == whole.pop("source") | {"offloaded": True}
+    assert ours == whole
+
+
+def test_layer_by_layer_without_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "distilbert-base-uncased", "a", "--random-weights", "--offload"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("has no weights, so none can be read layer by layer (--offload)")

@@ -1,5 +1,6 @@
 """The main job in the real window: open, select, read, run, look, export."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -275,3 +276,17 @@ def test_a_report_that_is_given_up_is_told(
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert "export" in cancelled
     assert not (tmp_path / "report.pdf").exists()
+
+
+def test_weights_that_are_read_layer_by_layer_are_labelled(
+    window: MainWindow, qtbot: QtBot, tiny_bert_folder: Path
+) -> None:
+    window.open_source(replace(parse_source(str(tiny_bert_folder)), offload=True))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    label = find(window, QLabel, "statusWeights")
+    assert label.text() == "Pretrained weights, read layer by layer"
+    window.set_sentence("the cat sat", None)
+    qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: is_drawn(window))
+    assert label.text() == "Pretrained weights, read layer by layer"
+    assert last_run(window).source.offloaded

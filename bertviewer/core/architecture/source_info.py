@@ -16,7 +16,8 @@ class SourceInfo:
     """Where a model comes from, and what its weights are.
 
     ``random_tensors`` names the tensors that a pretrained checkpoint does not hold: they are
-    initialised at random, and figures that pass through them are not trained ones.
+    initialised at random, and figures that pass through them are not trained ones. ``offloaded``
+    are weights that are read layer by layer, as the model runs.
     """
 
     kind: str
@@ -24,6 +25,7 @@ class SourceInfo:
     task: str
     weights: Weights
     random_tensors: tuple[str, ...] = ()
+    offloaded: bool = False
 
     def random_outside(self, *names: str) -> tuple[str, ...]:
         """Return the random tensors that are in no module of one of these names."""
@@ -39,6 +41,7 @@ class SourceInfo:
             "task": self.task,
             "weights": self.weights,
             "random_tensors": list(self.random_tensors),
+            **({"offloaded": True} if self.offloaded else {}),
         }
 
     @classmethod
@@ -50,4 +53,5 @@ class SourceInfo:
             data["task"],
             data["weights"],
             tuple(data.get("random_tensors", ())),
+            bool(data.get("offloaded", False)),
         )

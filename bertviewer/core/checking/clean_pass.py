@@ -17,7 +17,7 @@ from transformers.utils import ModelOutput
 from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import Given, NoRecomputationError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
-from bertviewer.core.errors import Cancelled
+from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow
 from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.flow.nested_tensors import mapped, mapped_in, named_in, tensors_in
@@ -129,7 +129,7 @@ class CleanPass:
             self._work(frame)
             output = forward(*args, **kwargs)
             self._work(None)
-        except Cancelled:
+        except (Cancelled, UserError):
             raise
         except Exception as error:  # noqa: BLE001 - a forward fails with any kind of error
             output = self._failed(frame, error, real.output)

@@ -6,6 +6,7 @@ It has the same classes and configuration, and the same tensors.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activations.check_step import CheckStep
@@ -17,6 +18,8 @@ from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import mapped
 from bertviewer.core.frozen import frozen
+from bertviewer.core.loading.absent_weight import AbsentWeight
+from bertviewer.core.loading.layer_by_layer import attach
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.weight_loading import without_caches
 from bertviewer.core.progress import Progress
@@ -45,6 +48,8 @@ def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
     built: Any = clean
     if used != getattr(getattr(clean, "config", None), "_attn_implementation", None):
         built.set_attn_implementation(used)
+    if model.reading is not None:
+        attach(clean, model.reading)
     clean.eval()
     choose_attention(clean, inputs)
     return without_caches(clean)
@@ -54,6 +59,9 @@ def _fill(module: nn.Module, other: nn.Module) -> None:
     for name, tensor in list(_empty(module)):
         found = getattr(other, name, None)
         if not isinstance(found, Tensor) or found.shape != tensor.shape:
+            continue
+        if isinstance(found, AbsentWeight):
+            module._parameters[name] = found.at(torch.device("cpu"))
             continue
         found = found.detach().cpu()
         if isinstance(tensor, nn.Parameter):
@@ -127,7 +135,7 @@ def clean_proof(
     failure = "a clean instance of this model does not call it"
     try:
         proving.run(inputs)
-    except Cancelled:
+    except (Cancelled, UserError):
         raise
     except Exception:  # noqa: BLE001 - a model's forward fails with any kind of error
         failure = _NO_CLEAN

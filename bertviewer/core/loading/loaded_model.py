@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from bertviewer.core.hub.opening import HubModel
+    from bertviewer.core.loading.layer_by_layer import Reading
     from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 
@@ -54,6 +55,7 @@ class LoadedModel:
         keys: how they fit it.
         remote: where a model of the hub gets its weights from.
         was_corrected: whether something else had been remembered of it.
+        reading: how weights are read layer by layer; ``None`` while all are in memory.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class LoadedModel:
         self.keys = keys
         self.remote = remote
         self.was_corrected = False
+        self.reading: Reading | None = None
         self._keys_found = keys  # by names alone, before any weights were loaded
         self._is_kept = blueprint is not None and blueprint.config is None  # it was seen before
         self._module: nn.Module | None = None
@@ -198,6 +201,8 @@ class LoadedModel:
             self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
             self._module = self._weighted(progress)
+        if self.reading is not None:
+            self.reading.progress = progress
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
             from bertviewer.core.loading.weight_loading import move
@@ -208,11 +213,8 @@ class LoadedModel:
 
     @property
     def running_module(self) -> "nn.Module":
-        """The module that sentences are run through, for a look at what one gave.
-
-        Its weights are those of the run, drawn at random or not: whoever ran it has agreed.
-        """
-        return self.module(random_weights=True)
+        """The module that sentences are run through, with the weights of the run, random or not."""
+        return self.module(random_weights=True) if self._module is None else self._module
 
     def tokenizer(self, progress: Progress = no_progress) -> "Tokenizer":
         """Return the model's tokenizer, or a stand-in for a configuration without vocabulary.
@@ -282,14 +284,15 @@ class LoadedModel:
             module = weighting.random_module(self.source, self.config)
             self._set_source(weights="random")
             return module
-        module, random = weighting.pretrained_module(
-            self.source, self.config, self.checkpoint, self.keys, progress
+        loaded = weighting.pretrained_module(
+            self.source, self.config, self.architecture, self.checkpoint, self.keys, progress
         )
         # What came of the loading is the truth, whatever the names alone had promised.
-        self.keys = replace(self.keys, missing=random)
-        self._set_source(random_tensors=random)
-        return module
+        self.keys = replace(self.keys, missing=loaded.random)
+        self.reading = loaded.reading
+        self._set_source(random_tensors=loaded.random, offloaded=loaded.reading is not None)
+        return loaded.module
 
     def _set_source(self, **changes: Any) -> None:
-        source = replace(self.architecture.source, **changes)
-        self.architecture = replace(self.architecture, source=source)
+        info = replace(self.architecture.source, **changes)
+        self.architecture = replace(self.architecture, source=info)

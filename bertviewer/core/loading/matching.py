@@ -6,7 +6,7 @@ transformers knows them all, and loads by them; so it is asked, by name alone an
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -49,6 +49,13 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
     )
 
 
+def converted(module: nn.Module, keys: Iterable[str]) -> frozenset[str]:
+    """Return those of a checkpoint's keys whose values are cut, joined or turned on the way."""
+    expected = dict(module.named_parameters(remove_duplicate=False))
+    rename, _ = _renaming(module, expected)
+    return frozenset(key for key in keys if rename(key)[1] is not None)
+
+
 def where(checkpoint: Checkpoint) -> Path:
     """Return what a message names: the one file, or the folder of several."""
     first = checkpoint.files[0].own
@@ -60,15 +67,12 @@ def _places(
 ) -> dict[str, tuple[str, ...]]:
     """Return the names in the module that each key becomes; none for one that is not used."""
     expected = {**parameters, **dict(module.named_buffers(remove_duplicate=False))}
-    transforms = get_model_conversion_mapping(module)
-    renamings = [t for t in transforms if isinstance(t, WeightRenaming)]
-    converters = [t for t in transforms if isinstance(t, WeightConverter)]
-    prefix = getattr(module, "base_model_prefix", None)
+    rename, converters = _renaming(module, expected)
     places: dict[str, tuple[str, ...]] = {}
     taken: dict[str, str] = {}
     other: dict[str, StoredTensor] = {}  # of another shape
     for key, tensor in checkpoint.tensors.items():
-        name, pattern = rename_source_key(key, renamings, converters, prefix, expected)
+        name, pattern = rename(key)
         if pattern is not None:
             # Values are cut, joined or turned on the way, so that the shape says nothing.
             targets = _targets(name, converters)
@@ -91,6 +95,27 @@ def _places(
                 f"configuration asks for {list(tensor_of.shape)}{more}"
             )
     return places
+
+
+def _renaming(
+    module: nn.Module, expected: Mapping[str, Tensor]
+) -> tuple[Callable[[str], tuple[str, str | None]], list[WeightConverter]]:
+    """Return how transformers renames a key, and what it has that also changes its values.
+
+    Of a key it gives the name, and the pattern of the converter that takes it, if one does.
+    """
+    transforms = get_model_conversion_mapping(module)
+    renamings = [t for t in transforms if isinstance(t, WeightRenaming)]
+    converters = [t for t in transforms if isinstance(t, WeightConverter)]
+    prefix = getattr(module, "base_model_prefix", None)
+
+    def rename(key: str) -> tuple[str, str | None]:
+        found: tuple[str, str | None] = rename_source_key(
+            key, renamings, converters, prefix, expected
+        )
+        return found
+
+    return rename, converters
 
 
 def _targets(name: str, converters: list[WeightConverter]) -> tuple[str, ...]:

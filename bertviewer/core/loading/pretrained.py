@@ -4,7 +4,7 @@ transformers is given tensors and never a path. So it reads no file that was not
 that an index names elsewhere, no adapter beside the weights, no code.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from torch import nn
@@ -20,8 +20,13 @@ from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
 
 
-def load_pretrained(
-    like: nn.Module, config: Any, checkpoint: Checkpoint, keys: KeyReport, progress: Progress
+def load_pretrained(  # noqa: PLR0917
+    like: nn.Module,
+    config: Any,
+    checkpoint: Checkpoint,
+    keys: KeyReport,
+    progress: Progress,
+    stand_ins: Mapping[str, Any] | None = None,
 ) -> tuple[nn.Module, tuple[str, ...]]:
     """Return a module with a checkpoint's weights, in eval mode, and the names of random tensors.
 
@@ -34,6 +39,7 @@ def load_pretrained(
         checkpoint: where the weights are stored.
         keys: how the two fit together.
         progress: is told of the bytes that have been read.
+        stand_ins: what transformers gets for tensors that are not to be read, by their keys.
 
     Raises:
         UserError: a file has changed, the weights are quantised, or transformers refuses them.
@@ -46,7 +52,8 @@ def load_pretrained(
                 f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, as quantised weights "
                 "are; they can be looked at and not be run"
             )
-    state = read_state(used, progress)
+    left = stand_ins or {}
+    state = {**read_state((t for t in used if t.name not in left), progress), **left}
     kind: Any = type(like)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)

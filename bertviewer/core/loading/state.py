@@ -1,9 +1,9 @@
 """Reads a checkpoint's tensors into memory: what was checked, and nothing else."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from io import FileIO
 from itertools import groupby
-from pathlib import Path
 
 from torch import Tensor
 
@@ -42,34 +42,55 @@ _DTYPES = FLOATS | {
 def read_state(tensors: Iterable[StoredTensor], progress: Progress) -> dict[str, Tensor]:
     """Return tensors by their keys, as they are stored.
 
-    They are read and not mapped: a file that shrinks meanwhile gives an error, while a mapped one
-    would end the process.
-
     Raises:
         UserError: a file cannot be read, or is not what it was when the model was opened.
     """
+    return {tensor.name: values for tensor, values in read_each(unchanged(tensors), progress)}
+
+
+def unchanged(tensors: Iterable[StoredTensor]) -> list[StoredTensor]:
+    """Return tensors, file by file, with the versions that their files have now.
+
+    Raises:
+        UserError: a file was written anew: the places that are known would hold other values.
+    """
     wanted = sorted(tensors, key=lambda tensor: (tensor.file, tensor.offset))
-    total, done = sum(tensor.nbytes for tensor in wanted), 0
-    state: dict[str, Tensor] = {}
+    found: list[StoredTensor] = []
     for file, held in groupby(wanted, key=lambda tensor: tensor.file):
-        here = list(held)
-        _check_unchanged(file, here)
+        now = {tensor.name: tensor for tensor in read_header(file)}
+        for tensor in held:
+            if now.get(tensor.name) != tensor:
+                raise UserError(
+                    f"{file}: the file has changed since it was opened; open the model again"
+                )
+            version = tensor.version or now[tensor.name].version
+            found.append(replace(tensor, version=version))
+    return found
+
+
+def read_each(
+    tensors: Sequence[StoredTensor], progress: Progress
+) -> Iterator[tuple[StoredTensor, Tensor]]:
+    """Yield tensors, which stand file by file, as they are stored.
+
+    They are read and not mapped: a file that shrinks meanwhile gives an error, while a mapped one
+    would end the process. Of a file that changes while it is read that is found out at its end.
+
+    Raises:
+        UserError: a file cannot be read, or is not the one whose version is known.
+    """
+    total, done = sum(tensor.nbytes for tensor in tensors), 0
+    for file, held in groupby(tensors, key=lambda tensor: tensor.file):
+        version = None
         try:
             with file.open("rb", buffering=0) as opened:
-                for tensor in here:
-                    state[tensor.name] = _read(tensor, opened, done, total, progress)
+                for tensor in held:
+                    yield tensor, _read(tensor, opened, done, total, progress)
                     done += tensor.nbytes
-                check_version(file, opened, here[0].version)
+                    version = tensor.version
+                check_version(file, opened, version)
         except OSError as error:
             raise UserError(f"{file}: {error.strerror or error}") from error
-    return state
-
-
-def _check_unchanged(file: Path, tensors: Sequence[StoredTensor]) -> None:
-    """Refuse a file that was written anew: the places that are known would hold other values."""
-    now = {tensor.name: tensor for tensor in read_header(file)}
-    if any(now.get(tensor.name) != tensor for tensor in tensors):
-        raise UserError(f"{file}: the file has changed since it was opened; open the model again")
 
 
 def _read(tensor: StoredTensor, file: FileIO, done: int, total: int, progress: Progress) -> Tensor:

@@ -4,45 +4,86 @@ from typing import Any
 
 from torch import nn
 
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.building.building import build_on_meta, build_random
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
+from bertviewer.core.loading.absent_weight import absent_in
+from bertviewer.core.loading.layer_by_layer import (
+    EXTRA,
+    Reading,
+    has_hooks,
+    load_layer_by_layer,
+    move_rest,
+)
+from bertviewer.core.loading.layer_plan import Plan, plan
 from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.library_words import plain_words
-from bertviewer.core.system.memory import check_memory
+from bertviewer.core.system.memory import BYTES_PER_PARAMETER, ROOM, fits, shortage
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
+
+
+@frozen
+class Loaded:
+    """A module with a checkpoint's weights.
+
+    Attributes:
+        module: it is in eval mode.
+        random: the names of the tensors that were drawn all the same.
+        reading: how weights are read while it runs; ``None`` where all are in memory.
+    """
+
+    module: nn.Module
+    random: tuple[str, ...]
+    reading: Reading | None = None
 
 
 def random_module(source: ModelSource, config: Any) -> nn.Module:
     """Return the module in eval mode with seeded random weights.
 
     Raises:
-        UserError: it does not fit into memory, or cannot be built.
+        UserError: it does not fit into memory, cannot be built, or is to be read layer by layer.
     """
+    if source.offload:
+        raise UserError(
+            f"{source.name} has no weights, so none can be read layer by layer (--offload)"
+        )
     like = build_on_meta(config, source.task, source.name)
-    _check_memory(like, source.name)
+    parameters = sum(parameter.numel() for parameter in like.parameters())
+    needed = parameters * BYTES_PER_PARAMETER + _buffers(like)
+    if not fits(needed):
+        raise UserError(f"{source.name}: {shortage(needed)}")
     return without_caches(build_random(config, source.task, source.name))
 
 
-def pretrained_module(
+def pretrained_module(  # noqa: PLR0917
     source: ModelSource,
     config: Any,
+    architecture: Architecture,
     checkpoint: Checkpoint,
     keys: KeyReport,
     progress: Progress,
-) -> tuple[nn.Module, tuple[str, ...]]:
-    """Return the same with a checkpoint's weights, and the names of those drawn all the same.
+) -> Loaded:
+    """Return the same with a checkpoint's weights: in memory if they fit, else layer by layer.
 
     Raises:
-        UserError: it does not fit into memory, or the file is bad.
+        UserError: not even a layer fits into memory, what reads them layer by layer is not
+            installed, or the file is bad.
         Cancelled: by ``progress``.
     """
     like = build_on_meta(config, source.task, source.name)
-    _check_memory(like, source.name, converted_bytes(checkpoint, keys))
-    module, random = load_pretrained(like, config, checkpoint, keys, progress)
-    return without_caches(module), random
+    weights = sum(parameter.nbytes for parameter in like.parameters())
+    whole = weights * ROOM + _buffers(like) + converted_bytes(checkpoint, keys)
+    if not source.offload and fits(whole):
+        module, random = load_pretrained(like, config, checkpoint, keys, progress)
+        return Loaded(without_caches(module), random)
+    planned = plan(like, architecture, keys)
+    _check_plan(planned, source, whole, _buffers(like))
+    module, random, reading = load_layer_by_layer(like, config, checkpoint, keys, planned, progress)
+    return Loaded(without_caches(module), random, reading)
 
 
 def without_caches(module: nn.Module) -> nn.Module:
@@ -63,17 +104,30 @@ def move(module: nn.Module, name: str, device: str, back: str) -> None:
     Raises:
         UserError: the device does not take it, and it is back; ``name`` is in the message.
     """
+    move_all = move_rest if absent_in(module) else nn.Module.to
     try:
-        module.to(device)
+        move_all(module, device)
     except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
-        module.to(back)  # what had been moved by then
+        move_all(module, back)  # what had been moved by then
         raise UserError(
             f"{name}: its weights cannot be moved to {device}: {plain_words(error)}"
         ) from error
 
 
-def _check_memory(like: nn.Module, name: str, beside: int = 0) -> None:
+def _check_plan(planned: Plan, source: ModelSource, whole: float, beside: int) -> None:
+    # A layer is there as it is stored and as it is used, for a moment.
+    needed = 2 * planned.largest + planned.rest + beside
+    if not has_hooks():
+        cause = "accelerate is not there" if source.offload else shortage(whole)
+        raise UserError(
+            f"{source.name}: {cause}; to run it layer by layer install the extra: {EXTRA}"
+        )
+    if not fits(needed):
+        raise UserError(
+            f"{source.name}: {shortage(whole)}; layer by layer it needs {needed / 1e9:.1f} GB"
+        )
+
+
+def _buffers(like: nn.Module) -> int:
     # Masks for all positions, one a layer, may be larger than all weights.
-    buffers = sum(buffer.nbytes for buffer in like.buffers())
-    parameters = sum(parameter.numel() for parameter in like.parameters())
-    check_memory(parameters, name, buffers + beside)
+    return sum(buffer.nbytes for buffer in like.buffers())

@@ -29,6 +29,7 @@ class ModelSource:
         path: the folder or file behind it.
         task: the head that is asked for.
         pickle_allowed: whether the user agreed to read a pickle.
+        offload: whether its weights are to be read layer by layer, even if all fit into memory.
     """
 
     kind: Kind
@@ -36,6 +37,7 @@ class ModelSource:
     path: Path
     task: Task
     pickle_allowed: bool = False
+    offload: bool = False
 
     @property
     def folder(self) -> Path:
@@ -73,4 +75,5 @@ class ModelSource:
             task=self.task.name,
             weights="none" if keys is None else "pretrained",
             random_tensors=() if keys is None else keys.missing,
+            offloaded=self.offload and keys is not None,
         )

@@ -6,7 +6,8 @@ from bertviewer.core.errors import UserError
 
 MEMINFO = Path("/proc/meminfo")
 # Weights are in float32 when they are drawn; activations and the allocator want some room beside.
-BYTES_PER_PARAMETER = 4 * 1.15
+ROOM = 1.15
+BYTES_PER_PARAMETER = 4 * ROOM
 
 
 def available_memory() -> int | None:
@@ -22,18 +23,18 @@ def available_memory() -> int | None:
     return None
 
 
-def check_memory(parameters: int, name: str, beside: int = 0) -> None:
-    """Return if a model of so many parameters fits into memory, and so many bytes beside it.
+def fits(needed: float) -> bool:
+    """Tell whether so many bytes are free, as far as that is known."""
+    available = available_memory()
+    return available is None or needed <= available
 
-    Raises:
-        UserError: it does not, with both sizes.
-    """
-    needed, available = parameters * BYTES_PER_PARAMETER + beside, available_memory()
-    if available is not None and needed > available:
-        raise UserError(
-            f"{name}: its weights need {needed / 1e9:.1f} GB of memory, and only "
-            f"{available / 1e9:.1f} GB are free"
-        )
+
+def shortage(needed: float) -> str:
+    """Return how many bytes weights need, and how many are free."""
+    return (
+        f"its weights need {needed / 1e9:.1f} GB of memory, and only "
+        f"{(available_memory() or 0) / 1e9:.1f} GB are free"
+    )
 
 
 def check_attention_memory(tokens: int, heads: int, name: str) -> None:

@@ -1,0 +1,129 @@
+"""What a model takes whose layers are read one by one: memory, and time against one in memory."""
+
+import json
+import shutil
+import statistics
+import struct
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.backend import transformers
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.source.parsing import parse_source
+from tests.resident_memory import most_memory, resident_memory
+
+SENTENCE = Sentence("The cat sat on the mat.")
+ROUNDS = 7
+MB = 1e6
+
+
+def offload() -> dict[str, float]:
+    """Run bert-large with random weights, and a Llama of 7 B parameters that are all zero.
+
+    Returns:
+        Peak memory, in MB above what the process takes before, beside twice the weights of the
+        largest layer; a run against one of the model in memory; and seconds. The Llama's file has
+        14 GB in bfloat16, and nothing of it is on the disk.
+    """
+    figures: dict[str, float] = {}
+    for measure in (_bert_large, _llama):
+        # What an earlier model left of memory that was taken would hide what is taken now.
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            figures |= pool.submit(_in_a_folder, measure).result()
+    return figures
+
+
+def _in_a_folder(measure: Callable[[Path], dict[str, float]]) -> dict[str, float]:
+    run_sentence(open_model(parse_source("demo")), SENTENCE)  # what torch makes at first
+    with tempfile.TemporaryDirectory(prefix="bertviewer-") as folder:
+        return measure(Path(folder))
+
+
+def _bert_large(folder: Path) -> dict[str, float]:
+    sizes = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096}
+    config = transformers.BertConfig(num_attention_heads=16, **sizes)
+    transformers.BertModel(config).save_pretrained(folder)
+    _add_vocabulary(folder)
+    model = _opened(folder, offload=True)
+    peak, seconds = _measured(model)
+    whole = _opened(folder, offload=False)
+    assert _ran(whole).modules == _ran(model).modules
+    # In turns: the machine may have other things to do now and then.
+    pairs = [(_ran(model).seconds_forward, _ran(whole).seconds_forward) for _ in range(ROUNDS)]
+    ours, theirs = zip(*pairs, strict=True)
+    return {
+        "bert-large, peak MB": peak,
+        "bert-large, largest layer twice MB": 2 * _largest(model),
+        "bert-large, first run": seconds,
+        "bert-large, ratio": statistics.median(ours) / statistics.median(theirs),
+    }
+
+
+def _llama(folder: Path) -> dict[str, float]:
+    config = transformers.LlamaConfig(dtype="bfloat16")  # its defaults are those of 7 B
+    with torch.device("meta"):
+        module = transformers.LlamaModel(config)
+    header, at = {}, 0
+    for name, parameter in module.named_parameters():
+        end = at + 2 * parameter.numel()
+        shape = list(parameter.shape)
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, end]}
+        at = end
+    raw = json.dumps(header).encode()
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(raw)) + raw)
+        file.truncate(8 + len(raw) + at)
+    (folder / "config.json").write_text(json.dumps(config.to_dict()))
+    _add_vocabulary(folder)
+    model = _opened(folder, offload=True)
+    peak, seconds = _measured(model)
+    return {
+        "llama 7 B, file MB": at / MB,
+        "llama 7 B, peak MB": peak,
+        "llama 7 B, largest layer twice MB": 2 * _largest(model),
+        "llama 7 B, first run": seconds,
+    }
+
+
+def _add_vocabulary(folder: Path) -> None:
+    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(demo_folder() / name, folder)
+
+
+def _opened(folder: Path, *, offload: bool) -> LoadedModel:
+    model = open_model(replace(parse_source(str(folder)), offload=offload))
+    model.confirm()
+    return model
+
+
+def _ran(model: LoadedModel) -> ActivationRun:
+    return run_sentence(model, SENTENCE, capture=Capture("units"))
+
+
+def _measured(model: LoadedModel) -> tuple[float, float]:
+    """Return the most memory of a run, in MB above that before, and its seconds."""
+    before = resident_memory()
+    with most_memory() as most:
+        start = time.perf_counter()
+        _ran(model)
+        seconds = time.perf_counter() - start
+    return (most.bytes - before) / MB, seconds
+
+
+def _largest(model: LoadedModel) -> float:
+    """Return the MB of the largest of the parts whose weights are read at once."""
+    assert model.reading is not None
+    units = map(model.running_module.get_submodule, model.reading.units)
+    return max(sum(weight.nbytes for weight in unit.parameters()) for unit in units) / MB
