@@ -138,4 +138,5 @@ def batch_of(sentences: Sequence[TokenIds], names: ClassNames, padding: int) -> 
 
 
 def _marks(classes: Ints, kind: int) -> NDArray[np.float32]:
-    return (classes == kind).astype(np.float32)
+    marks: NDArray[np.float32] = (classes == kind).astype(np.float32)
+    return marks

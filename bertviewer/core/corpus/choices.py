@@ -1,5 +1,6 @@
 """What can be chosen of a run over a corpus."""
 
+from dataclasses import fields
 from typing import Any
 
 from bertviewer.core.errors import UserError
@@ -51,4 +52,4 @@ class Choices:
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,16 +15,16 @@ from bertviewer.core.corpus.layouts import SECOND
 from bertviewer.core.corpus.merging import merge_shards
 from bertviewer.core.corpus.plan import FOLDER, NAME, Plan, check_plan, made, read_plan, shard_count
 from bertviewer.core.corpus.reading import is_corpus, read_corpus, read_manifest
-from bertviewer.core.corpus.records import STDIN, pyarrow_parts
+from bertviewer.core.corpus.records import STDIN
 from bertviewer.core.corpus.shard_files import shard_file
 from bertviewer.core.corpus.survey import DataFile, survey
-from bertviewer.core.corpus.writing import FEATURES, MANIFEST, WHY_PYARROW, write_corpus
+from bertviewer.core.corpus.writing import FEATURES, MANIFEST, names_in, write_corpus
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.failures import as_user_error
-from bertviewer.core.saving.files import reason, write_atomically
+from bertviewer.core.saving.files import write_atomically
 from bertviewer.core.saving.model_files import check_no_model_file
 from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.source.model_source import ModelSource
@@ -41,7 +40,7 @@ _BLOCK = 1 << 20
 
 @frozen
 class Part:
-    """Which part of the shards this process runs: those of the numbers rank, rank + world, …
+    """Which part of the shards this process runs: rank, rank + world and so on.
 
     Attributes:
         rank: which process this is.
@@ -56,48 +55,68 @@ class Part:
     device: str = "cpu"
 
 
+ALONE = Part()
+"""What one process runs that has no others beside it."""
+
+
+@frozen
+class CorpusWish:
+    """What is to be made.
+
+    Attributes:
+        data: the files; ``-`` is the standard input.
+        choices: what the figures hang on.
+        folder: where the corpus is written.
+        command: what the manifest says that makes it again.
+    """
+
+    data: tuple[Path, ...]
+    choices: Choices
+    folder: Path
+    command: str
+
+
 def check_folder(folder: Path, source: ModelSource) -> None:
     """Return if a corpus of a model can be written into a folder; it is made if it is not there.
 
     Raises:
         UserError: it cannot be, or pyarrow is not installed.
     """
-    pyarrow_parts(WHY_PYARROW)
     for name in (FEATURES, MANIFEST):
         check_no_model_file(folder / name, [source])
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        others = [entry.name for entry in folder.iterdir()]
-    except OSError as error:
-        raise UserError(f"cannot write {folder}: {reason(error)}") from error
+    others = names_in(folder)
     if others and not is_corpus(folder) and FOLDER not in others:
         raise UserError(f"cannot write {folder}: the folder has files of its own, as {others[0]}")
 
 
+def threads_for(device: str) -> int:
+    """Return how many shards a process runs side by side: as many as torch would use threads."""
+    import torch
+
+    return torch.get_num_threads() if device == "cpu" else 1
+
+
 def make_corpus(
     model: LoadedModel,
-    data: Sequence[Path],
-    choices: Choices,
-    folder: Path,
-    command: str,
+    wish: CorpusWish,
     progress: Progress,
-    part: Part = Part(),
+    part: Part = ALONE,
     stdin: BinaryIO | None = None,
 ) -> Corpus | None:
     """Run a model over the data; a folder that has a part of it already is gone on with.
 
-    ``command`` is what the manifest says that makes it again. Where there are several processes,
-    the first one waits for the others' shards and merges; the others return ``None``.
+    Where there are several processes, the first one waits for the others' shards and merges; the
+    others return ``None``.
 
     Raises:
         UserError: something that the user can mend; what is finished stays in the folder.
         Cancelled: by ``progress``, likewise.
     """
+    choices, folder = wish.choices, wish.folder
     choices.check()
     check_folder(folder, model.source)
-    files = survey(
-        [_place(path, folder, part, stdin) for path in data], choices.column, choices.limit, progress
-    )
+    places = [_place(path, folder, part, stdin) for path in wish.data]
+    files = survey(places, choices.column, choices.limit, progress)
     plan = _plan(model, files, choices, part.device, progress)
     digest = hashlib.sha256(json.dumps(plan.to_json(), sort_keys=True).encode()).hexdigest()
     if is_corpus(folder):
@@ -115,7 +134,7 @@ def make_corpus(
     if part.rank != 0:
         return None
     _wait(folder, plan, progress)
-    return _finish(folder, command, digest, progress)
+    return _finish(folder, wish.command, digest, progress)
 
 
 def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corpus:
@@ -136,9 +155,7 @@ def _wait(folder: Path, plan: Plan, progress: Progress) -> None:
         time.sleep(_POLL)
 
 
-def _place(
-    path: Path, folder: Path, part: Part, stdin: BinaryIO | None
-) -> tuple[Path, str]:
+def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tuple[Path, str]:
     """Return where a file of the data is, and its name; what comes from stdin is kept as a file."""
     if str(path) != STDIN:
         return path, path.name or str(path)
@@ -176,9 +193,9 @@ def _plan(
     from bertviewer.core.corpus.running import step_by_step
     from bertviewer.core.corpus.trial import look
 
-    with as_user_error(module, f"{model.source.name}: the model cannot run a batch"):
-        with step_by_step(module):
-            measured = look(module, model.architecture, choices.modules)
+    problem = f"{model.source.name}: the model cannot run a batch"
+    with as_user_error(module, problem), step_by_step(module):
+        measured = look(module, model.architecture, choices.modules)
     if not measured.calls:
         raise UserError(f"--modules {choices.modules}: no module of that path gives tokens' values")
     count = sum(file.sentences for file in files)

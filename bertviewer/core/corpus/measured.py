@@ -70,7 +70,7 @@ class Measured:
         attentions: whose heads are.
         states: how many hidden states are looked through for outliers.
         width: features of one of them.
-        state_calls: for each of them the place among ``calls`` of what gave it, ``None`` if unknown.
+        state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
         hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
             else only sentences of equal length are run together.
     """

@@ -59,7 +59,9 @@ def merge_shards(
     return _corpus(whole, measured, _manifest(plan, measured, told, command))
 
 
-def merge_corpora(folders: Sequence[Path], command: str, progress: Progress = no_progress) -> Corpus:
+def merge_corpora(
+    folders: Sequence[Path], command: str, progress: Progress = no_progress
+) -> Corpus:
     """Return one corpus of several: of finished ones, or of the parts of one that is not.
 
     Raises:
@@ -70,7 +72,9 @@ def merge_corpora(folders: Sequence[Path], command: str, progress: Progress = no
     if not any(are_done):
         plans = [read_plan(folder / FOLDER / NAME) for folder in folders]
         if any(plan != plans[0] for plan in plans):
-            raise UserError(f"{folders[-1]}: its shards are of another run than those of {folders[0]}")
+            raise UserError(
+                f"{folders[-1]}: its shards are of another run than those of {folders[0]}"
+            )
         return merge_shards(folders, plans[0], command, progress)
     if not all(are_done):
         other = folders[are_done.index(False)]
@@ -139,9 +143,11 @@ def _corpus(shard: Shard, measured: Measured, manifest: Mapping[str, Any]) -> Co
         for one, sums in zip(measured.attentions, shard.heads, strict=True)
     }
     names = ("tokens", "sentences", "farthest")
-    outliers = {name: np.stack([state[name] for state in shard.states]) for name in names} if (
-        shard.states
-    ) else None
+    outliers = (
+        {name: np.stack([state[name] for state in shard.states]) for name in names}
+        if (shard.states)
+        else None
+    )
     return Corpus(
         manifest, tuple(rows), features, heads, None if outliers is None else Outliers(**outliers)
     )
@@ -201,15 +207,17 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
     """Return two corpora as one."""
     for key in ("source", "model", "modules", "states"):
         if left.manifest.get(key) != right.manifest.get(key):
-            raise UserError(f"{folder}: it is of another model than the first, or other modules of it")
+            raise UserError(
+                f"{folder}: it is of another model than the first, or other modules of it"
+            )
     rows = {(row.path, row.call, row.token_class): row for row in left.rows}
     for row in right.rows:
-        key = row.path, row.call, row.token_class
-        rows[key] = rows[key].added(row) if key in rows else row
+        place = row.path, row.call, row.token_class
+        rows[place] = rows[place].added(row) if place in rows else row
     order = {place: number for number, place in enumerate(left.places)}
     features: dict[Place, Features] = dict(left.features)
-    for place, found in right.features.items():
-        features[place] = features[place].added(found) if place in features else found
+    for call, found in right.features.items():
+        features[call] = features[call].added(found) if call in features else found
     heads = {
         place: _both_heads(found, right.heads[place])
         for place, found in left.heads.items()
@@ -236,8 +244,6 @@ def _both_heads(left: Heads, right: Heads) -> Heads:
     some = np.where(queries > 0, queries, np.nan)
     means = (
         (left.queries * np.nan_to_num(one) + right.queries * np.nan_to_num(other)) / some
-        for one, other in (
-            (getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:]
-        )
+        for one, other in ((getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:])
     )
     return Heads(queries, *means)

@@ -88,10 +88,7 @@ def _rows(file: Path) -> tuple[ClassSums, ...]:
         raise UserError(f"{file}: not the statistics of a corpus: {error}") from error
     if len(histograms) != table.num_rows or None in columns[0]:
         raise UserError(f"{file}: not the statistics of a corpus")
-    return tuple(
-        ClassSums(*values, histogram)
-        for *values, histogram in zip(*columns, histograms, strict=True)
-    )
+    return tuple(ClassSums(*values) for values in zip(*columns, histograms, strict=True))
 
 
 def _parts(

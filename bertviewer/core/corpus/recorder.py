@@ -53,9 +53,7 @@ class Recorder:
         self._check = check
         self._measured = measured
         self._own = threading.local()
-        self._rows = {
-            (call.path, call.number): place for place, call in enumerate(measured.calls)
-        }
+        self._rows = {(call.path, call.number): place for place, call in enumerate(measured.calls)}
         self._heads = {
             (one.path, one.number): place for place, one in enumerate(measured.attentions)
         }

@@ -79,8 +79,8 @@ def _records_of(file: IO[bytes], kind: str, column: str, name: str) -> Iterator[
     if head == _PARQUET:
         yield from _parquet(file, column, name)
         return
-    opened: Any = gzip.open(file) if head.startswith(_GZIP) else file
-    lines = _lines(opened)
+    is_packed = head.startswith(_GZIP)
+    lines = _lines(gzip.GzipFile(fileobj=file) if is_packed else file)
     if kind in _JSON:
         yield from _jsonl(lines, column, name)
     elif kind in (*_CSV, *_TSV):

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from torch import nn
 
 from bertviewer.core.closer_look.eager import eager
 from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
-from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.plan import Plan
 from bertviewer.core.corpus.recorder import Recorder, ShardSums
 from bertviewer.core.corpus.shard_files import is_whole, shard_file, write_shard
@@ -43,10 +42,9 @@ _PADDING = ("pad_token_id", "eos_token_id")
 def step_by_step(module: nn.Module) -> Iterator[None]:
     """Have a model calculate attention so that it shows its shares, if it can do so."""
     with ExitStack() as stack:
-        try:
+        # Where it cannot, its heads are not measured.
+        with suppress(ValueError, NotImplementedError, ImportError):
             stack.enter_context(eager(module))
-        except (ValueError, NotImplementedError, ImportError):
-            pass  # its heads are not measured
         yield
 
 
@@ -165,10 +163,9 @@ class _Work:
                     f"a token has the id {max(tokens.ids)}, but the embedding has only {rows:,} "
                     "rows; the tokenizer belongs to another model"
                 )
-            if self._limit is not None and len(tokens) > self._limit:
-                sums.counted["cut"] += 1
-                tokens = tokens.cut(self._limit)
-            found.append(tokens)
+            is_long = self._limit is not None and len(tokens) > self._limit
+            sums.counted["cut"] += is_long
+            found.append(tokens.cut(self._limit) if is_long and self._limit else tokens)
         sums.counted["tokens"] += sum(map(len, found))
         return found
 
@@ -183,8 +180,10 @@ class _Work:
 def called(module: nn.Module, batch: Batch, config: Any) -> Any:
     """Return what a model gives for a batch."""
     device = next(module.parameters()).device
-    given = (torch.from_numpy(array).to(device) for array in (batch.ids, batch.mask, batch.segments))
-    return module(**text_inputs(module, *given, config))
+    ids, mask, segments = (
+        torch.from_numpy(array).to(device) for array in (batch.ids, batch.mask, batch.segments)
+    )
+    return module(**text_inputs(module, ids, mask, segments, config))
 
 
 def token_limit(config: Any, wanted: int | None) -> int | None:

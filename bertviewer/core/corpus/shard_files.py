@@ -102,5 +102,8 @@ def _shard_of(arrays: Arrays) -> Shard:
             parts[part].setdefault(int(place), {})[key] = array
     return Shard(
         arrays[_COUNTED],
-        **{name: tuple(found[place] for place in range(len(found))) for name, found in parts.items()},
+        **{
+            name: tuple(found[place] for place in range(len(found)))
+            for name, found in parts.items()
+        },
     )

@@ -5,7 +5,9 @@ and numpy give the same bits, on any processor.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,10 @@ from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.histogram import BINS, bins_of
 from bertviewer.core.frozen import frozen
 
-try:
-    from bertviewer.core.corpus import _sums as compiled
-except ImportError:  # there was no C compiler when bertviewer was installed
-    compiled = None  # type: ignore[assignment]
+compiled: Any = None
+"""The C module; ``None`` where there was no C compiler when bertviewer was installed."""
+with suppress(ImportError):
+    compiled = import_module("bertviewer.core.corpus._sums")
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -145,7 +147,7 @@ class HeadSums:
                 ],
                 axis=2,
             )
-            is_there = np.isfinite(p).all(axis=2)[:, :, None]
+            is_there = np.isfinite(p).all(axis=2, keepdims=True)
             self.sums[...] += np.where(is_there, found, 0.0).sum(axis=1)
 
 
@@ -235,7 +237,10 @@ def kept_arrays(sums: "RowSums | HeadSums | StateSums") -> dict[str, NDArray[Any
 
 def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays of sums of both together, the left ones first."""
-    return {name: _WAYS.get(name.removeprefix(OF_CLASSES), np.add)(left[name], right[name]) for name in left}
+    return {
+        name: _WAYS.get(name.removeprefix(OF_CLASSES), np.add)(left[name], right[name])
+        for name in left
+    }
 
 
 _WAYS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -148,9 +148,7 @@ def _surveyed(
         bad += 1
         if len(first) < MOST_TOLD:
             first.append(LeftOut(record.where, record.problem))
-    return DataFile(
-        path, name, digest, found.st_size, found.st_mtime_ns, count, bad, tuple(first)
-    )
+    return DataFile(path, name, digest, found.st_size, found.st_mtime_ns, count, bad, tuple(first))
 
 
 def _limited(found: Iterator[Record], limit: int | None) -> Iterator[Record]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_places import attention_paths
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.corpus.layouts import FIRST, SECOND, Layout, Sizes, layout_of
+from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, Sizes, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
 from bertviewer.core.corpus.sums import Ints
@@ -40,18 +40,15 @@ def look(module: nn.Module, architecture: Architecture, pattern: str) -> Measure
         for tensor, version in [first.tensors[call.path][call.number]]
     }
     state_calls = [places.get((id(state), state._version)) for state in _states(first)]
-    states = [[tensor.shape for tensor in _states(given)] for given in (first, second)]
-    are_alike = len(set(states[0])) == 1 and isinstance(
-        layout := layout_of(states[0][0], states[1][0]), Layout
-    )
-    is_usual = are_alike and layout.kind == "tokens" and layout.is_plain and len(layout.axes) == 3
+    states = [[tuple(state.shape) for state in _states(given)] for given in (first, second)]
+    width = _usual_width(*states)
     return Measured(
         calls,
         seen,
         _attentions(first, second, architecture),
-        len(states[0]) if is_usual else 0,
-        layout.width if is_usual else 0,
-        tuple(state_calls) if is_usual else (),
+        len(states[0]) if width else 0,
+        width,
+        tuple(state_calls) if width else (),
         _hides_padding(module, architecture, words, shape, calls),
     )
 
@@ -98,8 +95,8 @@ def _run(module: nn.Module, architecture: Architecture, ids: Ints, mask: Ints) -
         return Watch(inner, lambda _taken, output, _noted: note(path, output))
 
     device = next(module.parameters()).device
-    given = (torch.from_numpy(array).to(device) for array in (ids, mask, np.zeros_like(ids)))
-    inputs = text_inputs(module, *given, architecture.config)
+    rows, marks = (torch.from_numpy(array).to(device) for array in (ids, mask))
+    inputs = text_inputs(module, rows, marks, torch.zeros_like(rows), architecture.config)
     listed = {node.path for node in architecture.modules}
     watches = [watch(path, inner) for path, inner in module.named_modules() if path in listed]
     with watching(watches):
@@ -148,9 +145,7 @@ def _fate(place: int | str) -> tuple[int | None, str]:
     return (None, place) if isinstance(place, str) else (place, "")
 
 
-def _attentions(
-    first: _Given, second: _Given, architecture: Architecture
-) -> tuple[Attention, ...]:
+def _attentions(first: _Given, second: _Given, architecture: Architecture) -> tuple[Attention, ...]:
     """Return the attentions that give, from token to token, shares that sum to 1."""
     found: list[Attention] = []
     for path in attention_paths(architecture):
@@ -175,6 +170,16 @@ def _are_shares(first: Tensor, second: Tensor) -> bool:
         if bool(((tensor.float().sum(-1) - 1).abs() > 0.01).any()):
             return False
     return True
+
+
+def _usual_width(first: list[Shape], second: list[Shape]) -> int:
+    """Return how wide hidden states are that are [B, S, D], all of one width; 0 of others."""
+    if len(set(first)) != 1 or len(set(second)) != 1:
+        return 0
+    layout = layout_of(first[0], second[0])
+    if isinstance(layout, str) or not layout.is_plain or len(layout.axes) != 3:
+        return 0
+    return layout.width if layout.kind == "tokens" else 0
 
 
 def _states(given: _Given) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from safetensors.numpy import save
 
 from bertviewer.core.corpus.corpus import ClassSums, Corpus
 from bertviewer.core.corpus.records import pyarrow_parts
-from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.errors import UserError
+from bertviewer.core.saving.files import reason, write_atomically
 
 MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
 COLUMNS = (
@@ -19,6 +21,30 @@ COLUMNS = (
     *("zeros", "nan", "inf", "histogram"),
 )
 WHY_PYARROW = "statistics.parquet is written"
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return what is in a folder for a corpus, which is made if it is not there.
+
+    Raises:
+        UserError: it cannot be, or pyarrow is not installed.
+    """
+    pyarrow_parts(WHY_PYARROW)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {reason(error)}") from error
+
+
+def check_new(folder: Path) -> None:
+    """Return if a folder is empty; it is made if it is not there.
+
+    Raises:
+        UserError: it is not, or cannot be made.
+    """
+    if names := names_in(folder):
+        raise UserError(f"cannot write {folder}: it is not empty, {names[0]} is in it")
 
 
 def write_corpus(folder: Path, corpus: Corpus) -> None:
@@ -63,8 +89,9 @@ def _arrays(corpus: Corpus) -> Iterator[tuple[str, NDArray[Any]]]:
     parts: tuple[tuple[str, Any], ...] = (("features", corpus.features), ("heads", corpus.heads))
     for part, found in parts:
         for (path, call), arrays in found.items():
-            for name in arrays.__slots__:
-                yield f"{part}:{path}:{call}:{name}", np.ascontiguousarray(getattr(arrays, name))
+            for field in fields(arrays):
+                values = np.ascontiguousarray(getattr(arrays, field.name))
+                yield f"{part}:{path}:{call}:{field.name}", values
     if corpus.outliers is not None:
-        for name in corpus.outliers.__slots__:
-            yield f"outliers:{name}", np.ascontiguousarray(getattr(corpus.outliers, name))
+        for field in fields(corpus.outliers):
+            yield f"outliers:{field.name}", getattr(corpus.outliers, field.name)

@@ -137,9 +137,7 @@ class ModelTokenizer:
             for number, name, own, place, starts, written in read
         ]
 
-    def _token_ids(
-        self, ids: list[int], segments: list[int], added: list[int]
-    ) -> TokenIds:
+    def _token_ids(self, ids: list[int], segments: list[int], added: list[int]) -> TokenIds:
         are_special = (
             bool(is_added) or (number in self._special and number != self._unknown)
             for number, is_added in zip(ids, added, strict=True)
