@@ -1,6 +1,7 @@
 """Sentences of like length side by side, and which of their rows are tokens, of which class."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,9 @@ from bertviewer.core.corpus.sums import Ints, Singles
 from bertviewer.core.families.special_tokens import MASKS, SEPARATORS, STARTS
 from bertviewer.core.frozen import frozen
 from bertviewer.core.tokenizer.token_ids import TokenIds
-from bertviewer.core.tokenizer.tokenization import Tokenizer
+
+if TYPE_CHECKING:
+    from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 TOKEN_CLASSES = ("content", "cls", "sep", "mask", "special")
 """Each token is of one of these, as ``token_classes`` has them; other special ones are special."""
@@ -68,7 +71,7 @@ class Batch:
 class ClassNames:
     """Tells the class of a special token by how the vocabulary writes it, each looked up once."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
         self._known: dict[int, int] = {}
 

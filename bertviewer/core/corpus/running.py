@@ -112,8 +112,7 @@ class _Work:
         self._names = ClassNames(self._tokenizer)
         self._turn = threading.Lock()
         self._limit = token_limit(self._config, plan.choices.max_tokens)
-        keys = (self._config.get(key) for key in _PADDING)
-        self._padding = next((n for n in keys if isinstance(n, int) and n >= 0), 0)
+        self._padding = _padding(self._config)
 
     def run(self) -> None:
         """Run shards until there are none; for one of the threads."""
@@ -190,3 +189,13 @@ def token_limit(config: Any, wanted: int | None) -> int | None:
     """Return how many tokens of a sentence are run, ``None`` for all."""
     limits = [limit for limit in (position_limit(config), wanted) if limit is not None]
     return min(limits, default=None)
+
+
+def _padding(config: Any) -> int:
+    """Return the token that stands behind a shorter sentence: one that has a row."""
+    rows = config.get("vocab_size")
+    for key in _PADDING:
+        number = config.get(key)
+        if isinstance(number, int) and number >= 0 and (not isinstance(rows, int) or number < rows):
+            return number
+    return 0
