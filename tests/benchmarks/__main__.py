@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from tests.benchmarks.corpus import corpus
 from tests.benchmarks.derive import derive_all
 from tests.benchmarks.flow import flow
 from tests.benchmarks.layers import layers
@@ -21,6 +22,7 @@ from tests.benchmarks.what_if import what_if
 from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
+    "corpus": corpus,
     "derive": derive_all,
     "flow": flow,
     "layers": layers,
@@ -59,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _text(name: str, value: float, is_ratio: bool) -> str:
     if is_ratio or "ratio" in name:
         return f"{value:10.3f}"
+    if name.startswith("per second"):
+        return f"{value:10.1f}"
     if name.endswith("MB"):
         return f"{value:10.2f}"
     if name.startswith("memory"):

@@ -91,7 +91,7 @@ def test_chosen_modules(model: LoadedModel, data: Path, tmp_path: Path) -> None:
 def test_the_modules_of_a_model_are_as_before(
     model: LoadedModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = model.module(random_weights=False)
+    module: Any = model.module(random_weights=False)
     made(model, data, tmp_path, Choices(limit=3))
     assert all("forward" not in vars(inner) for inner in module.modules())
     assert module.config._attn_implementation == "sdpa"

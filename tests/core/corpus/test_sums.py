@@ -16,7 +16,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         pytest.skip("there was no compiler")
     if request.param == "numpy":
         monkeypatch.setattr(sums, "compiled", None)
-    return request.param
+    return str(request.param)
 
 
 def odd_values() -> np.ndarray:
