@@ -21,7 +21,8 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle
        bertviewer report MODEL -o FILE [--sentence TEXT] [--pair TEXT] [--task TASK]
                          [--random-weights] [--cut] [--device NAME] [--check]
                          [--check-module PATH] [--against TEXT [--against-pair TEXT]]
-                         [--against-saved FILE] [--compare MODEL] [--sections NAME,…]
+                         [--against-saved FILE] [--compare MODEL] [--corpus FOLDER]
+                         [--sections NAME,…]
                          [--layers N,…] [--statistic NAME] [--paper PAPER] [--title TEXT]
                          [--author TEXT] [--grey] [--format FORMAT]
        bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
@@ -256,6 +257,12 @@ def _add_comparisons(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--compare-from", metavar="MODEL", help="the same, measured from that model to this one"
+    )
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="FOLDER",
+        help="what the command corpus gave of this model: a chapter shows it",
     )
 
 

@@ -128,6 +128,7 @@ def _report(options: argparse.Namespace) -> None:
         title=options.title,
         author=options.author,
         grey=options.grey,
+        corpus=options.corpus,
     )
     others = {
         name: _source(options, model)

@@ -12,6 +12,7 @@ from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.origin import Origin
 from bertviewer.core.weights.keys import KeyReport
@@ -53,6 +54,7 @@ class Subject:
         origin: where its weights come from.
         layers: the layers whose attention is shown, counted from 0; ``None`` for a choice of some.
         statistic: what is drawn layer by layer.
+        corpus: what the model does to many sentences.
     """
 
     architecture: Architecture
@@ -64,3 +66,4 @@ class Subject:
     origin: Origin = Origin()
     layers: tuple[int, ...] | None = None
     statistic: str = STATISTIC
+    corpus: Corpus | None = None

@@ -52,25 +52,43 @@ def quantiles(
         high: the largest.
         zeros: how many are exactly 0: they are no line within a bin.
     """
+    heights, places = _cumulated(counts, zeros)
+    if not heights[-1]:
+        return np.full(len(shares), np.nan)
+    is_needed = np.concatenate([[True], np.diff(heights) > 0])
+    is_needed |= np.concatenate([np.diff(heights) > 0, [True]])
+    found = np.interp(shares * heights[-1], heights[is_needed], places[is_needed])
+    clipped: NDArray[np.float64] = np.clip(found, low, high)
+    return clipped
+
+
+def counts_between(
+    counts: NDArray[np.int64], ends: NDArray[np.float64], zeros: int = 0
+) -> NDArray[np.float64]:
+    """Return how many values lie from each of some edges to the next, as even as within a bin.
+
+    Zeros are all in the last of these that reaches to 0.
+    """
+    heights, places = _cumulated(counts, zeros)
+    below = np.interp(ends, places, heights)
+    found: NDArray[np.float64] = np.diff(below)
+    return found
+
+
+def _cumulated(
+    counts: NDArray[np.int64], zeros: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many values lie below each edge, and the edges: that at 0 twice, for the zeros."""
     order, ends = edges()
     ordered = counts[order].astype(np.float64)
-    total = ordered.sum()
-    if not total:
-        return np.full(len(shares), np.nan)
     middle = len(ordered) // 2
     taken = min(zeros, int(ordered[middle]))
     ordered[middle] -= taken
     ordered[middle - 1] -= min(zeros - taken, int(ordered[middle - 1]))
-    # The zeros are a step at 0 between the two halves.
     below = np.concatenate([[0.0], np.cumsum(ordered[:middle])])
     above = below[-1] + zeros + np.concatenate([[0.0], np.cumsum(ordered[middle:])])
     heights = np.concatenate([below, above])
-    places = np.concatenate([ends[: middle + 1], ends[middle:]])
-    is_needed = np.concatenate([[True], np.diff(heights) > 0])
-    is_needed |= np.concatenate([np.diff(heights) > 0, [True]])
-    found = np.interp(shares * total, heights[is_needed], places[is_needed])
-    clipped: NDArray[np.float64] = np.clip(found, low, high)
-    return clipped
+    return heights, np.concatenate([ends[: middle + 1], ends[middle:]])
 
 
 def distance(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bertviewer import __version__
+from bertviewer.core.corpus.as_run import configuration_digest
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.layouts import SECOND
@@ -216,9 +217,8 @@ def _digests(model: LoadedModel, progress: Progress) -> dict[str, Any]:
     if model.source.kind not in ("preset", "runs"):
         beside = (model.source.folder / name for name in READ_BY_TRANSFORMERS)
         files += [file for file in beside if file.is_file()]
-    config = json.dumps(model.architecture.config, sort_keys=True, default=str)
     return {
-        "configuration": hashlib.sha256(config.encode()).hexdigest(),
+        "configuration": configuration_digest(model.architecture.config),
         "files": {file.name: sha256_of(file, progress) for file in files},
     }
 
