@@ -29,7 +29,7 @@ Command = list[str | Path]
 
 def main() -> int:
     """Go through all of it."""
-    with tempfile.TemporaryDirectory(prefix="bertviewer-corpus-") as place:
+    with tempfile.TemporaryDirectory(prefix="corpus-trials-") as place:
         trials = Trials(Path(place))
         for trial in (
             trials.processes,

@@ -46,7 +46,7 @@ def corpus() -> dict[str, float]:
         sentence alone. Memory of the process, in MB: what 10,000 sentences of a BERT of two layers
         add to the first 2,000.
     """
-    with tempfile.TemporaryDirectory(prefix="bertviewer-") as place:
+    with tempfile.TemporaryDirectory(prefix="corpus-benchmark-") as place:
         folder = Path(place)
         data = _write(folder / "lines.txt", SENTENCES)
         model = open_model(parse_source("demo"))
