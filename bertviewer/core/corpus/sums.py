@@ -5,9 +5,7 @@ and numpy give the same bits, on any processor.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,10 +15,14 @@ from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.histogram import BINS, bins_of
 from bertviewer.core.frozen import frozen
 
-compiled: Any = None
+compiled: Any
 """The C module; ``None`` where there was no C compiler when bertviewer was installed."""
-with suppress(ImportError):
-    compiled = import_module("bertviewer.core.corpus._sums")
+try:
+    from bertviewer.core.corpus import _sums
+
+    compiled = _sums
+except ImportError:
+    compiled = None
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
