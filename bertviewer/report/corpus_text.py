@@ -57,7 +57,12 @@ def comparison_text(comparison: CorpusComparison) -> str:
 
 def _counts(corpus: Corpus) -> str:
     shards = len(corpus.manifest.get("shards", ()))
-    return f"{corpus.sentences:,} sentences · {corpus.tokens:,} tokens · {shards:,} shards"
+    counts = (
+        count_text(corpus.sentences, "{} sentence", "{} sentences"),
+        count_text(corpus.tokens, "{} token", "{} tokens"),
+        count_text(shards, "{} shard", "{} shards"),
+    )
+    return " · ".join(counts)
 
 
 def _modules(comparison: CorpusComparison) -> list[tuple[str, ...]]:

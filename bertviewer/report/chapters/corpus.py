@@ -12,7 +12,7 @@ from bertviewer.core.analysis.head_figures import HeadFigures, Measure, ranked
 from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.comparing import FEW_SENTENCES
 from bertviewer.core.corpus.corpus import QUANTILES, Corpus, Outliers
-from bertviewer.core.text.numerals import with_minus
+from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -61,7 +61,13 @@ def _data(found: Corpus) -> Iterator[Block]:
     if cut := manifest.get("cut"):
         words.append(f"{cut:,} were cut to what is run of a sentence. ")
     if left_out := manifest.get("left_out", 0) + manifest.get("unread", 0):
-        words.append(f"{left_out:,} lines could not be read and are left out. ")
+        words.append(
+            count_text(
+                left_out,
+                "{} line could not be read and is left out. ",
+                "{} lines could not be read and are left out. ",
+            )
+        )
     yield Paragraph(tuple(words))
     files: list[dict[str, Any]] = manifest.get("data", [])
     rows = tuple(
