@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
-from bertviewer.core.corpus.corpus import QUANTILES, ClassSums, Corpus, Place
+from bertviewer.core.corpus.corpus import FEW_SENTENCES, QUANTILES, ClassSums, Corpus, Place
 from bertviewer.core.corpus.histogram import distance
 from bertviewer.core.frozen import frozen
 
 SCHEMA = "bertviewer.corpus-comparison/1"
 HEAD_FIGURES = ("entropy", "distance", "cls", "sep")
-FEW_SENTENCES = 0.05
-"""A feature that is an outlier in fewer of the sentences is none of the model's."""
 
 
 @frozen(eq=False)

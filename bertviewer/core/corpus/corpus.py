@@ -12,6 +12,9 @@ from bertviewer.core.frozen import frozen
 
 SCHEMA = "bertviewer.corpus/1"
 
+FEW_SENTENCES = 0.05
+"""A feature that is an outlier in fewer of the sentences is none of the model's."""
+
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Those that are told where no others are asked for."""
 
@@ -163,6 +166,25 @@ class Outliers:
     farthest: Singles
 
 
+@frozen
+class OutlierRow:
+    """A feature that is an outlier, in the hidden state where it is one in most sentences.
+
+    Attributes:
+        feature: its number.
+        state: the state's.
+        share: in what share of the sentences.
+        tokens: at how many tokens.
+        farthest: the farthest from its sentence's mean, in standard deviations, signed.
+    """
+
+    feature: int
+    state: int
+    share: float
+    tokens: int
+    farthest: float
+
+
 Place = tuple[str, int]
 """A module's path, and which of its calls is meant."""
 
@@ -207,3 +229,22 @@ class Corpus:
             if row.path == path and call in (None, row.call):
                 found = row if found is None else found.added(row)
         return found
+
+
+def outlier_rows(corpus: Corpus) -> tuple[OutlierRow, ...]:
+    """Return the outlier features, those of most sentences first."""
+    outliers, sentences = corpus.outliers, max(1, corpus.sentences)
+    if outliers is None or not outliers.sentences.size:
+        return ()
+    most, states = outliers.sentences.max(axis=0), outliers.sentences.argmax(axis=0)
+    rows = (
+        OutlierRow(
+            feature,
+            int(states[feature]),
+            float(most[feature]) / sentences,
+            int(outliers.tokens[states[feature], feature]),
+            float(outliers.farthest[states[feature], feature]),
+        )
+        for feature in np.argsort(-most, kind="stable").tolist()
+    )
+    return tuple(row for row in rows if row.share >= FEW_SENTENCES)

@@ -3,15 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from bertviewer.charts.attentions import figures_chart
 from bertviewer.charts.corpora import heads_of, quantile_chart, value_chart
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure, ranked
 from bertviewer.core.analysis.outliers import DEVIATIONS
-from bertviewer.core.corpus.comparing import FEW_SENTENCES
-from bertviewer.core.corpus.corpus import QUANTILES, Corpus, Outliers
+from bertviewer.core.corpus.corpus import (
+    FEW_SENTENCES,
+    QUANTILES,
+    Corpus,
+    OutlierRow,
+    outlier_rows,
+)
 from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.report.blocks import (
     Block,
@@ -171,14 +174,13 @@ def _head_rows(figures: Mapping[AttentionLayer, HeadFigures]) -> Iterator[Row]:
 
 
 def _outliers(found: Corpus) -> Section | None:
-    outliers = found.outliers
-    if outliers is None:
+    if found.outliers is None:
         return None
     rule = (
         f"A feature is an outlier of a sentence's hidden state where a token's value is more than "
         f"{DEVIATIONS:g} standard deviations from the state's mean (Bondarenko et al. 2021)."
     )
-    rows = tuple(_outlier_rows(outliers, found.sentences))
+    rows = tuple(map(_row, outlier_rows(found)[:MOST_FEATURES]))
     if not rows:
         nothing = f" None is one in {FEW_SENTENCES:.0%} of the sentences."
         return Section("corpus-outliers", "Outlier features", (Paragraph((rule, nothing)),))
@@ -198,20 +200,13 @@ def _outliers(found: Corpus) -> Section | None:
     return Section("corpus-outliers", "Outlier features", (words, table))
 
 
-def _outlier_rows(outliers: Outliers, sentences: int) -> Iterator[Row]:
-    most, states = outliers.sentences.max(axis=0), outliers.sentences.argmax(axis=0)
-    order = np.argsort(-most, kind="stable")[:MOST_FEATURES]
-    for feature in order.tolist():
-        if most[feature] < FEW_SENTENCES * sentences:
-            return
-        state = int(states[feature])
-        farthest = float(outliers.farthest[state, feature])
-        yield Row(
-            (
-                (str(feature),),
-                (f"{100 * most[feature] / max(1, sentences):.1f}",),
-                (str(state),),
-                (f"{outliers.tokens[state, feature]:,}",),
-                (with_minus(f"{farthest:+.1f}"),),
-            )
+def _row(row: OutlierRow) -> Row:
+    return Row(
+        (
+            (str(row.feature),),
+            (f"{100 * row.share:.1f}",),
+            (str(row.state),),
+            (f"{row.tokens:,}",),
+            (with_minus(f"{row.farthest:+.1f}"),),
         )
+    )

@@ -10,7 +10,7 @@ from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.frozen import frozen
-from bertviewer.ui.run.choice_box import ChoiceBox
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.translation import translate
 
 
