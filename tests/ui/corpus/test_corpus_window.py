@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QComboBox, QTableView, QTabWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QComboBox, QFileDialog, QTableView, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
@@ -105,3 +106,40 @@ def test_a_corpus_without_its_model(
     window.opening.open_named(str(corpus[0]))
     qtbot.waitUntil(lambda: bool(told))
     assert told[0].endswith("is a corpus, which is shown beside its model: open that first")
+
+
+def test_many_sentences_are_run_stopped_and_gone_on_with(
+    demo_window: MainWindow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> None:
+    window, folder = demo_window, tmp_path / "out"
+    window.show()
+    data = tmp_path / "lines.txt"
+    data.write_text(LINES * 60, encoding="utf-8")
+    folder.mkdir()
+    chosen = ([str(data)], "")
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: chosen)
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
+    scheduler = window.workspace.scheduler
+
+    def cancel(done: int, _total: int, label: str) -> None:
+        if scheduler.activity == "corpus" and label.startswith("Sentence"):
+            scheduler.cancel()
+
+    scheduler.progressed.connect(cancel)
+    with qtbot.waitSignal(scheduler.cancelled) as stopped:
+        find(window, QAction, "runCorpus").trigger()
+    assert stopped.args == ["corpus"]
+    scheduler.progressed.disconnect(cancel)
+    assert not window.findChildren(CorpusWindow)
+
+    find(window, QAction, "runCorpus").trigger()
+    qtbot.waitUntil(lambda: bool(window.findChildren(CorpusWindow)))
+    head = find(find(window, CorpusWindow), ElidedLabel, "corpusHead")
+    assert head.text().startswith("180 sentences")
+    assert sorted(file.name for file in folder.iterdir()) == [
+        *("features.safetensors", "manifest.json", "statistics.parquet")
+    ]
+    find(window, CorpusWindow).close()
