@@ -191,9 +191,10 @@ def _plan(
     module = model.module(choices.random_weights, progress, device)
     model.tokenizer(progress)
     progress(0, 0, "Looking at what the modules give")
-    from bertviewer.core.corpus.running import step_by_step
+    from bertviewer.core.corpus.running import settle_attention, step_by_step
     from bertviewer.core.corpus.trial import look
 
+    settle_attention(module, config, choices.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
     with as_user_error(module, problem), step_by_step(module):
         measured = look(module, model.architecture, choices.modules)

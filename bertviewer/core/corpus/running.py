@@ -27,6 +27,7 @@ from bertviewer.core.corpus.survey import sentences
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
+from bertviewer.core.run.big_bird_attention import SPARSE, choose_attention
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.inputs import text_inputs
 from bertviewer.core.source.configuration import position_limit
@@ -183,6 +184,23 @@ def called(module: nn.Module, batch: Batch, config: Any) -> Any:
         torch.from_numpy(array).to(device) for array in (batch.ids, batch.mask, batch.segments)
     )
     return module(**text_inputs(module, ids, mask, segments, config))
+
+
+def settle_attention(module: nn.Module, config: Any, max_tokens: int | None) -> None:
+    """Have a model that reads short and long sentences in two ways read all of them in one.
+
+    Raises:
+        UserError: some may be too long for that.
+    """
+    longest = token_limit(config, max_tokens)
+    if longest is None:
+        return
+    choose_attention(module, {"input_ids": torch.empty(1, longest)})
+    if any(getattr(inner, "attention_type", "") == SPARSE for inner in module.modules()):
+        raise UserError(
+            f"{type(module).__name__} reads sentences of {longest:,} tokens in another way than "
+            "short ones; choose fewer with --max-tokens"
+        )
 
 
 def token_limit(config: Any, wanted: int | None) -> int | None:

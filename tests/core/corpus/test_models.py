@@ -8,6 +8,7 @@ import pytest
 from bertviewer.core.backend import transformers
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Layout, layout_of
+from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
@@ -80,6 +81,24 @@ def test_kinds(kind: str, data: Path, tmp_path: Path) -> None:
         assert calls == {0, 1}
     # SqueezeBERT's attention gives its shares to nobody.
     assert bool(corpus.heads) is (kind not in ("fnet", "squeezebert"))
+
+
+def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
+    config = {**SMALL, "max_position_embeddings": 4096, "model_type": "big_bird"}
+    model = opened(tmp_path / "model", **config)
+    with pytest.raises(UserError, match="reads sentences of 4,096 tokens in another way"):
+        made(model, data, tmp_path / "all", Choices(limit=3, random_weights=True))
+    choices = Choices(limit=3, random_weights=True, max_tokens=64)
+    found = made(model, data, tmp_path / "short", choices)
+    assert found is not None
+    assert len(found.heads) == 2
+
+
+def test_an_encoder_with_a_decoder(data: Path, tmp_path: Path) -> None:
+    config = {"vocab_size": 300, "d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3}
+    model = opened(tmp_path / "model", model_type="t5", num_layers=2, **config)
+    with pytest.raises(UserError, match="a corpus is run through one stack"):
+        made(model, data, tmp_path / "out", Choices(random_weights=True))
 
 
 def test_chosen_modules(model: LoadedModel, data: Path, tmp_path: Path) -> None:
