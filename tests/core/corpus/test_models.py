@@ -84,8 +84,8 @@ def test_kinds(kind: str, data: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
-    config = {**SMALL, "max_position_embeddings": 4096, "model_type": "big_bird"}
-    model = opened(tmp_path / "model", **config)
+    config: dict[str, Any] = {**SMALL, "max_position_embeddings": 4096}
+    model = opened(tmp_path / "model", model_type="big_bird", **config)
     with pytest.raises(UserError, match="reads sentences of 4,096 tokens in another way"):
         made(model, data, tmp_path / "all", Choices(limit=3, random_weights=True))
     choices = Choices(limit=3, random_weights=True, max_tokens=64)
@@ -95,7 +95,13 @@ def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
 
 
 def test_an_encoder_with_a_decoder(data: Path, tmp_path: Path) -> None:
-    config = {"vocab_size": 300, "d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3}
+    config: dict[str, Any] = {
+        "vocab_size": 300,
+        "d_model": 24,
+        "d_kv": 8,
+        "d_ff": 40,
+        "num_heads": 3,
+    }
     model = opened(tmp_path / "model", model_type="t5", num_layers=2, **config)
     with pytest.raises(UserError, match="a corpus is run through one stack"):
         made(model, data, tmp_path / "out", Choices(random_weights=True))
