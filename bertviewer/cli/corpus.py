@@ -15,9 +15,7 @@ from bertviewer.core.source.model_source import ModelSource
 
 if TYPE_CHECKING:
     from bertviewer.core.corpus.choices import Choices
-    from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.corpus.making import Part
-    from bertviewer.core.loading.loaded_model import LoadedModel
 
 CORPUS, MERGE = "corpus", "corpus-merge"
 DESCRIPTIONS = {
@@ -134,36 +132,14 @@ def compare(options: argparse.Namespace) -> None:
         UserError: one of them cannot be read.
     """
     from bertviewer.core.corpus.comparing import compare_corpora
+    from bertviewer.core.corpus.reading import read_corpus
     from bertviewer.report.corpus_text import comparison_text
 
-    found = compare_corpora(*(read(Path(name)) for name in (options.left, options.right)))
+    found = compare_corpora(*(read_corpus(Path(name)) for name in (options.left, options.right)))
     if options.format == "json":
         print_json(found.to_json())
     else:
         print_text(comparison_text(found))
-
-
-def read(folder: Path) -> "Corpus":
-    """Return the corpus in a folder.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    from bertviewer.core.corpus.reading import read_corpus
-
-    return read_corpus(folder)
-
-
-def check(found: "Corpus | None", model: "LoadedModel") -> None:
-    """Return if a corpus that is there is of this model.
-
-    Raises:
-        UserError: it is of another one.
-    """
-    if found is not None:
-        from bertviewer.core.corpus.as_run import check_model
-
-        check_model(found, model.architecture)
 
 
 def _choices(options: argparse.Namespace) -> "Choices":
