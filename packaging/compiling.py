@@ -1,4 +1,4 @@
-"""Compiles the package's one C module while a wheel is built, where there is a C compiler."""
+"""Compiles the package's C modules while a wheel is built, where there is a C compiler."""
 
 import shutil
 import sys
@@ -11,18 +11,17 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-NAME = "bertviewer.core.activations._row_sums"
-SOURCE = Path(*NAME.split(".")).with_suffix(".c")
+NAMES = ("bertviewer.core.activations._row_sums", "bertviewer.core.corpus._sums")
 # GCC before 12 vectorizes at -O3 alone, and its -O3 unrolls the loop over the lanes and is slower.
 # Without debug information, which holds this build's own folder, each build gives the same bytes.
 ARGUMENTS = [] if sys.platform == "win32" else ["-O2", "-ftree-vectorize", "-g0"]
 
 
 class CompilingHook(BuildHookInterface[Any]):
-    """Puts the compiled module into the wheel; of an editable one, beside its source.
+    """Puts the compiled modules into the wheel; of an editable one, beside its source.
 
-    Without it torch takes the same figures, in several passes, so a machine without a compiler
-    gets a wheel too.
+    Without them the same figures are taken in several passes, so a machine without a compiler gets
+    a wheel too.
     """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -31,32 +30,39 @@ class CompilingHook(BuildHookInterface[Any]):
         try:
             if version == "editable":
                 # One of an older source would be used as long as no other takes its place.
-                for older in Path(self.root, SOURCE.parent).glob(f"{SOURCE.stem}.*"):
-                    if older.suffix in (".so", ".pyd"):
-                        older.unlink()
+                for source in map(_source, NAMES):
+                    for older in Path(self.root, source.parent).glob(f"{source.stem}.*"):
+                        if older.suffix in (".so", ".pyd"):
+                            older.unlink()
             compiled = self._compiled(Path(self._folder.name))
             if version == "editable":
-                shutil.copy(compiled, Path(self.root, SOURCE.parent))
+                for source, file in compiled.items():
+                    shutil.copy(file, Path(self.root, source.parent))
         except (BaseError, CCompilerError, OSError) as error:
-            self.app.display_warning(f"built without {NAME}, which is only slower: {error}")
+            self.app.display_warning(f"built without C, which is only slower: {error}")
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         if version != "editable":
-            build_data["force_include"][str(compiled)] = str(SOURCE.with_name(compiled.name))
+            for source, file in compiled.items():
+                build_data["force_include"][str(file)] = str(source.with_name(file.name))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was compiled: the wheel has it."""
         self._folder.cleanup()
 
-    def _compiled(self, folder: Path) -> Path:
-        source = Path(self.root, SOURCE)
-        command = build_ext(
-            Distribution(
-                {"ext_modules": [Extension(NAME, [str(source)], extra_compile_args=ARGUMENTS)]}
-            )
-        )
+    def _compiled(self, folder: Path) -> dict[Path, Path]:
+        """Return what was compiled by its source."""
+        extensions = [
+            Extension(name, [str(Path(self.root, _source(name)))], extra_compile_args=ARGUMENTS)
+            for name in NAMES
+        ]
+        command = build_ext(Distribution({"ext_modules": extensions}))
         command.build_temp, command.build_lib = str(folder / "objects"), str(folder)
         command.ensure_finalized()
         command.run()
-        return Path(command.get_ext_fullpath(NAME))
+        return {_source(name): Path(command.get_ext_fullpath(name)) for name in NAMES}
+
+
+def _source(name: str) -> Path:
+    return Path(*name.split(".")).with_suffix(".c")

@@ -182,10 +182,16 @@ TINY_WORDS = ("this", "is", "a", "test", "sentence", "the", "cat", "sat", "on", 
 
 @pytest.fixture(scope="session")
 def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a BERT of two layers with weights from a fixed seed, as a folder of the usual files."""
+    """Return a BERT of two layers, weights from a fixed seed, as a folder of the usual files."""
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    write_tiny_bert(folder)
+    return folder
+
+
+def write_tiny_bert(folder: Path) -> None:
+    """Write it into a folder."""
     from bertviewer.core.backend import torch, transformers
 
-    folder = tmp_path_factory.mktemp("tiny-bert")
     config = transformers.BertConfig(
         vocab_size=200,
         hidden_size=32,
@@ -206,7 +212,6 @@ def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tokenizer_config.json").write_text(
         '{"tokenizer_class": "BertTokenizer", "do_lower_case": true, "model_max_length": 64}\n'
     )
-    return folder
 
 
 def _is_local(address: Any) -> bool:

@@ -221,7 +221,7 @@ class Model:
             compare: another model: a chapter says how it differs from this one.
             compare_from: another model from which the way to this one is measured.
             wishes: ``sections``, ``layers``, ``statistic``, ``paper``, ``title``, ``author``,
-                ``grey`` and ``format``, as of the command.
+                ``grey``, ``corpus`` and ``format``, as of the command.
         """
         from bertviewer.api.reporting import ReportPlan
 

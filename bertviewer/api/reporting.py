@@ -33,6 +33,7 @@ class ReportWishes(TypedDict, total=False):
         title: the model's name if left out.
         author: who it is by.
         grey: whether it is for a printer without colours.
+        corpus: the folder of a corpus of this model: a chapter shows it.
         format: pdf, html, markdown, latex or json, where the file's ending says nothing.
     """
 
@@ -43,6 +44,7 @@ class ReportWishes(TypedDict, total=False):
     title: str
     author: str
     grey: bool
+    corpus: Path | None
     format: str | None
 
 
@@ -60,6 +62,7 @@ class ReportPlan:
             UserError: the file cannot be written, or there is no such format, section or statistic.
         """
         from bertviewer.charts.layers import check_statistic
+        from bertviewer.core.corpus.reading import read_corpus
         from bertviewer.report.choices import PAPERS, Choices, check_paper, today
         from bertviewer.report.contents import chosen
         from bertviewer.report.formats.formats import format_of
@@ -83,6 +86,8 @@ class ReportPlan:
         check_statistic(self._statistic)
         paper = wishes.get("paper", PAPERS[0])
         check_paper(paper)
+        self._folder = wishes.get("corpus")
+        self._corpus = None if self._folder is None else read_corpus(self._folder)
         self._choices = Choices(
             None if sections is None else tuple(sections),
             paper,
@@ -147,10 +152,13 @@ class ReportPlan:
     ) -> "Subject":
         """Gather what is told."""
         from bertviewer.core.comparing.built_alike import check_built_alike
+        from bertviewer.core.corpus.as_run import check_model
         from bertviewer.report.looking import looked_at, origin_of_model
         from bertviewer.report.looks import Looks
         from bertviewer.report.subject import Subject
 
+        if self._corpus is not None:
+            check_model(self._corpus, model.architecture)
         if against is not None and against.closer_look.model is not model:
             check_built_alike(model.architecture, against.closer_look.model.architecture)
         at = None if run is None else run.closer_look
@@ -169,6 +177,7 @@ class ReportPlan:
             keys=model.keys,
             origin=origin_of_model(model, progress),
             statistic=self._statistic,
+            corpus=self._corpus,
         )
 
     def _recipe(
@@ -202,6 +211,7 @@ class ReportPlan:
             checks=checked,
             right="" if right is None else right.source.name,
             left="" if left is None else left.source.name,
+            corpus="" if self._folder is None else str(self._folder),
             layers=layers,
             statistic=self._statistic,
             choices=self._choices,

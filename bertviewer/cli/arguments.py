@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bertviewer import __version__
-from bertviewer.cli import formats
+from bertviewer.cli import corpus, formats
 from bertviewer.cli.formats import Format
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.tasks import TASKS
 
-COMMANDS = ("summary", "run", "report", "compare", "flow", "presets")
+COMMANDS = ("summary", "run", "report", "compare", "flow", *corpus.DESCRIPTIONS, "presets")
 
 _USAGE = """\
 bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--offload]
@@ -22,11 +22,16 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--offload]
        bertviewer report MODEL -o FILE [--sentence TEXT] [--pair TEXT] [--task TASK]
                          [--random-weights] [--cut] [--device NAME] [--offload] [--check]
                          [--check-module PATH] [--against TEXT [--against-pair TEXT]]
-                         [--against-saved FILE] [--compare MODEL] [--sections NAME,…]
+                         [--against-saved FILE] [--compare MODEL] [--corpus FOLDER]
+                         [--sections NAME,…]
                          [--layers N,…] [--statistic NAME] [--paper PAPER] [--title TEXT]
                          [--author TEXT] [--grey] [--format FORMAT]
        bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
        bertviewer flow MODEL [PATH] [--task TASK] [--format FORMAT]
+       bertviewer corpus MODEL DATA… -o FOLDER [--task TASK] [--column NAME] [--batch-size N]
+                         [--batch-tokens N] [--max-tokens N] [--limit N] [--shards N]
+                         [--modules GLOB] [--random-weights] [--device DEVICE]
+       bertviewer corpus-merge CORPUS… -o FOLDER
        bertviewer presets"""
 
 _EPILOG = """\
@@ -77,15 +82,25 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     if command == "presets":
         return parser
     if command == "compare":
-        parser.add_argument("left", metavar="LEFT", help="a model, as of the other commands")
-        parser.add_argument("right", metavar="RIGHT", help="the model to compare it with")
+        parser.add_argument(
+            "left",
+            metavar="LEFT",
+            help="a model, as of the other commands, or the folder of a corpus",
+        )
+        parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
         _add_task(parser)
         _add_consent(parser)
         _add_format(parser, formats.COMPARISON)
         return parser
+    if command == corpus.MERGE:
+        corpus.add_merge(parser)
+        return parser
     parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
     _add_task(parser)
     _add_consent(parser)
+    if command == corpus.CORPUS:
+        corpus.add_corpus(parser)
+        return parser
     if command == "flow":
         parser.add_argument(
             "path", nargs="?", default="", metavar="PATH", help="a module; the model if left out"
@@ -143,6 +158,7 @@ _DESCRIPTIONS = {
     "of saved runs, activations.",
     "compare": "Compare two models: counts, configuration, and the values of every tensor.",
     "flow": "Show the flow of data through a module: its operations in order, or a drawing.",
+    **corpus.DESCRIPTIONS,
     "presets": "List the configurations that come with the program.",
 }
 
@@ -254,6 +270,12 @@ def _add_comparisons(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--compare-from", metavar="MODEL", help="the same, measured from that model to this one"
+    )
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="FOLDER",
+        help="what the command corpus gave of this model: a chapter shows it",
     )
 
 

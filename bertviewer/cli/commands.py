@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bertviewer.cli import formats
+from bertviewer.cli import corpus, formats
 from bertviewer.cli.printing import check_takes_bytes, print_text
 from bertviewer.cli.progress_line import progress_line
 from bertviewer.core.activations.activation_run import Sentence
@@ -88,7 +88,14 @@ def _ran(model: "Model", sentence: Sentence, options: argparse.Namespace) -> "Ru
     return run
 
 
+def _corpus(options: argparse.Namespace) -> None:
+    corpus.run_corpus(_source(options, options.model), options)
+
+
 def _compare(options: argparse.Namespace) -> None:
+    if corpus.are_corpora(options):
+        corpus.compare(options)
+        return
     left, right = (_source(options, name) for name in (options.left, options.right))
     with progress_line(sys.stderr) as progress:
         comparison = _opened(left, progress).compare(_opened(right, progress))
@@ -123,6 +130,7 @@ def _report(options: argparse.Namespace) -> None:
         title=options.title,
         author=options.author,
         grey=options.grey,
+        corpus=options.corpus,
     )
     others = {
         name: _source(options, model)
@@ -199,5 +207,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "report": _report,
     "compare": _compare,
     "flow": _flow,
+    corpus.CORPUS: _corpus,
+    corpus.MERGE: corpus.merge,
     "presets": _presets,
 }

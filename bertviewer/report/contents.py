@@ -6,6 +6,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import checks
+from bertviewer.report.chapters.corpus import corpus
 from bertviewer.report.chapters.costs import costs
 from bertviewer.report.chapters.formulas import formulas
 from bertviewer.report.chapters.lists import configuration, modules, tensors
@@ -61,6 +62,7 @@ CHAPTERS = (
     Chapter("predictions", "Predictions", predictions, needs_run=True),
     Chapter("runs", "Two runs", runs, needs_run=True),
     Chapter("checks", "Checks", checks, needs_run=True),
+    Chapter("corpus", "Many sentences", corpus),
     Chapter("models", "Two models", models),
     Chapter("configuration", "Configuration", configuration),
     Chapter("modules", "Modules", modules),

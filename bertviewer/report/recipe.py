@@ -52,6 +52,7 @@ class Recipe:
         checks: the modules that are checked.
         right: the model that this one is compared with.
         left: the model from which the way to this one is measured.
+        corpus: the folder of a corpus of the model.
         layers: the layers whose heads are shown, ``None`` for a choice of some.
         statistic: what is drawn layer by layer.
         choices: how the report is to be.
@@ -68,6 +69,7 @@ class Recipe:
     checks: tuple[str, ...] = ()
     right: str = ""
     left: str = ""
+    corpus: str = ""
     layers: tuple[int, ...] | None = None
     statistic: str = STATISTIC
     choices: Choices = Choices()
@@ -90,6 +92,8 @@ class Recipe:
             yield f"--compare={self.right}"
         if self.left:
             yield f"--compare-from={self.left}"
+        if self.corpus:
+            yield f"--corpus={self.corpus}"
         yield from _of_choices(self.choices, self.layers)
         if self.statistic != STATISTIC:
             yield f"--statistic={self.statistic}"

@@ -6,6 +6,7 @@ from functools import cached_property
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.origin import Origin
 from bertviewer.core.walk.building import build_walk
@@ -30,6 +31,7 @@ class Subject:
         comparison: the model beside another one.
         origin: where its weights come from.
         statistic: what is drawn layer by layer.
+        corpus: what the model does to many sentences.
     """
 
     architecture: Architecture
@@ -40,6 +42,7 @@ class Subject:
     comparison: Comparison | None = None
     origin: Origin = Origin()
     statistic: str = STATISTIC
+    corpus: Corpus | None = None
 
     @cached_property
     def walk(self) -> Walk:

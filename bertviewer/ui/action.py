@@ -32,6 +32,12 @@ class Compares(Protocol):
     def compare_with(self, name: str) -> None: ...  # noqa: D102
 
 
+class Corpora(Protocol):
+    """What the actions call to run many sentences."""
+
+    def choose_data(self) -> None: ...  # noqa: D102
+
+
 class Opened(Protocol):
     """What the actions call to open something over the window."""
 
@@ -55,6 +61,8 @@ class Commands(Protocol):
     def opening(self) -> Opens: ...  # noqa: D102
     @property
     def comparing(self) -> Compares: ...  # noqa: D102
+    @property
+    def corpora(self) -> Corpora: ...  # noqa: D102
     @property
     def exporting(self) -> Exports: ...  # noqa: D102
     @property

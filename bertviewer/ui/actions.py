@@ -270,6 +270,10 @@ ENTRIES: tuple[Entry, ...] = (
 
     Action("runSentence", RUN, QT_TRANSLATE_NOOP("actions", "&Run the sentence"),
            lambda c: c.run(), ("Ctrl+R",), needs=(MODEL, IDLE)),
+    Action("runCorpus", RUN, QT_TRANSLATE_NOOP("actions", "Run &many sentences…"),
+           lambda c: c.corpora.choose_data(),
+           tip=QT_TRANSLATE_NOOP("actions", "Statistics over files of text; goes on if stopped"),
+           needs=(MODEL, IDLE)),
     Action("cancel", RUN, QT_TRANSLATE_NOOP("actions", "&Cancel"),
            lambda c: c.workspace.scheduler.cancel(), ("Ctrl+.",), needs=(BUSY,)),
     Action("keepAsA", RUN, QT_TRANSLATE_NOOP("actions", "&Keep this run as A"),

@@ -19,6 +19,7 @@ from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
+from bertviewer.ui.corpus.opening import CorpusOpening
 from bertviewer.ui.dialogs import show_about
 from bertviewer.ui.exporting import Exporting
 from bertviewer.ui.frame.dock import Pane
@@ -94,6 +95,8 @@ class MainWindow(QMainWindow):
         self.run_area.opened.connect(self.panes.set_run_open)
         self.run_area.device_chosen.connect(self.set_device)
         self.comparing = Comparing(workspace, self)
+        self.corpora = CorpusOpening(workspace, self)
+        self.opening.corpus_wanted.connect(self.corpora.open)
         self.exporting = Exporting(workspace, self, lambda: self.run_area.statistic)
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)

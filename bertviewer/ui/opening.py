@@ -1,6 +1,7 @@
 """All ways to open a model: by name, by a dialog, by dropping it on the window, or once more."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, Signal
 from PySide6.QtGui import QDropEvent
@@ -19,11 +20,12 @@ class Opening(QObject):
     """Opens models in a window; what cannot be opened gets a dialog, and nothing changes.
 
     ``began`` names a model that is about to be opened; ``dragged`` tells whether something that
-    can be dropped is over the window.
+    can be dropped is over the window. ``corpus_wanted`` brings the folder of a corpus.
     """
 
     began = Signal(str)
     dragged = Signal(bool)
+    corpus_wanted = Signal(str)
 
     def __init__(self, workspace: Workspace, window: QWidget) -> None:
         super().__init__(window)
@@ -45,7 +47,10 @@ class Opening(QObject):
         self._consent.ask(source)
 
     def open_named(self, name: str) -> None:
-        """Open a preset, the demo or a path with the base task."""
+        """Open a preset, the demo or a path with the base task, or the folder of a corpus."""
+        if _is_corpus(name):
+            self.corpus_wanted.emit(name)
+            return
         try:
             self.open_source(parse_source(name))
         except UserError as error:
@@ -67,7 +72,9 @@ class Opening(QObject):
 
     def choose_folder(self) -> None:
         """Ask for a model's folder and open it."""
-        folder = QFileDialog.getExistingDirectory(self._window, self.tr("Open a model's folder"))
+        folder = QFileDialog.getExistingDirectory(
+            self._window, self.tr("Open the folder of a model or of a corpus")
+        )
         if folder:
             self.open_named(folder)
 
@@ -110,6 +117,14 @@ class Opening(QObject):
     def _on_opened(self) -> None:
         if self._workspace.source is not None:
             remember(self._workspace.source)
+
+
+def _is_corpus(name: str) -> bool:
+    if not (Path(name) / "manifest.json").is_file():
+        return False
+    from bertviewer.core.corpus.reading import is_corpus  # needs numpy
+
+    return is_corpus(Path(name))
 
 
 def _dropped(data: QMimeData) -> str:

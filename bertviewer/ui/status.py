@@ -124,7 +124,10 @@ class Status(QStatusBar):
         self._refused.setVisible(bool(path))
 
     def _on_cancelled(self, activity: str) -> None:
-        if activity == "export":
+        if activity == "corpus":
+            text = self.tr("Not all sentences were run: the same files and folder go on with them")
+            self.showMessage(text, MESSAGE_TIME)
+        elif activity == "export":
             self.showMessage(self.tr("The report was not written: cancelled"), MESSAGE_TIME)
         elif activity == "save":
             self.showMessage(self.tr("The file was not written: cancelled"), MESSAGE_TIME)

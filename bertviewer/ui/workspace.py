@@ -25,6 +25,9 @@ from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.ui.background.requests import ModelWork
@@ -151,6 +154,11 @@ class Workspace(QObject):
         self.prepare_drawing()
         work = partial(write, self._model)
         self.scheduler.start("export", work, lambda written: self.exported.emit(str(written)))
+
+    def run_corpus(self, work: "ModelWork[Corpus]", returned: "Callable[[Corpus], None]") -> None:
+        """Have many sentences run through the open model by ``work``."""
+        if self._model is not None:
+            self.scheduler.start("corpus", partial(work, self._model), returned)
 
     def save_runs(self, path: Path) -> None:
         """Write the last run, and run A, as a file that can be opened again."""

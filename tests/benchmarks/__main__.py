@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from tests.benchmarks.corpus import corpus
 from tests.benchmarks.derive import derive_all
 from tests.benchmarks.dialog import dialog
 from tests.benchmarks.flow import flow
@@ -23,6 +24,7 @@ from tests.benchmarks.what_if import what_if
 from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
+    "corpus": corpus,
     "derive": derive_all,
     "dialog": dialog,
     "flow": flow,
@@ -63,6 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _text(name: str, value: float, is_ratio: bool) -> str:
     if is_ratio or "ratio" in name:
         return f"{value:10.3f}"
+    if name.startswith("per second"):
+        return f"{value:10.1f}"
     if name.endswith("MB"):
         return f"{value:10.2f}"
     if name.startswith("memory"):

@@ -1,7 +1,6 @@
 """Runs one sentence through a model and watches every module."""
 
-import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
@@ -28,6 +27,7 @@ from bertviewer.core.run.hidden_states import (
     state_paths,
     token_norms,
 )
+from bertviewer.core.run.inputs import model_inputs, parameters_of, text_inputs
 from bertviewer.core.run.macs import RunCounter, formula_macs
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.tokenizer.tokenization import (
@@ -36,8 +36,6 @@ from bertviewer.core.tokenizer.tokenization import (
     reads_text,
     with_decoder,
 )
-
-_ALWAYS = ("output_hidden_states", "return_dict")
 
 
 def run_sentence(
@@ -136,7 +134,7 @@ def _without_decoder_text(module: nn.Module, config: Any) -> str:
     An encoder that was stored with a head says that it is no encoder-decoder, as
     T5ForTokenClassification does. Without the head it is opened as T5Model, which is one.
     """
-    if config.is_encoder_decoder or "decoder_input_ids" not in _parameters(module):
+    if config.is_encoder_decoder or "decoder_input_ids" not in parameters_of(module):
         return ""
     cause = (
         f"is_encoder_decoder is false in its configuration, so the decoder of "
@@ -144,10 +142,6 @@ def _without_decoder_text(module: nn.Module, config: Any) -> str:
     )
     tasks = " or ".join(encoder_tasks(config))
     return f"{cause}; its encoder alone is in the task {tasks} (--task)" if tasks else cause
-
-
-def _parameters(module: nn.Module) -> Collection[str]:
-    return inspect.signature(module.forward).parameters
 
 
 def _inspected(module: nn.Module, architecture: Architecture) -> dict[str, nn.Module]:
@@ -178,30 +172,19 @@ def _inputs(
 
     An encoder-decoder's tokens are the encoder's, segment 0, and the decoder's, segment 1.
     """
-    accepted = _parameters(module)
-    inputs: dict[str, Any] = {
-        "output_hidden_states": True,
-        "return_dict": True,
-        # Nothing is generated, and a cache would be changed after it was seen.
-        "use_cache": False,
-    }
     if config.get("is_encoder_decoder"):
         sides = ("input_ids", "decoder_input_ids")
-        for segment, name in enumerate(sides):
-            inputs[name] = _row([token for token in tokens if token.segment == segment])
-    else:
-        inputs |= {
-            "input_ids": _row(tokens),
-            "attention_mask": torch.ones(1, len(tokens), dtype=torch.long),
-        }
-        types = config.get("type_vocab_size")
-        # Only where there is a table for them: GPT-2 would look segments up among its words.
-        if isinstance(types, int) and types > 0:
-            segments = [min(token.segment, types - 1) for token in tokens]
-            inputs["token_type_ids"] = torch.tensor([segments])
-    # Heads hand it on as one of their **kwargs.
-    return {k: v for k, v in inputs.items() if k in accepted or k in _ALWAYS}
+        return model_inputs(
+            module,
+            {
+                name: _row([token.id for token in tokens if token.segment == segment])
+                for segment, name in enumerate(sides)
+            },
+        )
+    ids = _row([token.id for token in tokens])
+    segments = _row([token.segment for token in tokens])
+    return text_inputs(module, ids, torch.ones_like(ids), segments, config)
 
 
-def _row(tokens: Sequence[Token]) -> Tensor:
-    return torch.tensor([[token.id for token in tokens]])
+def _row(values: Sequence[int]) -> Tensor:
+    return torch.tensor([list(values)])

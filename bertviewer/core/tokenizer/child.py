@@ -76,6 +76,7 @@ class _Server:
         action: Callable[[dict[str, Any]], Any] = {
             "open": self._open,
             "read": self._read,
+            "ids": self._ids,
             "names": self._names,
         }[request["do"]]
         try:
@@ -102,6 +103,9 @@ class _Server:
 
     def _read(self, request: dict[str, Any]) -> Any:
         return self._reading.read_texts(self._tokenizers[request["number"]], request["texts"])
+
+    def _ids(self, request: dict[str, Any]) -> Any:
+        return self._reading.read_ids(self._tokenizers[request["number"]], request["texts"])
 
     def _names(self, request: dict[str, Any]) -> Any:
         return self._reading.names_by_id(self._tokenizers[request["number"]])

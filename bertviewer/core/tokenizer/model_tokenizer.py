@@ -14,6 +14,7 @@ from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined
 from bertviewer.core.tokenizer.private_copy import tokenizer_config_of, write_private_copy
 from bertviewer.core.tokenizer.process import Child, DiedError, tokenizer_process
+from bertviewer.core.tokenizer.token_ids import Read, TokenIds
 
 _OPENING = "Reading the tokenizer"
 _READING = "Reading the text"
@@ -76,6 +77,15 @@ class ModelTokenizer:
         apart = [self._pieces([text], place, progress) for place, text in enumerate(texts)]
         return joined(apart, limit)
 
+    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
+        """Return the tokens of each text alone, or why it cannot be read.
+
+        Raises:
+            Cancelled: by ``progress``.
+        """
+        found = self._ask({"do": "ids", "texts": texts}, progress, _READING)
+        return [one if isinstance(one, str) else self._token_ids(*one) for one in found]
+
     def text_of(self, number: int) -> str:
         """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
         if self._names is None:
@@ -126,6 +136,14 @@ class ModelTokenizer:
             )
             for number, name, own, place, starts, written in read
         ]
+
+    def _token_ids(self, ids: list[int], segments: list[int], added: list[int]) -> TokenIds:
+        are_special = (
+            bool(is_added) or (number in self._special and number != self._unknown)
+            for number, is_added in zip(ids, added, strict=True)
+        )
+        own = segments if self._segment is None else [self._segment] * len(ids)
+        return TokenIds(tuple(ids), tuple(own), tuple(are_special))
 
     def _token(
         self, number: int, name: str, segment: int, sentence: int | None, written: str

@@ -10,6 +10,7 @@ import transformers
 from transformers.models.auto import tokenization_auto
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.system.library_words import words_of
 from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES, TOKENIZER, tokenizer_class
 from bertviewer.core.tokenizer.pieces import word_starts
 from bertviewer.core.weights.header import shown_name
@@ -88,6 +89,37 @@ def read_texts(tokenizer: Any, texts: Sequence[str]) -> list[Read]:
     """Tokenize texts together."""
     read = _read_fast if tokenizer.is_fast else _read_slow
     return list(read(tokenizer, texts))
+
+
+def read_ids(tokenizer: Any, texts: Sequence[str]) -> list[list[list[int]] | str]:
+    """Return of each text its ids, its segments, and 1 where something was put around it.
+
+    Where one of them cannot be read, that is told in its place.
+    """
+    try:
+        return list(_ids_of(tokenizer, texts))
+    except BaseException:  # noqa: BLE001 - of which text it is shows when each is read alone
+        return [_ids_or_problem(tokenizer, text) for text in texts]
+
+
+def _ids_or_problem(tokenizer: Any, text: str) -> list[list[int]] | str:
+    try:
+        return next(iter(_ids_of(tokenizer, [text])))
+    except BaseException as error:  # noqa: BLE001 - the tokenizers in Rust panic
+        return words_of(error)
+
+
+def _ids_of(tokenizer: Any, texts: Sequence[str]) -> Iterator[list[list[int]]]:
+    if not tokenizer.is_fast:
+        for text in texts:
+            read = list(_read_slow(tokenizer, [text]))
+            yield [[one[0] for one in read], [one[2] for one in read],
+                   [int(one[3] is None) for one in read]]  # fmt: skip
+        return
+    encoding = tokenizer(list(texts), verbose=False)
+    segments = encoding.get("token_type_ids") or [[0] * len(own.ids) for own in encoding.encodings]
+    for own, types in zip(encoding.encodings, segments, strict=True):
+        yield [own.ids, types, [int(sentence is None) for sentence in own.sequence_ids]]
 
 
 def _read_fast(tokenizer: Any, texts: Sequence[str]) -> Iterator[Read]:

@@ -1,7 +1,7 @@
 """A stand-in for the vocabulary that a configuration comes without."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from bertviewer.core.families.special_tokens import (
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined
+from bertviewer.core.tokenizer.token_ids import Read, TokenIds
 
 
 class StandInTokenizer:
@@ -61,6 +62,18 @@ class StandInTokenizer:
             parts[-1] += [Piece(token, place) for token in content]
             parts[-1] += [Piece(replace(t, segment=segment), None) for t in self._close]
         return joined(parts, self._limit if sentence.cut else None)
+
+    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
+        """Return the tokens of each text alone."""
+        read = (self.tokenize(Sentence(text)) for text in texts)
+        return [
+            TokenIds(
+                tuple(token.id for token in tokens),
+                tuple(token.segment for token in tokens),
+                tuple(token.is_special for token in tokens),
+            )
+            for tokens in read
+        ]
 
     def text_of(self, number: int) -> str:
         """Return "#id", but for the special tokens: no id of a stand-in says which word it is."""

@@ -20,6 +20,7 @@ from bertviewer.core.system.memory import check_attention_memory
 from bertviewer.core.tokenizer.files import has_tokenizer, lacks_tokenizer, shares_vocabulary
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenizer.stand_in import StandInTokenizer
+from bertviewer.core.tokenizer.token_ids import Read
 
 
 def shifted(
@@ -72,6 +73,13 @@ class Tokenizer(Protocol):
 
         Raises:
             UserError: the text cannot be read, or the limit leaves no room for it.
+            Cancelled: by ``progress``.
+        """
+
+    def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
+        """Return the tokens of each text alone, or why it cannot be read.
+
+        Raises:
             Cancelled: by ``progress``.
         """
 

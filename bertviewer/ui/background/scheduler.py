@@ -10,7 +10,9 @@ from bertviewer.ui.background.draw_queue import DrawQueue
 from bertviewer.ui.background.requests import RequestQueue
 from bertviewer.ui.background.worker import Worker
 
-Activity = Literal["", "open", "run", "check", "export", "save", "examine", "compare", "download"]
+Activity = Literal[
+    "", "open", "run", "corpus", "check", "export", "save", "examine", "compare", "download"
+]
 """What a person waits for; empty where nobody does."""
 
 

@@ -12,8 +12,8 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.layouts import in_column, tool_button
-from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.offers import after_error
 from bertviewer.ui.run.view import View

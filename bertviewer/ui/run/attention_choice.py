@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.ui.run.choice_box import ChoiceBox
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.translation import translate
 
 

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from bertviewer.charts.layers import BAND, SPREAD, STATISTICS
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.layouts import in_row
-from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 ALL = "all"

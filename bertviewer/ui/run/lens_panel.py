@@ -15,11 +15,11 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row, stacked, tool_button
-from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace

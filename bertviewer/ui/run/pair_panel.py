@@ -15,9 +15,9 @@ from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_w
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.layouts import in_row, tool_button
-from bertviewer.ui.run.choice_box import ChoiceBox
 from bertviewer.ui.run.offers import beside
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace

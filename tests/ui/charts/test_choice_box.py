@@ -5,7 +5,7 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.run.choice_box import ChoiceBox
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from tests.ui.test_elided_label import read
 
 

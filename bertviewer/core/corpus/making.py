@@ -1,0 +1,232 @@
+"""Makes the folder of a corpus: looks at data and model, runs what is left, merges at the end."""
+
+import hashlib
+import json
+import shutil
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bertviewer import __version__
+from bertviewer.core.corpus.as_run import configuration_digest
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.core.corpus.layouts import SECOND
+from bertviewer.core.corpus.merging import merge_shards
+from bertviewer.core.corpus.plan import FOLDER, NAME, Plan, check_plan, made, read_plan, shard_count
+from bertviewer.core.corpus.reading import is_corpus, read_corpus, read_manifest
+from bertviewer.core.corpus.records import STDIN
+from bertviewer.core.corpus.shard_files import shard_file
+from bertviewer.core.corpus.survey import DataFile, survey
+from bertviewer.core.corpus.writing import FEATURES, MANIFEST, names_in, write_corpus
+from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress
+from bertviewer.core.run.failures import as_user_error
+from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.saving.model_files import check_no_model_file
+from bertviewer.core.source.configuration import position_limit
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.files import sha256_of
+from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
+from bertviewer.core.tokenizer.tokenization import reads_text
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
+_STDIN_FILE = "standard-input"
+_POLL = 0.2  # seconds between two looks for other processes' shards
+_BLOCK = 1 << 20
+
+
+@frozen
+class Part:
+    """Which part of the shards this process runs: rank, rank + world and so on.
+
+    Attributes:
+        rank: which process this is.
+        world: how many there are.
+        threads: how many shards it runs side by side.
+        device: as torch names it.
+    """
+
+    rank: int = 0
+    world: int = 1
+    threads: int = 1
+    device: str = "cpu"
+
+
+ALONE = Part()
+"""What one process runs that has no others beside it."""
+
+
+@frozen
+class CorpusWish:
+    """What is to be made.
+
+    Attributes:
+        data: the files; ``-`` is the standard input.
+        choices: what the figures hang on.
+        folder: where the corpus is written.
+        command: what the manifest says that makes it again.
+    """
+
+    data: tuple[Path, ...]
+    choices: Choices
+    folder: Path
+    command: str
+
+
+def check_folder(folder: Path, source: ModelSource) -> None:
+    """Return if a corpus of a model can be written into a folder; it is made if it is not there.
+
+    Raises:
+        UserError: it cannot be, or pyarrow is not installed.
+    """
+    for name in (FEATURES, MANIFEST):
+        check_no_model_file(folder / name, [source])
+    others = names_in(folder)
+    if others and not is_corpus(folder) and FOLDER not in others:
+        raise UserError(f"cannot write {folder}: the folder has files of its own, as {others[0]}")
+
+
+def threads_for(device: str) -> int:
+    """Return how many shards a process runs side by side: as many as torch would use threads."""
+    import torch
+
+    return torch.get_num_threads() if device == "cpu" else 1
+
+
+def make_corpus(
+    model: LoadedModel,
+    wish: CorpusWish,
+    progress: Progress,
+    part: Part = ALONE,
+    stdin: BinaryIO | None = None,
+) -> Corpus | None:
+    """Run a model over the data; a folder that has a part of it already is gone on with.
+
+    Where there are several processes, the first one waits for the others' shards and merges; the
+    others return ``None``.
+
+    Raises:
+        UserError: something that the user can mend; what is finished stays in the folder.
+        Cancelled: by ``progress``, likewise.
+    """
+    choices, folder = wish.choices, wish.folder
+    choices.check()
+    check_folder(folder, model.source)
+    places = [_place(path, folder, part, stdin) for path in wish.data]
+    files = survey(places, choices.column, choices.limit, progress)
+    plan = _plan(model, files, choices, part.device, progress)
+    digest = hashlib.sha256(json.dumps(plan.to_json(), sort_keys=True).encode()).hexdigest()
+    if is_corpus(folder):
+        if read_manifest(folder).get("plan") != digest:
+            raise UserError(
+                f"{folder}: it holds another corpus already; choose another folder with -o"
+            )
+        return read_corpus(folder) if part.rank == 0 else None
+    own = range(part.rank, plan.shards, part.world)
+    if part.rank == 0 or any(not shard_file(folder, shard).exists() for shard in own):
+        check_plan(folder, plan)
+        from bertviewer.core.corpus.running import run_shards
+
+        run_shards(model, plan, folder, own, progress, threads=part.threads)
+    if part.rank != 0:
+        return None
+    _wait(folder, plan, progress)
+    return _finish(folder, wish.command, digest, progress)
+
+
+def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corpus:
+    """Merge all shards, and take them away once the result is written."""
+    found = merge_shards([folder], read_plan(folder / FOLDER / NAME), command, progress)
+    manifest = {**found.manifest, "plan": digest}
+    corpus = Corpus(manifest, found.rows, found.features, found.heads, found.outliers)
+    progress(0, 0, "Writing the corpus")
+    write_corpus(folder, corpus)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    return corpus
+
+
+def _wait(folder: Path, plan: Plan, progress: Progress) -> None:
+    while left := [n for n in range(plan.shards) if not shard_file(folder, n).exists()]:
+        done = plan.shards - len(left)
+        progress(done, plan.shards, f"Waiting for {len(left):,} shards of other processes")
+        time.sleep(_POLL)
+
+
+def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tuple[Path, str]:
+    """Return where a file of the data is, and its name; what comes from stdin is kept as a file."""
+    if str(path) != STDIN:
+        return path, path.name or str(path)
+    if part.world > 1:
+        raise UserError("-: several processes cannot share the standard input; name a file")
+    if stdin is None:
+        raise UserError("-: there is no standard input")
+    kept = made(folder) / _STDIN_FILE
+    write_atomically(kept, iter(lambda: stdin.read(_BLOCK), b""))
+    return kept, STDIN
+
+
+def _plan(
+    model: LoadedModel,
+    files: tuple[DataFile, ...],
+    choices: Choices,
+    device: str,
+    progress: Progress,
+) -> Plan:
+    """Load the weights, and find out what of the model is measured."""
+    model.confirm(progress)
+    architecture = model.architecture
+    config = architecture.config
+    kind = architecture.root.class_name
+    if not reads_text(architecture):
+        raise UserError(f"{kind} does not read text, so no sentence can be run")
+    if config.get("is_encoder_decoder"):
+        raise UserError(f"{kind} has an encoder and a decoder; a corpus is run through one stack")
+    limit = position_limit(config)
+    if limit is not None and limit < SECOND.tokens:
+        raise UserError(f"{kind} reads {limit} tokens at most, which is too few for a corpus")
+    module = model.module(choices.random_weights, progress, device)
+    model.tokenizer(progress)
+    progress(0, 0, "Looking at what the modules give")
+    from bertviewer.core.corpus.running import settle_attention, step_by_step
+    from bertviewer.core.corpus.trial import look
+
+    settle_attention(module, config, choices.max_tokens)
+    problem = f"{model.source.name}: the model cannot run a batch"
+    with as_user_error(module, problem), step_by_step(module):
+        measured = look(module, model.architecture, choices.modules)
+    if not measured.calls:
+        raise UserError(f"--modules {choices.modules}: no module of that path gives tokens' values")
+    count = sum(file.sentences for file in files)
+    return Plan(
+        _digests(model, progress),
+        {"bertviewer": __version__, **{name: version(name) for name in LIBRARIES}},
+        choices,
+        files,
+        shard_count(count, choices),
+        _source(model),
+        measured,
+    )
+
+
+def _digests(model: LoadedModel, progress: Progress) -> dict[str, Any]:
+    """Return the digests of all that a model is made of."""
+    files = [] if model.checkpoint is None else [file.own for file in model.checkpoint.files]
+    if model.source.kind not in ("preset", "runs"):
+        beside = (model.source.folder / name for name in READ_BY_TRANSFORMERS)
+        files += [file for file in beside if file.is_file()]
+    return {
+        "configuration": configuration_digest(model.architecture.config),
+        "files": {file.name: sha256_of(file, progress) for file in files},
+    }
+
+
+def _source(model: LoadedModel) -> dict[str, Any]:
+    """Return what is said of a model's source, without the folder that it lies in."""
+    found = model.architecture.source.to_json()
+    if model.source.kind not in ("preset", "demo", "hub"):
+        found["name"] = Path(found["name"]).name
+    return found

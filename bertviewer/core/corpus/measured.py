@@ -1,0 +1,116 @@
+"""What of a model is measured, as plain data: the same for every batch and every shard."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from bertviewer.core.corpus.layouts import Layout
+from bertviewer.core.frozen import frozen
+
+
+@frozen
+class Call:
+    """A call of a module whose output is measured.
+
+    Attributes:
+        path: of the module.
+        number: which of its calls in a forward pass this is.
+        layout: how its output lies.
+    """
+
+    path: str
+    number: int
+    layout: Layout
+
+
+@frozen
+class Attention:
+    """A call of an attention whose shares are measured.
+
+    Attributes:
+        path: of the module.
+        number: which of its calls this is.
+        place: of the shares among the tensors that it gives.
+        heads: how many.
+    """
+
+    path: str
+    number: int
+    place: int
+    heads: int
+
+
+@frozen
+class Seen:
+    """What became of a call of a module.
+
+    Attributes:
+        path: of the module.
+        class_name: of the module.
+        number: which of its calls this is.
+        measured: the place of its tensor among those that are measured; several calls share one
+            where a module hands on what another gave. ``None`` where it is left out.
+        left_out: why it is.
+    """
+
+    path: str
+    class_name: str
+    number: int
+    measured: int | None
+    left_out: str = ""
+
+
+@frozen
+class Measured:
+    """All that is measured.
+
+    Attributes:
+        calls: whose outputs are, each tensor once.
+        seen: all calls of all modules, in the order of the architecture.
+        attentions: whose heads are.
+        states: how many hidden states are looked through for outliers.
+        width: features of one of them.
+        state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
+        hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
+            else only sentences of equal length are run together.
+    """
+
+    calls: tuple[Call, ...]
+    seen: tuple[Seen, ...]
+    attentions: tuple[Attention, ...]
+    states: int
+    width: int
+    state_calls: tuple[int | None, ...]
+    hides_padding: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "calls": [[one.path, one.number, _values(one.layout)] for one in self.calls],
+            "seen": [_values(one) for one in self.seen],
+            "attentions": [_values(one) for one in self.attentions],
+            "states": self.states,
+            "width": self.width,
+            "state_calls": list(self.state_calls),
+            "hides_padding": self.hides_padding,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "Measured":
+        """Return what ``to_json`` gave."""
+        calls = []
+        for path, number, (kind, axes, *others) in data["calls"]:
+            calls.append(Call(path, number, Layout(kind, tuple(axes), *others)))
+        return Measured(
+            tuple(calls),
+            tuple(Seen(*values) for values in data["seen"]),
+            tuple(Attention(*values) for values in data["attentions"]),
+            data["states"],
+            data["width"],
+            tuple(data["state_calls"]),
+            data["hides_padding"],
+        )
+
+
+def _values(data: Any) -> list[Any]:
+    return [getattr(data, field.name) for field in fields(data)]

@@ -1,0 +1,249 @@
+"""Shards become a corpus, and corpora become one: in order, in float64, and without torch."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bertviewer.core.corpus.batches import classes_of
+from bertviewer.core.corpus.corpus import (
+    SCHEMA,
+    ClassSums,
+    Corpus,
+    Features,
+    Heads,
+    Outliers,
+    Place,
+)
+from bertviewer.core.corpus.measured import Measured
+from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
+from bertviewer.core.corpus.reading import is_corpus, read_corpus
+from bertviewer.core.corpus.shard_files import COUNTED, Arrays, Shard, read_shard, shard_file
+from bertviewer.core.corpus.sums import COUNTS, HEAD_SUMS, larger
+from bertviewer.core.errors import UserError
+from bertviewer.core.progress import Progress, no_progress
+
+_COUNTED = ("sentences", "tokens", "cut", "unread", "batches")
+
+
+def merge_shards(
+    folders: Sequence[Path], plan: Mapping[str, Any], command: str, progress: Progress = no_progress
+) -> Corpus:
+    """Return the corpus of all shards of a plan, which may lie in several folders.
+
+    Raises:
+        UserError: one is missing, or no shard.
+        Cancelled: by ``progress``.
+    """
+    count, whole = int(plan["shards"]), None
+    told: list[dict[str, int]] = []
+    for number in range(count):
+        progress(number, count, f"Merging shard {number + 1:,} of {count:,}")
+        files = [shard_file(folder, number) for folder in folders]
+        file = next((file for file in files if file.exists()), None)
+        if file is None:
+            missing = sum(
+                not any(shard_file(folder, n).exists() for folder in folders) for n in range(count)
+            )
+            names = ", ".join(map(str, folders))
+            raise UserError(
+                f"{names}: {missing:,} of {count:,} shards are missing, first number {number}; "
+                "the same command goes on with them"
+            )
+        shard = read_shard(file)
+        told.append(dict(zip(COUNTED, shard.counted.tolist(), strict=True)))
+        whole = shard if whole is None else whole.added(shard)
+    assert whole is not None  # there is always one
+    measured = Measured.from_json(plan["measured"])
+    return _corpus(whole, measured, _manifest(plan, measured, told, command))
+
+
+def merge_corpora(
+    folders: Sequence[Path], command: str, progress: Progress = no_progress
+) -> Corpus:
+    """Return one corpus of several: of finished ones, or of the parts of one that is not.
+
+    Raises:
+        UserError: they are not of the same model, or not all of one kind.
+        Cancelled: by ``progress``.
+    """
+    are_done = [is_corpus(folder) for folder in folders]
+    if not any(are_done):
+        plans = [read_plan(folder / FOLDER / NAME) for folder in folders]
+        if any(plan != plans[0] for plan in plans):
+            raise UserError(
+                f"{folders[-1]}: its shards are of another run than those of {folders[0]}"
+            )
+        return merge_shards(folders, plans[0], command, progress)
+    if not all(are_done):
+        other = folders[are_done.index(False)]
+        raise UserError(f"{other}: it is not finished, as the others are; let its run go on first")
+    merged = None
+    for number, folder in enumerate(folders):
+        progress(number, len(folders), f"Merging {folder.name}")
+        corpus = read_corpus(folder)
+        merged = corpus if merged is None else _both(merged, corpus, folder)
+    if merged is None:
+        raise UserError("there is nothing to merge")
+    manifest = {**merged.manifest, "command": command}
+    return Corpus(manifest, merged.rows, merged.features, merged.heads, merged.outliers)
+
+
+def _manifest(
+    plan: Mapping[str, Any], measured: Measured, told: list[dict[str, int]], command: str
+) -> dict[str, Any]:
+    known = {key: plan[key] for key in ("source", "model", "versions", "choices", "data")}
+    modules = [
+        {
+            "path": seen.path,
+            "class": seen.class_name,
+            "call": seen.number,
+            "same_as": None if seen.measured is None else _shared(measured, seen.measured, seen),
+            "left_out": seen.left_out or None,
+        }
+        for seen in measured.seen
+    ]
+    states = [
+        None if place is None else [measured.calls[place].path, measured.calls[place].number]
+        for place in measured.state_calls
+    ]
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        **known,
+        **{name: sum(one[name] for one in told) for name in _COUNTED},
+        "left_out": sum(file["left_out"] for file in plan["data"]),
+        "shards": told,
+        "equal_lengths": not measured.hides_padding,
+        "modules": modules,
+        "states": states,
+    }
+
+
+def _shared(measured: Measured, place: int, seen: Any) -> list[Any] | None:
+    call = measured.calls[place]
+    is_own = (call.path, call.number) == (seen.path, seen.number)
+    return None if is_own else [call.path, call.number]
+
+
+def _corpus(shard: Shard, measured: Measured, manifest: Mapping[str, Any]) -> Corpus:
+    rows: list[ClassSums] = []
+    for seen in measured.seen:
+        if seen.measured is not None:
+            classes = classes_of(measured.calls[seen.measured].layout.kind)
+            sums = shard.rows[seen.measured]
+            rows += _rows(seen.path, seen.number, classes, sums)
+    features = {
+        (call.path, call.number): _features(sums)
+        for call, sums in zip(measured.calls, shard.rows, strict=True)
+    }
+    heads = {
+        (one.path, one.number): _heads(sums)
+        for one, sums in zip(measured.attentions, shard.heads, strict=True)
+    }
+    names = ("tokens", "sentences", "farthest")
+    outliers = (
+        {name: np.stack([state[name] for state in shard.states]) for name in names}
+        if (shard.states)
+        else None
+    )
+    return Corpus(
+        manifest, tuple(rows), features, heads, None if outliers is None else Outliers(**outliers)
+    )
+
+
+def _rows(path: str, call: int, classes: Sequence[str], sums: Arrays) -> list[ClassSums]:
+    width = len(sums["totals"])
+    found = []
+    for place, name in enumerate(classes):
+        rows, zeros, nan, inf = (int(sums["counts"][place, COUNTS.index(key)]) for key in COUNTS)
+        if not rows:
+            continue
+        low, high = (float(sums[key][place]) for key in ("class_mins", "class_maxs"))
+        is_there = low <= high
+        found.append(
+            ClassSums(
+                path,
+                call,
+                name,
+                rows * width,
+                float(sums["class_totals"][place]),
+                float(sums["class_squares"][place]),
+                low if is_there else None,
+                high if is_there else None,
+                zeros,
+                nan,
+                inf,
+                sums["histogram"][place],
+            )
+        )
+    return found
+
+
+def _features(sums: Arrays) -> Features:
+    count = sums["counts"][:, COUNTS.index("rows")].sum() - sums["left_out"]
+    some = np.where(count > 0, count, np.nan)
+    mean = sums["totals"] / some
+    variance = np.maximum(sums["squares"] / some - mean * mean, 0.0)
+    is_there = count > 0
+    return Features(
+        count,
+        mean,
+        variance,
+        np.where(is_there, sums["mins"], np.float32(np.nan)),
+        np.where(is_there, sums["maxs"], np.float32(np.nan)),
+    )
+
+
+def _heads(sums: Arrays) -> Heads:
+    queries, *others = sums["sums"].T
+    some = np.where(queries > 0, queries, np.nan)
+    assert HEAD_SUMS[0] == "queries"
+    return Heads(np.array(queries), *(other / some for other in others))
+
+
+def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
+    """Return two corpora as one."""
+    for key in ("source", "model", "modules", "states"):
+        if left.manifest.get(key) != right.manifest.get(key):
+            raise UserError(
+                f"{folder}: it is of another model than the first, or other modules of it"
+            )
+    rows = {(row.path, row.call, row.token_class): row for row in left.rows}
+    for row in right.rows:
+        place = row.path, row.call, row.token_class
+        rows[place] = rows[place].added(row) if place in rows else row
+    order = {place: number for number, place in enumerate(left.places)}
+    features: dict[Place, Features] = dict(left.features)
+    for call, found in right.features.items():
+        features[call] = features[call].added(found) if call in features else found
+    heads = {
+        place: _both_heads(found, right.heads[place])
+        for place, found in left.heads.items()
+        if place in right.heads
+    }
+    outliers = None
+    if left.outliers is not None and right.outliers is not None:
+        outliers = Outliers(
+            left.outliers.tokens + right.outliers.tokens,
+            left.outliers.sentences + right.outliers.sentences,
+            larger(left.outliers.farthest, right.outliers.farthest),
+        )
+    manifest = {
+        **left.manifest,
+        **{name: left.manifest[name] + right.manifest[name] for name in (*_COUNTED, "left_out")},
+        **{name: [*left.manifest[name], *right.manifest[name]] for name in ("data", "shards")},
+    }
+    ordered = sorted(rows.values(), key=lambda row: order.get((row.path, row.call), len(order)))
+    return Corpus(manifest, tuple(ordered), features, heads, outliers)
+
+
+def _both_heads(left: Heads, right: Heads) -> Heads:
+    queries = left.queries + right.queries
+    some = np.where(queries > 0, queries, np.nan)
+    means = (
+        (left.queries * np.nan_to_num(one) + right.queries * np.nan_to_num(other)) / some
+        for one, other in ((getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:])
+    )
+    return Heads(queries, *means)

@@ -1,0 +1,129 @@
+"""What the shards of a run hang on: they can go on in the folder of one that had the same."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.measured import Measured
+from bertviewer.core.corpus.survey import DataFile
+from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
+from bertviewer.core.saving.files import reason, write_atomically
+from bertviewer.core.system.files import read_small_file
+
+FOLDER, NAME = "shards", "plan.json"
+MOST_BYTES = 50_000_000
+
+_SENTENCES = 128
+_MOST_SHARDS = 64
+
+
+@frozen
+class Plan:
+    """What is run, and in which shards.
+
+    Attributes:
+        model: the digests of its files, its configuration and head, as JSON.
+        versions: of the libraries.
+        choices: what was chosen.
+        data: the files.
+        shards: how many.
+        source: what the program says of the model everywhere.
+        measured: what of the model is measured.
+    """
+
+    model: Mapping[str, Any]
+    versions: Mapping[str, str]
+    choices: Choices
+    data: tuple[DataFile, ...]
+    shards: int
+    source: Mapping[str, Any]
+    measured: Measured
+
+    @property
+    def sentences(self) -> int:
+        """How many there are."""
+        return sum(file.sentences for file in self.data)
+
+    def range_of(self, shard: int) -> tuple[int, int]:
+        """Return the first sentence of a shard, and the one behind its last."""
+        count = self.sentences
+        return count * shard // self.shards, count * (shard + 1) // self.shards
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is compared."""
+        return {
+            "source": dict(self.source),
+            "model": dict(self.model),
+            "versions": dict(self.versions),
+            "choices": self.choices.to_json(),
+            "data": [file.to_json() for file in self.data],
+            "shards": self.shards,
+            "measured": self.measured.to_json(),
+        }
+
+
+def shard_count(sentences: int, choices: Choices) -> int:
+    """Return how many shards the data have: it does not hang on who runs them."""
+    usual = min(_MOST_SHARDS, -(-sentences // _SENTENCES))
+    return max(1, min(sentences, choices.shards or usual))
+
+
+def check_plan(folder: Path, plan: Plan) -> None:
+    """Write the plan into the folder of a run's shards, or return if it is there.
+
+    Raises:
+        UserError: there are shards of something else, or it cannot be written.
+    """
+    file = made(folder) / NAME
+    wanted = plan.to_json()
+    if file.exists():
+        difference = _difference(read_plan(file), json.loads(json.dumps(wanted)))
+        if difference:
+            raise UserError(
+                f"{folder}: it has the shards of another run ({difference} differ); "
+                "choose another folder with -o, or delete this one"
+            )
+        return
+    write_atomically(file, (json.dumps(wanted, indent=1) + "\n").encode())
+
+
+def made(folder: Path) -> Path:
+    """Return the folder of a run's shards, which is made if it is not there.
+
+    Raises:
+        UserError: it cannot be.
+    """
+    shards = folder / FOLDER
+    try:
+        shards.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write {shards}: {reason(error)}") from error
+    return shards
+
+
+def read_plan(file: Path) -> dict[str, Any]:
+    """Return a plan as JSON.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        found = json.loads(read_small_file(file, MOST_BYTES, "a plan"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: not a plan of a corpus: {error}") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{file}: not a plan of a corpus")
+    return found
+
+
+def _difference(left: Mapping[str, Any], right: Mapping[str, Any]) -> str:
+    names = {"source": "the model", "model": "the model", "versions": "versions",
+             "choices": "options", "data": "the data", "shards": "shards",
+             "measured": "versions"}  # fmt: skip
+    different = dict.fromkeys(
+        title for key, title in names.items() if left.get(key) != right.get(key)
+    )
+    return ", ".join(different)

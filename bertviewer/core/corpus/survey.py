@@ -1,0 +1,163 @@
+"""What the data are, before any of them is run: digests, how many sentences, what is left out."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.corpus.records import Record, records
+from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.system.files import sha256_of
+
+MOST_TOLD = 10
+"""So many of the bad lines of a file are told one by one."""
+_STEP = 4096
+
+
+@frozen
+class LeftOut:
+    """A record that could not be read: its place, and why."""
+
+    where: str
+    problem: str
+
+
+@frozen
+class DataFile:
+    """A file of the data.
+
+    Attributes:
+        path: where it is.
+        name: what it is called: no folder, so that results do not hang on one.
+        sha256: of its bytes.
+        size: how many there are.
+        changed: when it was changed, in nanoseconds.
+        sentences: how many texts are taken from it.
+        left_out: how many records are not.
+        first_left_out: the first of these.
+    """
+
+    path: Path
+    name: str
+    sha256: str
+    size: int
+    changed: int
+    sentences: int
+    left_out: int
+    first_left_out: tuple[LeftOut, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {
+            "name": self.name,
+            "sha256": self.sha256,
+            "bytes": self.size,
+            "sentences": self.sentences,
+            "left_out": self.left_out,
+            "first_left_out": [[one.where, one.problem] for one in self.first_left_out],
+        }
+
+    def check_unchanged(self) -> None:
+        """Return if the file is what it was.
+
+        Raises:
+            UserError: it is gone, or another one.
+        """
+        try:
+            now = self.path.stat()
+        except OSError as error:
+            raise UserError(f"{self.name}: {error.strerror or error}") from error
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.changed):
+            raise UserError(f"{self.name}: it was changed while it was read")
+
+
+def survey(
+    paths: Sequence[tuple[Path, str]],
+    column: str | None,
+    limit: int | None = None,
+    progress: Progress = no_progress,
+) -> tuple[DataFile, ...]:
+    """Read all data once. ``paths`` have the names of the files; ``limit`` is of all sentences.
+
+    Raises:
+        UserError: a file cannot be read, is empty, or none has a sentence.
+        Cancelled: by ``progress``.
+    """
+    files: list[DataFile] = []
+    left = limit
+    for path, name in paths:
+        file = _surveyed(path, name, column, left, progress)
+        files.append(file)
+        if left is not None:
+            left -= file.sentences
+    if not any(file.sentences for file in files):
+        first = next((one for file in files for one in file.first_left_out), None)
+        why = "" if first is None else f"; {first.where}: {first.problem}"
+        raise UserError(f"{', '.join(file.name for file in files)}: there is no sentence{why}")
+    return tuple(files)
+
+
+def sentences(
+    files: Sequence[DataFile], column: str | None, first: int, last: int
+) -> Iterator[str]:
+    """Yield the texts from number ``first`` up to ``last``, without it.
+
+    Raises:
+        UserError: a file is not what it was.
+    """
+    start = 0
+    for file in files:
+        if start < last and start + file.sentences > first:
+            file.check_unchanged()
+            number = start
+            for record in records(file.path, column, file.name):
+                if record.text is None:
+                    continue
+                if first <= number < last:
+                    yield record.text
+                number += 1
+                if number >= min(last, start + file.sentences):
+                    break
+            file.check_unchanged()
+            if number < min(last, start + file.sentences):
+                raise UserError(f"{file.name}: it was changed while it was read")
+        start += file.sentences
+
+
+def _surveyed(
+    path: Path, name: str, column: str | None, limit: int | None, progress: Progress
+) -> DataFile:
+    try:
+        found = path.stat()
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "not a regular file"
+            raise UserError(f"{name}: it is {what}; data are files, or - for the standard input")
+        if not found.st_size:
+            raise UserError(f"{name}: the file is empty")
+        digest = sha256_of(path, progress)
+    except OSError as error:
+        raise UserError(f"{name}: {error.strerror or error}") from error
+    count, bad, first = 0, 0, list[LeftOut]()
+    for number, record in enumerate(_limited(records(path, column, name), limit)):
+        if number % _STEP == 0:
+            progress(0, 0, f"Reading {name}: {number:,}")
+        if record.text is not None:
+            count += 1
+            continue
+        bad += 1
+        if len(first) < MOST_TOLD:
+            first.append(LeftOut(record.where, record.problem))
+    return DataFile(path, name, digest, found.st_size, found.st_mtime_ns, count, bad, tuple(first))
+
+
+def _limited(found: Iterator[Record], limit: int | None) -> Iterator[Record]:
+    """Yield records up to the last sentence that is taken."""
+    count = 0
+    if limit is not None and limit <= 0:
+        return
+    for record in found:
+        yield record
+        count += record.text is not None
+        if count == limit:
+            return

@@ -1,0 +1,97 @@
+"""Writes the folder of a corpus: the manifest last, as it says that all is there."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save
+
+from bertviewer.core.corpus.corpus import ClassSums, Corpus
+from bertviewer.core.corpus.records import pyarrow_parts
+from bertviewer.core.errors import UserError
+from bertviewer.core.saving.files import reason, write_atomically
+
+MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
+COLUMNS = (
+    *("path", "call", "token_class", "count", "sum", "squares", "min", "max"),
+    *("zeros", "nan", "inf", "histogram"),
+)
+WHY_PYARROW = "statistics.parquet is written"
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return what is in a folder for a corpus, which is made if it is not there.
+
+    Raises:
+        UserError: it cannot be, or pyarrow is not installed.
+    """
+    pyarrow_parts(WHY_PYARROW)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {reason(error)}") from error
+
+
+def check_new(folder: Path) -> None:
+    """Return if a folder is empty; it is made if it is not there.
+
+    Raises:
+        UserError: it is not, or cannot be made.
+    """
+    if names := names_in(folder):
+        raise UserError(f"cannot write {folder}: it is not empty, {names[0]} is in it")
+
+
+def write_corpus(folder: Path, corpus: Corpus) -> None:
+    """Write a corpus into a folder that is there.
+
+    Raises:
+        UserError: the folder or the disk does not take it, or pyarrow is not installed.
+    """
+    write_atomically(folder / STATISTICS, _statistics(corpus.rows))
+    write_atomically(folder / FEATURES, save(dict(_arrays(corpus))))
+    write_atomically(folder / MANIFEST, (json.dumps(corpus.manifest, indent=1) + "\n").encode())
+
+
+def _statistics(rows: tuple[ClassSums, ...]) -> bytes:
+    pyarrow, parquet = pyarrow_parts(WHY_PYARROW)
+    whole, real = pyarrow.int64(), pyarrow.float64()
+    kinds = (pyarrow.string(), whole, pyarrow.string(), whole, real, real, real, real,
+             whole, whole, whole, pyarrow.list_(whole))  # fmt: skip
+    columns = zip(
+        *(
+            (
+                *(row.path, row.call, row.token_class, row.count, row.total, row.squares),
+                *(row.min, row.max, row.zeros, row.nan, row.inf, row.histogram),
+            )
+            for row in rows
+        ),
+        strict=True,
+    )
+    arrays = [
+        pyarrow.array(list(values), kind) for values, kind in zip(columns, kinds, strict=True)
+    ]
+    out = pyarrow.BufferOutputStream()
+    parquet.write_table(
+        pyarrow.Table.from_arrays(arrays, names=list(COLUMNS)), out, compression="zstd"
+    )
+    written: bytes = out.getvalue().to_pybytes()
+    return written
+
+
+def _arrays(corpus: Corpus) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the arrays of features.safetensors: "features:PATH:CALL:mean", and so on."""
+    parts: tuple[tuple[str, Any], ...] = (("features", corpus.features), ("heads", corpus.heads))
+    for part, found in parts:
+        for (path, call), arrays in found.items():
+            for field in fields(arrays):
+                values = np.ascontiguousarray(getattr(arrays, field.name))
+                yield f"{part}:{path}:{call}:{field.name}", values
+    if corpus.outliers is not None:
+        for field in fields(corpus.outliers):
+            yield f"outliers:{field.name}", getattr(corpus.outliers, field.name)

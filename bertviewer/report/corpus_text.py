@@ -1,0 +1,99 @@
+"""A corpus, and two of them side by side, as text for a terminal."""
+
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.corpus.comparing import HEAD_FIGURES, CorpusComparison
+from bertviewer.core.corpus.corpus import Corpus, Place
+from bertviewer.core.text.numerals import count_text
+from bertviewer.report.summaries import aligned, number, provenance
+
+MOST_ROWS = 20
+"""So many modules, heads and features of a comparison are listed; JSON has all."""
+_MODULES = ("Module", "Distance", "Mean", "→", "Std", "→", "1 %", "→", "99 %", "→")
+_HEADS = ("Attention", "Head", *(part for name in HEAD_FIGURES for part in (name.title(), "→")))
+
+
+def corpus_text(corpus: Corpus) -> str:
+    """Return what was run, and what was left out, in a few lines."""
+    manifest = corpus.manifest
+    lines = [
+        provenance(SourceInfo.from_json(manifest["source"])),
+        _counts(corpus),
+    ]
+    if left_out := manifest.get("left_out"):
+        lines.append(f"Left out: {left_out:,} that could not be read")
+        lines += [
+            f"  {file['name']}, {where}: {problem}"
+            for file in manifest["data"]
+            for where, problem in file["first_left_out"]
+        ]
+    if unread := manifest.get("unread"):
+        lines.append(f"Left out: {unread:,} that the tokenizer refused")
+    if cut := manifest.get("cut"):
+        lines.append(f"Cut: {count_text(cut, '{} sentence', '{} sentences')}")
+    return "\n".join(lines)
+
+
+def comparison_text(comparison: CorpusComparison) -> str:
+    """Return the modules, heads and features that differ most."""
+    lines = []
+    for title, corpus in (("Left: ", comparison.left), ("Right:", comparison.right)):
+        source = provenance(SourceInfo.from_json(corpus.manifest["source"]))
+        lines.append(f"{title} {source} · {_counts(corpus)}")
+    lines += ["", aligned(_MODULES, _modules(comparison), right=range(1, len(_MODULES)))]
+    for title, places in (("left", comparison.only_left), ("right", comparison.only_right)):
+        if places:
+            lines.append(f"On the {title} alone: {', '.join(map(_place, places))}")
+    if comparison.heads:
+        lines += ["", aligned(_HEADS, _heads(comparison), right=range(1, len(_HEADS)))]
+    if comparison.features:
+        rows: list[tuple[str, ...]] = [
+            (str(one.index), f"{one.left:.1%}", f"{one.right:.1%}")
+            for one in comparison.features[:MOST_ROWS]
+        ]
+        header = ("Outlier feature", "Sentences", "→")
+        lines += ["", aligned(header, rows, right=(1, 2))]
+    return "\n".join(lines)
+
+
+def _counts(corpus: Corpus) -> str:
+    shards = len(corpus.manifest.get("shards", ()))
+    counts = (
+        count_text(corpus.sentences, "{} sentence", "{} sentences"),
+        count_text(corpus.tokens, "{} token", "{} tokens"),
+        count_text(shards, "{} shard", "{} shards"),
+    )
+    return " · ".join(counts)
+
+
+def _modules(comparison: CorpusComparison) -> list[tuple[str, ...]]:
+    # What hands on another's tensor has the same figures.
+    own = [one for one in comparison.modules if one.place in comparison.left.features]
+    rows = []
+    for module in own[:MOST_ROWS]:
+        pair = module.left, module.right
+        ends = [row.quantiles((0.01, 0.99)) or (None, None) for row in pair]
+        figures = (
+            *(row.statistics.mean for row in pair),
+            *(row.statistics.std for row in pair),
+            *(low for low, _ in ends),
+            *(high for _, high in ends),
+        )
+        rows.append((_place(module.place), f"{module.distance:.4f}", *map(number, figures)))
+    return rows
+
+
+def _heads(comparison: CorpusComparison) -> list[tuple[str, ...]]:
+    heads = sorted(comparison.heads, key=lambda head: -head.change)[:MOST_ROWS]
+    return [
+        (
+            _place(head.place),
+            str(head.head),
+            *(number(value) for pair in zip(head.left, head.right, strict=True) for value in pair),
+        )
+        for head in heads
+    ]
+
+
+def _place(place: Place) -> str:
+    path, call = place
+    return f"{path or '(model)'}{f' (call {call})' if call else ''}"

@@ -1,0 +1,1 @@
+"""Corpora in the window: what a model does to many sentences."""

@@ -1,0 +1,189 @@
+"""What a corpus costs: against the bare forward passes of the same batches, and by process."""
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bertviewer.core.corpus import making, running
+from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
+from bertviewer.core.corpus.recorder import Recorder, ShardSums
+from bertviewer.core.corpus.trial import look
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.progress import no_progress
+from bertviewer.core.source.parsing import parse_source
+from tests.conftest import TINY_WORDS, write_tiny_bert
+from tests.resident_memory import resident_memory
+
+SENTENCES = 1000
+MANY = 10_000
+ALONE = 150
+ROUNDS = 3
+LENGTHS = (5, 8, 12, 18, 25, 40)
+_SHARDS = 8
+
+
+def corpus() -> dict[str, float]:
+    """Run 1,000 sentences of the demo, from 7 to 42 tokens, one torch thread to a shard.
+
+    Returns:
+        ``ratio``: what a corpus takes of a batch over the bare forward pass of the same batch, as
+        the model calculates attention step by step in both; ``ratio, fused``: over that of the
+        model as it comes, whose attention shows nothing. Sentences per second, data and result
+        files included: of one process with one and two threads, of two processes, and with each
+        sentence alone. Memory of the process, in MB: what 10,000 sentences of a BERT of two layers
+        add to the first 2,000.
+    """
+    with tempfile.TemporaryDirectory(prefix="corpus-benchmark-") as place:
+        folder = Path(place)
+        data = _write(folder / "lines.txt", SENTENCES)
+        model = open_model(parse_source("demo"))
+        model.module(random_weights=False)
+        return {
+            **_ratios(model, data.read_text(encoding="utf-8").splitlines()),
+            "per second, 1 thread": SENTENCES / _seconds(model, data, folder / "1", threads=1),
+            "per second, 2 threads": SENTENCES / _seconds(model, data, folder / "2", threads=2),
+            "per second, 2 processes": SENTENCES / _two_processes(data, folder / "two"),
+            "per second, batch 1": ALONE
+            / _seconds(
+                model, data, folder / "alone", threads=1, choices=Choices(limit=ALONE, batch_size=1)
+            ),
+            "memory added": _memory(folder),
+        }
+
+
+def _write(file: Path, count: int) -> Path:
+    chance = random.Random(1)
+    lines = (" ".join(chance.choices(TINY_WORDS, k=chance.choice(LENGTHS))) for _ in range(count))
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
+    module = model.running_module
+    config = model.architecture.config
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        tokens = [one for one in model.tokenizer().ids_of(texts) if not isinstance(one, str)]
+        names = ClassNames(model.tokenizer())
+        batches = [
+            batch_of([tokens[place] for place in places], names, 0)
+            for places in together(tokens, Choices())
+        ]
+        fused = sum(_median(partial(running.called, module, one, config)) for one in batches)
+        bare = watched = 0.0
+        with ExitStack() as held, torch.no_grad():
+            held.enter_context(running.step_by_step(module))
+            measured = look(module, model.architecture, "*")
+            recorder, sums = Recorder(module, measured), ShardSums(measured)
+            for batch in batches:
+                bare += _median(partial(running.called, module, batch, config))
+                with recorder.watching():
+                    watched += _median(partial(_added, recorder, module, batch, sums, config))
+    finally:
+        torch.set_num_threads(threads)
+    return {"ratio": watched / bare, "ratio, fused": watched / fused}
+
+
+def _added(recorder: Recorder, module: Any, batch: Batch, sums: ShardSums, config: Any) -> None:
+    with recorder.adding(batch, sums):
+        recorder.add_states(running.called(module, batch, config), batch, sums)
+
+
+def _median(work: Callable[[], object]) -> float:
+    times = []
+    with torch.no_grad():
+        for _ in range(ROUNDS):
+            start = time.process_time()
+            work()
+            times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def _seconds(
+    model: LoadedModel,
+    data: Path,
+    folder: Path,
+    *,
+    threads: int,
+    choices: Choices = Choices(shards=_SHARDS),  # noqa: B008 - it is frozen
+) -> float:
+    start = time.perf_counter()
+    make_corpus(model, CorpusWish((data,), choices, folder, ""), no_progress, Part(threads=threads))
+    return time.perf_counter() - start
+
+
+_PROCESS = """
+import sys, time
+from pathlib import Path
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.progress import no_progress
+from bertviewer.core.source.parsing import parse_source
+data, folder, rank, shards = sys.argv[1:]
+model = open_model(parse_source("demo"))
+model.module(random_weights=False)
+model.tokenizer()
+print("ready", flush=True)
+sys.stdin.readline()
+wish = CorpusWish((Path(data),), Choices(shards=int(shards)), Path(folder), "")
+make_corpus(model, wish, no_progress, Part(int(rank), 2))
+"""
+
+
+def _two_processes(data: Path, folder: Path) -> float:
+    """Return the seconds from when both have their model until the first has merged."""
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PROCESS, str(data), str(folder), str(rank), str(_SHARDS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in both:
+        assert process.stdout is not None
+        process.stdout.readline()
+    start = time.perf_counter()
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in both:
+        process.wait()
+    seconds = time.perf_counter() - start
+    for process in both:
+        process.communicate()
+    return seconds
+
+
+def _memory(folder: Path) -> float:
+    (folder / "tiny").mkdir()
+    write_tiny_bert(folder / "tiny")
+    data = _write(folder / "many.txt", MANY)
+    seen: dict[int, int] = {}
+
+    def watch(done: int, total: int, label: str) -> None:
+        if total == MANY:
+            seen[done] = resident_memory()
+
+    model = open_model(parse_source(str(folder / "tiny")))
+    wish = CorpusWish((data,), Choices(), folder / "many", "")
+    make_corpus(model, wish, watch, making.ALONE)
+    first = max(memory for done, memory in seen.items() if done <= MANY // 5)
+    return (max(seen.values()) - first) / 1e6

@@ -1,0 +1,122 @@
+"""Other models than BERT: how their tensors lie, and whether they see what pads a sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertviewer.core.backend import transformers
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.layouts import FIRST, SECOND, Layout, layout_of
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from tests.core.corpus.making_corpora import made
+
+SMALL = {"vocab_size": 300, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+         "intermediate_size": 40, "max_position_embeddings": 64}  # fmt: skip
+
+
+def opened(folder: Path, task: str = "base", **config: Any) -> LoadedModel:
+    folder.mkdir()
+    kind = config.pop("model_type")
+    transformers.AutoConfig.for_model(kind, **config).save_pretrained(folder)
+    return open_model(parse_source(str(folder / "config.json"), task))
+
+
+def test_layouts() -> None:
+    b, s = (FIRST.sentences, SECOND.sentences), (FIRST.tokens, SECOND.tokens)
+
+    def layout(*axes: Any) -> Layout | str:
+        both = [
+            tuple(axis[n] if isinstance(axis, tuple) else axis for axis in axes) for n in (0, 1)
+        ]
+        return layout_of(*both)
+
+    assert layout(b, s, 24) == Layout("tokens", (0, 1, 2), 24, 0, 1)
+    assert layout(b, 3, s, 8) == Layout("tokens", (0, 2, 1, 3), 24, 0, 1)
+    assert layout((b[0] * s[0], b[1] * s[1]), 24) == Layout("tokens", (0, 1), 24, 0, 0)
+    assert layout(1, s, 24) == Layout("positions", (1, 0, 2), 24, -1, 0)
+    assert layout(b, 24) == Layout("sentences", (0, 1), 24, 0, -1)
+    assert layout(b, 3, s, s) == "its values belong to two tokens each"
+    assert layout(24) == "it is the same for every sentence"
+    assert layout(b, (4, 7)) == "its shape hangs on the sentences"
+
+
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "gpt2": {"vocab_size": 300, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 64},
+    "albert": {**SMALL, "embedding_size": 12},
+    "roberta": SMALL,
+    "fnet": {k: v for k, v in SMALL.items() if k != "num_attention_heads"},
+    "squeezebert": {
+        **SMALL,
+        **dict.fromkeys(("q_groups", "k_groups", "v_groups", "post_attention_groups"), 1),
+        **{"intermediate_groups": 1, "output_groups": 1, "embedding_size": 24},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGURATIONS)
+def test_kinds(kind: str, data: Path, tmp_path: Path) -> None:
+    model = opened(tmp_path / "model", model_type=kind, **CONFIGURATIONS[kind])
+    choices = Choices(limit=12, random_weights=True, batch_tokens=150)
+    corpus = made(model, data, tmp_path / "out", choices)
+    assert corpus is not None
+    # FNet mixes all tokens and knows no mask: only sentences of equal length share a batch.
+    assert corpus.manifest["equal_lengths"] is (kind == "fnet")
+    alone = made(
+        model, data, tmp_path / "alone", Choices(limit=12, random_weights=True, batch_size=1)
+    )
+    assert alone is not None
+    assert corpus.places == alone.places
+    for path, call in corpus.places:
+        found, wanted = corpus.of(path, call), alone.of(path, call)
+        assert found is not None
+        assert wanted is not None
+        assert found.count == wanted.count
+        assert found.squares == pytest.approx(wanted.squares, rel=1e-5), path
+    if kind == "albert":
+        calls = {call for path, call in corpus.places if path.endswith("albert_layers.0")}
+        assert calls == {0, 1}
+    # SqueezeBERT's attention gives its shares to nobody.
+    assert bool(corpus.heads) is (kind not in ("fnet", "squeezebert"))
+
+
+def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
+    config: dict[str, Any] = {**SMALL, "max_position_embeddings": 4096}
+    model = opened(tmp_path / "model", model_type="big_bird", **config)
+    with pytest.raises(UserError, match="reads sentences of 4,096 tokens in another way"):
+        made(model, data, tmp_path / "all", Choices(limit=3, random_weights=True))
+    choices = Choices(limit=3, random_weights=True, max_tokens=64)
+    found = made(model, data, tmp_path / "short", choices)
+    assert found is not None
+    assert len(found.heads) == 2
+
+
+def test_an_encoder_with_a_decoder(data: Path, tmp_path: Path) -> None:
+    config: dict[str, Any] = {
+        "vocab_size": 300,
+        "d_model": 24,
+        "d_kv": 8,
+        "d_ff": 40,
+        "num_heads": 3,
+    }
+    model = opened(tmp_path / "model", model_type="t5", num_layers=2, **config)
+    with pytest.raises(UserError, match="a corpus is run through one stack"):
+        made(model, data, tmp_path / "out", Choices(random_weights=True))
+
+
+def test_chosen_modules(model: LoadedModel, data: Path, tmp_path: Path) -> None:
+    corpus = made(model, data, tmp_path, Choices(limit=3, modules="encoder.layer.?"))
+    assert corpus is not None
+    assert corpus.places == (("encoder.layer.0", 0), ("encoder.layer.1", 0))
+
+
+def test_the_modules_of_a_model_are_as_before(
+    model: LoadedModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module: Any = model.module(random_weights=False)
+    made(model, data, tmp_path, Choices(limit=3))
+    assert all("forward" not in vars(inner) for inner in module.modules())
+    assert module.config._attn_implementation == "sdpa"

@@ -1,0 +1,172 @@
+"""Whoever runs the shards, and however often it is stopped: the same bytes in the end."""
+
+import errno
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from bertviewer.core.corpus import batches, running
+from bertviewer.core.corpus.batches import Batch, ClassNames
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.making import Part
+from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import no_progress
+from bertviewer.core.tokenizer.token_ids import TokenIds
+from tests.core.corpus.making_corpora import SHARDS, content, made
+
+
+@pytest.fixture(scope="module")
+def whole(
+    model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("whole")
+    made(model, data, folder)
+    return content(folder)
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_processes(
+    model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes], world: int
+) -> None:
+    for rank in reversed(range(world)):
+        found = made(model, data, tmp_path, part=Part(rank, world))
+        assert (found is None) is (rank > 0)
+    assert content(tmp_path) == whole
+
+
+def test_threads(model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]) -> None:
+    made(model, data, tmp_path, part=Part(threads=3))
+    assert content(tmp_path) == whole
+
+
+def test_it_goes_on_where_it_was(
+    model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    stopped = 0
+    for seed in range(20):
+        left = random.Random(seed).randint(1, 3)
+
+        def stop(done: int, total: int, label: str) -> None:
+            nonlocal left
+            if label.startswith("Sentence"):
+                left -= 1
+                if not left:
+                    raise Cancelled
+
+        try:
+            made(model, data, tmp_path, part=Part(threads=2), progress=stop)
+        except Cancelled:
+            stopped += 1
+            continue
+        break
+    else:
+        made(model, data, tmp_path)
+    assert stopped
+    assert content(tmp_path) == whole
+
+
+def test_a_broken_shard_is_run_again(
+    model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    made(model, data, tmp_path, part=Part(1, 2))
+    broken = tmp_path / FOLDER / "00001.shard"
+    broken.write_bytes(broken.read_bytes()[:-9])
+    made(model, data, tmp_path)
+    assert content(tmp_path) == whole
+
+
+def test_a_full_disk_costs_no_finished_shard(
+    model: LoadedModel,
+    data: Path,
+    tmp_path: Path,
+    whole: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sync, written = os.fsync, 0
+
+    def full(file: int) -> None:
+        nonlocal written
+        written += 1
+        if written > 4:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(UserError, match=r"cannot write .*shard: No space left on device"):
+            made(model, data, tmp_path)
+    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / FOLDER).glob("*.shard")}
+    assert len(kept) == 3  # the plan was the first that was written
+    made(model, data, tmp_path)
+    assert content(tmp_path) == whole
+
+
+def test_data_that_vanish_cost_no_finished_shard(
+    model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    copy, folder = tmp_path / data.name, tmp_path / "out"
+    copy.write_bytes(data.read_bytes())
+
+    def vanish(done: int, total: int, label: str) -> None:
+        if label.startswith("Sentence"):
+            copy.unlink(missing_ok=True)
+
+    made(model, copy, folder, part=Part(1, 2))
+    with pytest.raises(UserError, match=r"lines\.txt: No such file or directory"):
+        made(model, copy, folder, progress=vanish)
+    assert list((folder / FOLDER).glob("*.shard"))
+    copy.write_bytes(data.read_bytes())
+    made(model, copy, folder)
+    assert content(folder) == whole
+
+
+def test_padding_is_in_no_sum(
+    model: LoadedModel,
+    data: Path,
+    tmp_path: Path,
+    whole: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chance = random.Random(3)
+
+    def padded(sentences: list[TokenIds], names: ClassNames, padding: int) -> Batch:
+        batch = batches.batch_of(sentences, names, padding)
+        for row, length in enumerate(batch.lengths.tolist()):
+            rest = batch.ids.shape[1] - length
+            batch.ids[row, length:] = [chance.randrange(200) for _ in range(rest)]
+        return batch
+
+    monkeypatch.setattr(running, "batch_of", padded)
+    made(model, data, tmp_path)
+    assert content(tmp_path) == whole
+
+
+def test_other_choices_are_another_run(model: LoadedModel, data: Path, tmp_path: Path) -> None:
+    made(model, data, tmp_path, part=Part(1, 2))
+    with pytest.raises(UserError, match=r"shards of another run \(options differ\)"):
+        made(model, data, tmp_path, Choices(shards=7, batch_tokens=99))
+    made(model, data, tmp_path)
+    before = content(tmp_path)
+    made(model, data, tmp_path)
+    assert content(tmp_path) == before
+    with pytest.raises(UserError, match="it holds another corpus already"):
+        made(model, data, tmp_path, Choices(shards=7, batch_tokens=99))
+
+
+def test_a_folder_of_somebody_else(model: LoadedModel, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match=r"the folder has files of its own, as notes\.txt"):
+        made(model, data, tmp_path)
+
+
+def test_nothing_of_a_run_changes_torch(model: LoadedModel, data: Path, tmp_path: Path) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    made(model, data, tmp_path, SHARDS, progress=no_progress)
+    assert torch.get_num_threads() == before
+    assert torch.is_grad_enabled()
