@@ -90,7 +90,7 @@ def test_chapters_come_in_one_order_and_only_where_there_is_something_to_tell(
 ) -> None:
     order = [chapter.name for chapter in CHAPTERS]
     assert names(document.chapters) == [
-        name for name in order if name not in ("predictions", "vectors", "runs", "models")
+        name for name in order if name not in ("predictions", "vectors", "runs", "models", "corpus")
     ]
     plain = build_document(Subject(demo.architecture), CHOICES)
     run_chapters = {chapter.name for chapter in CHAPTERS if chapter.needs_run}

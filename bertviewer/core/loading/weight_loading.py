@@ -1,5 +1,6 @@
 """A model's torch module with its weights: those of a checkpoint, or random ones."""
 
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -104,11 +105,11 @@ def move(module: nn.Module, name: str, device: str, back: str) -> None:
     Raises:
         UserError: the device does not take it, and it is back; ``name`` is in the message.
     """
-    move_all = move_rest if absent_in(module) else nn.Module.to
+    move_to = partial(move_rest, module) if absent_in(module) else module.to
     try:
-        move_all(module, device)
+        move_to(device)
     except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
-        move_all(module, back)  # what had been moved by then
+        move_to(back)  # what had been moved by then
         raise UserError(
             f"{name}: its weights cannot be moved to {device}: {plain_words(error)}"
         ) from error
