@@ -221,7 +221,8 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 for file, task in zip(sys.argv[1::2], sys.argv[2::2]):
     try:
-        run = run_sentence(open_model(parse_source(file, task)), Sentence("hello world"), random_weights=True)
+        model = open_model(parse_source(file, task))
+        run = run_sentence(model, Sentence("hello world"), random_weights=True)
         print([token.id for token in run.tokens])
     except UserError as error:
         print(error)
