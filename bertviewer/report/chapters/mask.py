@@ -86,8 +86,7 @@ def _shares(subject: Subject) -> tuple[Paragraph, ...]:
     masked = max(layer.masked for layer in padding.attentions)
     unmasked = max(layer.unmasked for layer in padding.attentions)
     most = f"at most {masked:.2%}" if masked else "nothing"
-    words = (
-        f"With the mask {most} of a layer's attention goes to padding; without it up to "
-        f"{unmasked:.2%} would."
-    )
+    words = f"With the mask {most} of a layer's attention goes to padding; without it "
+    # A decoder's tokens see no later ones, of which padding is.
+    words += f"up to {unmasked:.2%} would." if unmasked else "nothing would either."
     return (Paragraph((words,)),)

@@ -61,32 +61,37 @@ def sentence(subject: Subject) -> Drafted | None:
         _output(subject, run, pictures),
     )
     found = tuple(section for section in sections if section is not None)
-    blocks = (*_text(run), *answers(subject, "tokens"))
+    blocks = (*_text(subject, run), *answers(subject, "tokens"))
     return Drafted(Section("sentence", "The sentence", blocks, found), pictures)
 
 
-def _text(run: ActivationRun) -> Iterator[Block]:
+def _text(subject: Subject, run: ActivationRun) -> Iterator[Block]:
     said: Text = (run.sentence.text,)
     if run.sentence.pair is not None:
         said = (run.sentence.text, Break(), run.sentence.pair)
     yield Paragraph(said, "quote")
+    has_segments = _has_segments(subject)
+    words = f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary"
     yield Paragraph(
-        (
-            f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary and, after "
-            "the point, its segment.",
-        )
+        (f"{words} and, after the point, its segment." if has_segments else f"{words}.",)
     )
     second = second_start(run.tokens)
     yield Tokens(
         tuple(
             TokenBox(
                 shortened(visible(token.text), TOKEN_LENGTH),
-                f"{token.id} · {token.segment}",
+                f"{token.id} · {token.segment}" if has_segments else str(token.id),
                 second is not None and place >= second,
             )
             for place, token in enumerate(run.tokens)
         )
     )
+
+
+def _has_segments(subject: Subject) -> bool:
+    """Tell whether the model reads segments: GPT-2 and T5 have none."""
+    tensors = subject.architecture.parameters
+    return any(tensor.name.endswith("token_type_embeddings.weight") for tensor in tensors)
 
 
 def _layers(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) -> Section | None:

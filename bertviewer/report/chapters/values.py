@@ -66,11 +66,12 @@ def _said_once(modules: Sequence[SeenModule]) -> list[tuple[Text, Corner]]:
     found: list[tuple[Text, Corner]] = []
     for module in modules:
         for key, corner in module.corners:
-            title: Text = (f"{module.title} {key.side} ", Code(key.name), " ")
+            rest: Text = (f" {key.side} ", Code(key.name), " ")
             if found and _are_same(found[-1][1], corner):
-                found[-1] = ((*found[-1][0], "and ", *title), corner)
+                title = f"{module.title[:1].lower()}{module.title[1:]}"
+                found[-1] = ((*found[-1][0], "and ", title, *rest), corner)
             else:
-                found.append((title, corner))
+                found.append(((module.title, *rest), corner))
     return found
 
 

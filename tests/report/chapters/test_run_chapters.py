@@ -16,6 +16,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.blocks import Figure, Section, Tokens
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import MOST_CROSSES, checks
+from bertviewer.report.chapters.mask import mask
 from bertviewer.report.chapters.models import models
 from bertviewer.report.chapters.predictions import predictions
 from bertviewer.report.chapters.runs import runs
@@ -24,6 +25,7 @@ from bertviewer.report.chapters.similarity import similarity
 from bertviewer.report.looking import of_layers
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
+from tests.core.checking.small_models import small_model
 from tests.report.conftest import TEXT, subject_of
 from tests.report.reading import cells, each, rows, said, table
 
@@ -74,6 +76,15 @@ def test_a_second_text_is_set_off_whatever_its_segment(demo: Subject) -> None:
     marked = tuple(replace(token, sentence=int(n >= 6)) for n, token in enumerate(run.tokens))
     (tokens,) = each(there(sentence(replace(demo, run=replace(run, tokens=marked)))), Tokens)
     assert [box.is_second for box in tokens.tokens] == [False] * 6 + [True] * 5
+
+
+def test_a_decoder_has_no_segments_and_looks_at_no_padding() -> None:
+    subject = subject_of(small_model("gpt2"), Sentence("the cat sat"), random=True)
+    (tokens, padded) = each(there(sentence(subject)), Tokens)[0], mask(subject)
+    assert all("·" not in box.under for box in tokens.tokens)
+    assert padded is not None
+    text = " ".join(said(block) for block in padded.blocks)
+    assert "without it nothing would either" in text
 
 
 def test_statistics_of_every_layer_and_of_every_kind(demo: Subject) -> None:

@@ -30,7 +30,7 @@ def test_what_modules_took_and_gave_stands_token_by_token(demo: Subject) -> None
     heads = [cells(row)[0] for row in found.rows if row.look == "head"]
     # What the embeddings gave is what the first layer took: it is printed once.
     assert heads == [
-        "The embeddings gave output and Layer 0 took hidden_states [1, 11, 384] float32",
+        "The embeddings gave output and layer 0 took hidden_states [1, 11, 384] float32",
         "Layer 0 gave output [1, 11, 384] float32",
         "Layer 5 took hidden_states [1, 11, 384] float32",
         "Layer 5 gave output [1, 11, 384] float32",
