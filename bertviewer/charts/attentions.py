@@ -11,7 +11,7 @@ from bertviewer.charts.comparison import Pairs, Partners
 from bertviewer.charts.levels import Levels, Shades, Values, levels_of
 from bertviewer.charts.naming import LONGEST, shortened, token_names, visible
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -52,14 +52,12 @@ class AllHeadsChart(GridChart):
     pictures: Mapping[int, Shades] | None = None
 
 
-def heads_chart(
-    attended: Attended, is_root: bool = False, translate: Translate = english
-) -> HeadsChart:
+def heads_chart(attended: Attended, is_root: bool = False) -> HeadsChart:
     """Return all heads, with the entropy H in nats and the mean distance d in tokens of each.
 
     Colours follow the square roots of the shares if ``is_root``.
     """
-    maps, names = attended.maps, token_names(attended.run.tokens, translate)
+    maps, names = attended.maps, token_names(attended.run.tokens)
     return HeadsChart(
         values=maps.probabilities,
         captions=tuple(_caption(maps, head) for head in range(len(maps.probabilities))),
@@ -77,16 +75,14 @@ def heads_chart(
     )
 
 
-def head_chart(
-    attended: Attended, head: int, is_root: bool = False, translate: Translate = english
-) -> GridChart:
+def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChart:
     """Return what each query token (rows) takes from each key token (columns) in one head.
 
     A row stands for its query token. Columns stand for tokens only where those are of another
     text than the queries. Colours follow the square roots of the shares if ``is_root``.
     """
     run, maps = attended.run, attended.maps
-    names = token_names(run.tokens, translate)
+    names = token_names(run.tokens)
     queries, keys = maps.query_tokens, maps.key_tokens
     values = maps.probabilities[head]
     query, key = (
@@ -102,7 +98,7 @@ def head_chart(
         x_title=translate("charts", "Key"),
         y_title=translate("charts", "Query"),
         value_title=translate("charts", "Attention"),
-        subject=_of_head(attended, head, translate),
+        subject=_of_head(attended, head),
         is_root=is_root,
         is_top_down=True,
         levels=_levels(values),
@@ -123,7 +119,6 @@ def figures_chart(
     *,
     name: str = "",
     pictures: Mapping[AttentionLayer, Shades] | None = None,
-    translate: Translate = english,
 ) -> AllHeadsChart:
     """Return a figure of each head (columns) in each attention (rows), the first one below.
 
@@ -144,7 +139,7 @@ def figures_chart(
         column_places=tuple(Place(head=number) for number in range(count)),
         x_title=translate("charts", "Head"),
         y_title=translate("charts", "Layer"),
-        value_title=_measured(measure, name, translate),
+        value_title=_measured(measure, name),
         row_names=tuple(layer.name for layer in layers),
         column_names=tuple(map(head.format, range(count))),
         # Shares begin at nothing: heads that differ by little look alike.
@@ -155,7 +150,7 @@ def figures_chart(
     )
 
 
-def measure_names(run: ActivationRun, translate: Translate = english) -> dict[Measure, str]:
+def measure_names(run: ActivationRun) -> dict[Measure, str]:
     """Return the measures that heads have in a run, each with a short name, as for a list."""
     labels = {one.name: one.label for one in token_classes(run)}
     names: dict[Measure, str] = {
@@ -174,7 +169,7 @@ def measure_names(run: ActivationRun, translate: Translate = english) -> dict[Me
     return names
 
 
-def _measured(measure: Measure, name: str, translate: Translate) -> str:
+def _measured(measure: Measure, name: str) -> str:
     """Return what a figure is in full."""
     units = {
         "entropy": translate("charts", "Entropy, nats"),
@@ -211,7 +206,7 @@ def _starts(run: ActivationRun, tokens: Sequence[int]) -> tuple[int, ...]:
     return tuple(place for place in dict.fromkeys(places) if 0 < place < len(tokens))
 
 
-def _of_head(attended: Attended, head: int, translate: Translate) -> str:
+def _of_head(attended: Attended, head: int) -> str:
     name = translate("charts", "head {0}").format(head)
     return f"{attended.layer.name}, {name}"
 

@@ -3,22 +3,20 @@
 from collections.abc import Sequence
 
 from bertviewer.charts.naming import LONGEST, shortened, visible
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.text.text_direction import isolated
 
 
-def place_text(
-    index: Sequence[int], axes: tuple[Axis, Axis], translate: Translate = english
-) -> str:
+def place_text(index: Sequence[int], axes: tuple[Axis, Axis]) -> str:
     """Return where an element of a run is, "" where no dimension is known.
 
     ``token 3 “bank”, feature 211``: what stands before the last two dimensions is left out.
     """
     # A vector has but its rows.
     pairs = zip(axes, index[-2:], strict=False)
-    return ", ".join(filter(None, (_on(axis, number, translate) for axis, number in pairs)))
+    return ", ".join(filter(None, (_on(axis, number) for axis, number in pairs)))
 
 
 def cell_text(value: float | bool) -> str:
@@ -45,7 +43,7 @@ def exact_text(value: float | bool) -> str:
     return with_minus(seven if same else f"{seven}  ({every})")
 
 
-def _on(axis: Axis, number: int, translate: Translate) -> str:
+def _on(axis: Axis, number: int) -> str:
     if axis.kind == "token" and number < len(axis.names):
         name = isolated(shortened(visible(axis.names.names[number]), LONGEST))
         return translate("charts", "token {0} “{1}”").format(axis.places[number], name)

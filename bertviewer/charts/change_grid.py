@@ -10,7 +10,7 @@ from bertviewer.charts.levels import Levels, Values
 from bertviewer.charts.marked_grid import LONGEST_LABEL, CellNote, MarkedGrid
 from bertviewer.charts.place import Place
 from bertviewer.charts.tensor_places import tensor_places
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.comparing.comparison import Change, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import number_text
@@ -49,11 +49,7 @@ FAINTEST = 1e-9
 
 
 def change_grid(
-    comparison: Comparison,
-    measure: ChangeMeasure = "relative",
-    translate: Translate = english,
-    *,
-    has_places: bool = True,
+    comparison: Comparison, measure: ChangeMeasure = "relative", *, has_places: bool = True
 ) -> MarkedGrid:
     """Return the changes; without places nothing is selected with a cell."""
     places = tensor_places([tensor.name for tensor in comparison.tensors])
@@ -71,10 +67,10 @@ def change_grid(
         word = translate("charts", _WORDS[state])
         path = tensor.name.rpartition(".")[0]
         place = Place(path) if has_places else Place()
-        text = _told(tensor, value if not sign else None, word, measure, translate)
+        text = _told(tensor, value if not sign else None, word, measure)
         notes[cell] = CellNote(tensor.name, text, sign, word, place)
     signs = [(SIGNS[state], translate("charts", _WORDS[state])) for state in SIGNS if state in seen]
-    whole, title = translate("charts", "model"), measure_title(measure, translate)
+    whole, title = translate("charts", "model"), measure_title(measure)
     return MarkedGrid(
         values=values,
         rows=tuple(_end(label) or whole for label in places.row_labels),
@@ -93,7 +89,7 @@ def change_grid(
     )
 
 
-def measure_title(measure: ChangeMeasure, translate: Translate = english) -> str:
+def measure_title(measure: ChangeMeasure) -> str:
     """Return what a measure is called."""
     return translate("charts", TITLES[measure])
 
@@ -105,13 +101,7 @@ def of(change: Change, measure: ChangeMeasure) -> float | None:
     return {"relative": change.relative, "max": change.max_abs, "rms": change.rms}[measure]
 
 
-def _told(
-    tensor: ComparedTensor,
-    value: float | None,
-    word: str,
-    measure: ChangeMeasure,
-    translate: Translate,
-) -> str:
+def _told(tensor: ComparedTensor, value: float | None, word: str, measure: ChangeMeasure) -> str:
     """Return a tensor's name, what became of it, and all figures that there are."""
     lines = [printable(tensor.name)]
     shapes = [shape_text(side.shape) for side in (tensor.left, tensor.right) if side is not None]
@@ -123,7 +113,7 @@ def _told(
         for each in measures:
             figure = of(tensor.change, each)
             if figure is not None:
-                lines.append(f"{measure_title(each, translate)} = {number_text(figure)}")
+                lines.append(f"{measure_title(each)} = {number_text(figure)}")
         changed = tensor.change.count - tensor.change.equal
         text = translate("charts", "{0} of {1} elements changed")
         lines.append(text.format(f"{changed:,}", f"{tensor.change.count:,}"))

@@ -8,18 +8,16 @@ from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import PARTS
 from bertviewer.charts.naming import token_names
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.core.text.text_direction import isolated
 
 
-def label_grid(
-    run: ActivationRun, scores: ClassScores, translate: Translate = english
-) -> GridChart:
+def label_grid(run: ActivationRun, scores: ClassScores) -> GridChart:
     """Return the probability of each label (rows) at each token (columns)."""
     tokens = [run.tokens[place] for place in scores.tokens]
-    names = token_names(run.tokens, translate)
+    names = token_names(run.tokens)
     probabilities = scores.logits if scores.probabilities is None else scores.probabilities
     return GridChart(
         values=np.asarray(probabilities, dtype=np.float64).T,
@@ -40,7 +38,6 @@ def answer_chart(
     tokens: Sequence[int],
     scores: ClassScores,
     partners: Mapping[int, int] | None = None,
-    translate: Translate = english,
 ) -> LineChart:
     """Return at which token the answer begins and ends: two lines of probabilities.
 

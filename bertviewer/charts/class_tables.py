@@ -18,7 +18,7 @@ from bertviewer.charts.figures import (
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import column_header
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, Scores
 from bertviewer.core.analysis.words import word_text
@@ -29,12 +29,10 @@ Tokens = Mapping[int, int]
 """The places of B's tokens in A."""
 
 
-def class_table(
-    b: ClassScores, a: ClassScores | None = None, translate: Translate = english
-) -> FigureTable:
+def class_table(b: ClassScores, a: ClassScores | None = None) -> FigureTable:
     """Return the labels of the whole text with their probabilities and logits."""
     if b.probabilities is None:
-        return _values(b, a, translate)
+        return _values(b, a)
     rows = [
         (
             words(label, is_bold=column in b.best and len(b.labels) > 1),
@@ -45,14 +43,14 @@ def class_table(
         for column, label in enumerate(b.labels)
     ]
     columns = (
-        FigureColumn(_verdict(b, translate) or translate("charts", "Label")),
-        *_chances(translate("charts", "Probability"), a is not None, translate),
+        FigureColumn(_verdict(b) or translate("charts", "Label")),
+        *_chances(translate("charts", "Probability"), a is not None),
         _logit(translate("charts", "Logit"), a is not None),
     )
     return FigureTable(columns, tuple(rows))
 
 
-def _values(b: ClassScores, a: ClassScores | None, translate: Translate) -> FigureTable:
+def _values(b: ClassScores, a: ClassScores | None) -> FigureTable:
     """Return the value of a regression."""
     rows = []
     for column, label in enumerate(b.labels):
@@ -66,11 +64,7 @@ def _values(b: ClassScores, a: ClassScores | None, translate: Translate) -> Figu
 
 
 def token_class_table(
-    run: ActivationRun,
-    b: ClassScores,
-    a: ClassScores | None = None,
-    tokens: Tokens | None = None,
-    translate: Translate = english,
+    run: ActivationRun, b: ClassScores, a: ClassScores | None = None, tokens: Tokens | None = None
 ) -> FigureTable:
     """Return the likeliest label of each token; A's figures are of the same label."""
     rows_of_a = _rows_of(a, tokens)
@@ -91,18 +85,14 @@ def token_class_table(
         FigureColumn("#", "number"),
         FigureColumn(translate("charts", "Token")),
         FigureColumn(translate("charts", "Label")),
-        *_chances(translate("charts", "Probability"), a is not None, translate),
+        *_chances(translate("charts", "Probability"), a is not None),
         _logit(translate("charts", "Logit"), a is not None),
     )
     return FigureTable(columns, tuple(rows), tuple(Place(token=place) for place in b.tokens))
 
 
 def answer_table(
-    run: ActivationRun,
-    b: ClassScores,
-    a: ClassScores | None = None,
-    tokens: Tokens | None = None,
-    translate: Translate = english,
+    run: ActivationRun, b: ClassScores, a: ClassScores | None = None, tokens: Tokens | None = None
 ) -> FigureTable:
     """Return for each token how likely the answer begins there, and ends there."""
     rows_of_a = _rows_of(a, tokens)
@@ -123,15 +113,15 @@ def answer_table(
     columns = (
         FigureColumn("#", "number"),
         FigureColumn(translate("charts", "Token")),
-        *_chances(start, is_compared, translate, f"{start} "),
-        *_chances(end, is_compared, translate, f"{end} "),
+        *_chances(start, is_compared, f"{start} "),
+        *_chances(end, is_compared, f"{end} "),
         _logit(f"{start} {logit}", is_compared),
         _logit(f"{end} {logit}", is_compared),
     )
     return FigureTable(columns, tuple(rows), tuple(Place(token=place) for place in b.tokens))
 
 
-def best_line(run: ActivationRun, scores: ClassScores, translate: Translate = english) -> str:
+def best_line(run: ActivationRun, scores: ClassScores) -> str:
     """Return what the model says in one line, "" where it says something of each token."""
     if scores.of == "tokens":
         return ""
@@ -140,7 +130,7 @@ def best_line(run: ActivationRun, scores: ClassScores, translate: Translate = en
             return f"{isolated(scores.labels[0])}: {number_text(_at(scores.logits, 0, 0))}"
         best = scores.best[0]
         chance = _at(scores.probabilities, 0, best)
-        label = f"{_verdict(scores, translate)} {isolated(scores.labels[best])}".strip()
+        label = f"{_verdict(scores)} {isolated(scores.labels[best])}".strip()
         says = translate("charts", "{0}, probability {1}")
         return says.format(label, probability_text(chance))
     if scores.answer is None:
@@ -156,7 +146,7 @@ def best_line(run: ActivationRun, scores: ClassScores, translate: Translate = en
     return says.format(span, first, last, logits)
 
 
-def _verdict(scores: ClassScores, translate: Translate) -> str:
+def _verdict(scores: ClassScores) -> str:
     """Return how a sentence begins that the label ends, "" where the label says it alone."""
     if scores.of != "next sentence":
         return ""
@@ -176,9 +166,7 @@ def _token(run: ActivationRun, place: int, is_bold: bool = False) -> tuple[Figur
     return Figure(place, str(place)), words(visible(run.tokens[place].text), is_bold=is_bold)
 
 
-def _chances(
-    title: str, is_compared: bool, translate: Translate, prefix: str = ""
-) -> tuple[FigureColumn, ...]:
+def _chances(title: str, is_compared: bool, prefix: str = "") -> tuple[FigureColumn, ...]:
     measure = f"{prefix}{translate('charts', 'Probability').lower()}" if prefix else title
     if not is_compared:
         return (FigureColumn(title, "bar", measure),)

@@ -16,7 +16,7 @@ from bertviewer.charts.histogram_chart import HistogramChart
 from bertviewer.charts.histograms import histogram_difference, histograms_overlaid
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 
@@ -51,7 +51,7 @@ def _of(run: str, line: Line) -> Line:
     return replace(line, label=label, name=name, run=run, thing=line.label)
 
 
-def line_difference(b: LineChart, a: LineChart, translate: Translate = english) -> LineChart:
+def line_difference(b: LineChart, a: LineChart) -> LineChart:
     """Return B − A for each line whose label both have, where both have a value at the same x.
 
     The same x is the same position with the same tick.
@@ -71,7 +71,7 @@ def line_difference(b: LineChart, a: LineChart, translate: Translate = english) 
             high=None,
             min=None,
             max=None,
-            measure=_less_a(line.measure, translate) if line.measure else "",
+            measure=_less_a(line.measure) if line.measure else "",
             reach="",
         )
         for n, line in enumerate(b.lines)
@@ -80,7 +80,7 @@ def line_difference(b: LineChart, a: LineChart, translate: Translate = english) 
     # Of a mean in its band, the difference of the means is all that is left.
     measures = {line.measure for line in lines}
     title = measures.pop() if len(measures) == 1 else ""
-    title = title or _less_a(b.y_title, translate)
+    title = title or _less_a(b.y_title)
     return replace(b, lines=lines, y_title=title, is_log=False, bounds=(-inf, inf))
 
 
@@ -110,11 +110,7 @@ def common_title(b: Grid, a: Grid) -> str | None:
 
 
 def grid_difference(
-    b: GridChart,
-    a: GridChart,
-    columns: Pairs | None = None,
-    rows: Pairs | None = None,
-    translate: Translate = english,
+    b: GridChart, a: GridChart, columns: Pairs | None = None, rows: Pairs | None = None
 ) -> GridChart:
     """Return B − A in B's rows and columns; what has no partner in A is NaN.
 
@@ -133,16 +129,12 @@ def grid_difference(
         with np.errstate(invalid="ignore", over="ignore"):
             values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
     return replace(
-        b, values=values, value_title=_less_a(b.value_title, translate), is_signed=True, levels=None
+        b, values=values, value_title=_less_a(b.value_title), is_signed=True, levels=None
     )
 
 
 def heads_difference(
-    b: HeadsChart,
-    a: HeadsChart,
-    queries: Pairs | None = None,
-    keys: Pairs | None = None,
-    translate: Translate = english,
+    b: HeadsChart, a: HeadsChart, queries: Pairs | None = None, keys: Pairs | None = None
 ) -> HeadsChart:
     """Return B − A head by head for B's tokens; what has no partner in A is NaN.
 
@@ -156,14 +148,14 @@ def heads_difference(
         b,
         values=values,
         captions=tuple(f"±{number_text(high, 2)}" for _, high in levels),
-        value_title=_less_a(b.value_title, translate),
+        value_title=_less_a(b.value_title),
         is_signed=True,
         levels=(-1.0, 1.0),
         head_levels=levels,
     )
 
 
-def _less_a(title: str, translate: Translate) -> str:
+def _less_a(title: str) -> str:
     return translate("charts", "{0}, B − A").format(title) if title else "B − A"
 
 
@@ -185,29 +177,25 @@ class Partners:
 
 
 def arranged(
-    b: Chart,
-    a: Chart | None,
-    comparison: ComparisonMode,
-    partners: Partners,
-    translate: Translate = english,
+    b: Chart, a: Chart | None, comparison: ComparisonMode, partners: Partners
 ) -> list[Chart]:
     """Return what is shown: B's chart, or one of both runs, or B's and A's side by side."""
     if a is None or type(a) is not type(b):
         return [b]
     is_overlay = comparison == "overlay"
     if isinstance(b, LineChart) and isinstance(a, LineChart):
-        return [overlaid(b, a) if is_overlay else line_difference(b, a, translate)]
+        return [overlaid(b, a) if is_overlay else line_difference(b, a)]
     if isinstance(b, HistogramChart) and isinstance(a, HistogramChart):
         of_both = histograms_overlaid if is_overlay else histogram_difference
-        return [of_both(b, a, translate)]
+        return [of_both(b, a)]
     if isinstance(b, GridChart) and isinstance(a, GridChart):
         if is_overlay:
             return list(levelled(b, a))
-        return [grid_difference(b, a, partners.columns, partners.rows, translate)]
+        return [grid_difference(b, a, partners.columns, partners.rows)]
     if isinstance(b, HeadsChart) and isinstance(a, HeadsChart):
         if is_overlay:
             return list(levelled(b, a))
-        return [heads_difference(b, a, partners.rows, partners.columns, translate)]
+        return [heads_difference(b, a, partners.rows, partners.columns)]
     return [b]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.head_figures import HeadFigures
 from bertviewer.core.analysis.layer_parts import layer_series
@@ -23,9 +23,7 @@ _MOST = (0.001, 0.999)
 """The quantiles that a histogram reaches to: what stands out is far outside."""
 
 
-def quantile_chart(
-    architecture: Architecture, corpus: Corpus, translate: Translate = english
-) -> LineChart:
+def quantile_chart(architecture: Architecture, corpus: Corpus) -> LineChart:
     """Return the median of each layer's output, and the band from 5 % to 95 %."""
     run = as_run(corpus)
     calls = {module.path: len(module.calls) for module in run.modules}
@@ -57,7 +55,7 @@ def quantile_chart(
     return LineChart(tuple(lines), translate("charts", "Layer"), title, ticks, tick_names=names)
 
 
-def value_chart(row: ClassSums, translate: Translate = english) -> HistogramChart | None:
+def value_chart(row: ClassSums) -> HistogramChart | None:
     """Return how a module's values are spread, without the last thousandth at either end."""
     ends = row.quantiles(_MOST)
     if ends is None or ends[0] == ends[1]:

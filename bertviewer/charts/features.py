@@ -7,7 +7,7 @@ from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.naming import state_labels, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path
 from bertviewer.core.analysis.token_classes import TokenClass
@@ -20,7 +20,6 @@ def feature_chart(
     feature: int,
     classes: Sequence[TokenClass],
     levels: Sequence[Level | None] = (),
-    translate: Translate = english,
 ) -> LineChart:
     """Return a feature's mean over the tokens of each class, with its extremes, state by state.
 
@@ -28,32 +27,32 @@ def feature_chart(
     standard deviations to either side: what is outside of it is an outlier. Extremes of several
     classes are left out.
     """
-    lines = [_class_line(run, feature, kind, translate) for kind in classes]
+    lines = [_class_line(run, feature, kind) for kind in classes]
     if len(lines) > 1:
         lines = [replace(line, min=None, max=None) for line in lines]
     if levels:
-        lines.append(_limits(levels, translate))
-    ticks = state_labels(len(run.hidden_states), translate)
+        lines.append(_limits(levels))
+    ticks = state_labels(len(run.hidden_states))
     title = translate("charts", "Layer")
-    names = state_ticks(run, translate)[: len(ticks)]
-    measures = _name(feature, translate)
+    names = state_ticks(run)[: len(ticks)]
+    measures = _name(feature)
     if any(line.min is not None for line in lines):
         measures = translate("charts", "{0}: mean, min, max").format(measures)
     return LineChart(tuple(lines), title, measures, ticks, tick_names=names)
 
 
-def feature_grid(run: ActivationRun, feature: int, translate: Translate = english) -> GridChart:
+def feature_grid(run: ActivationRun, feature: int) -> GridChart:
     """Return a feature's value for every token (columns) in every hidden state (rows)."""
-    values, title = feature_path(run, feature).values, _name(feature, translate)
-    return replace(norms_chart(run, translate), values=values, value_title=title, is_signed=True)
+    values, title = feature_path(run, feature).values, _name(feature)
+    return replace(norms_chart(run), values=values, value_title=title, is_signed=True)
 
 
-def _name(feature: int, translate: Translate) -> str:
+def _name(feature: int) -> str:
     return translate("charts", "feature {0}").format(feature)
 
 
-def _class_line(run: ActivationRun, feature: int, kind: TokenClass, translate: Translate) -> Line:
-    path, name = feature_path(run, feature, kind.tokens), _name(feature, translate)
+def _class_line(run: ActivationRun, feature: int, kind: TokenClass) -> Line:
+    path, name = feature_path(run, feature, kind.tokens), _name(feature)
     return Line(
         name if kind.name == "all" else kind.label,
         path.means,
@@ -64,7 +63,7 @@ def _class_line(run: ActivationRun, feature: int, kind: TokenClass, translate: T
     )
 
 
-def _limits(levels: Sequence[Level | None], translate: Translate) -> Line:
+def _limits(levels: Sequence[Level | None]) -> Line:
     reach = [(level.mean, DEVIATIONS * level.std) if level else None for level in levels]
     return Line(
         translate("charts", "all features ± {0} std").format(f"{DEVIATIONS:g}"),

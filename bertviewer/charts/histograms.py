@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from bertviewer.charts.histogram_chart import Bars, HistogramChart
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.histogram_data import Histogram, Range
 
@@ -18,10 +18,7 @@ def common_range(statistics: Iterable[Statistics]) -> Range | None:
 
 
 def histogram_chart(
-    found: Histogram,
-    statistics: Statistics,
-    is_log: bool = False,
-    translate: Translate = english,
+    found: Histogram, statistics: Statistics, is_log: bool = False
 ) -> HistogramChart:
     """Return a histogram with the mean and the standard deviation of the same values."""
     elements = translate("charts", "Elements")
@@ -42,9 +39,7 @@ def histogram_chart(
     )
 
 
-def histograms_overlaid(
-    b: HistogramChart, a: HistogramChart, translate: Translate = english
-) -> HistogramChart:
+def histograms_overlaid(b: HistogramChart, a: HistogramChart) -> HistogramChart:
     """Return B's bars with A's over them.
 
     Where the runs differ in length, they are parts of each one's values: the longer run's counts
@@ -56,14 +51,12 @@ def histograms_overlaid(
     own, mine = _single(b, a)
     title = b.y_title
     if own.total != mine.total and not b.is_log:
-        own, mine, title = _parts(own), _parts(mine), _parts_title(translate)
+        own, mine, title = _parts(own), _parts(mine), _parts_title()
     series = replace(own, label="B"), replace(mine, label="A")
     return replace(b, series=series, y_title=title)
 
 
-def histogram_difference(
-    b: HistogramChart, a: HistogramChart, translate: Translate = english
-) -> HistogramChart:
+def histogram_difference(b: HistogramChart, a: HistogramChart) -> HistogramChart:
     """Return B's part of all its values in each bin, less A's: runs differ in length.
 
     Raises:
@@ -76,7 +69,7 @@ def histogram_difference(
         own.nan_count - mine.nan_count,
         own.inf_count - mine.inf_count,
     )
-    title = translate("charts", "{0}, B − A").format(_parts_title(translate))
+    title = translate("charts", "{0}, B − A").format(_parts_title())
     return replace(b, series=(bars,), y_title=title, is_log=False)
 
 
@@ -91,7 +84,7 @@ def _parts(bars: Bars) -> Bars:
     )
 
 
-def _parts_title(translate: Translate) -> str:
+def _parts_title() -> str:
     return translate("charts", "Part of the values")
 
 

@@ -7,7 +7,7 @@ from math import inf
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS, SIZES
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.activations.token_statistics import TokenStatistics
@@ -48,11 +48,7 @@ def check_statistic(name: str) -> None:
 
 
 def layer_chart(
-    architecture: Architecture,
-    run: ActivationRun,
-    statistic: str,
-    selected: str = "",
-    translate: Translate = english,
+    architecture: Architecture, run: ActivationRun, statistic: str, selected: str = ""
 ) -> LineChart:
     """Return a line for each stack of layers, and one for the selected part of a layer.
 
@@ -62,7 +58,7 @@ def layer_chart(
     """
     series = layer_series(architecture, run)
     further = selected_series(architecture, run, selected)
-    return series_chart(run, (*series, *further), statistic, translate)
+    return series_chart(run, (*series, *further), statistic)
 
 
 def selected_series(
@@ -74,16 +70,14 @@ def selected_series(
     return tuple(series for series in found if series.stack == stack)
 
 
-def series_chart(
-    run: ActivationRun, series: Sequence[Series], statistic: str, translate: Translate = english
-) -> LineChart:
+def series_chart(run: ActivationRun, series: Sequence[Series], statistic: str) -> LineChart:
     """Return a line for each series, over all tokens; of several calls the last one counts."""
     calls = {module.path: module.calls for module in run.modules}
     lines = []
     for one in series:
         figures = [calls[path][call] if path in calls else None for path, call in one.points()]
         lines.append(_line(one, one.label, figures, statistic))
-    return _chart(lines, statistic, translate)
+    return _chart(lines, statistic)
 
 
 NotFinite = Mapping[str, Sequence[int]]
@@ -108,8 +102,6 @@ def token_class_chart(
     statistic: str,
     classes: Sequence[TokenClass],
     measured: Measured,
-    *,
-    translate: Translate = english,
 ) -> LineChart:
     """Return a line for each series and each class that it has tokens of.
 
@@ -128,7 +120,7 @@ def token_class_chart(
     if len(classes) > 1:
         # Bands may overlap; extremes of several classes would be a tangle.
         lines = [replace(line, min=None, max=None) for line in lines]
-    return _chart(lines, statistic, translate)
+    return _chart(lines, statistic)
 
 
 def _call(
@@ -203,7 +195,7 @@ def _sums(
     )
 
 
-def _chart(lines: Sequence[Line], statistic: str, translate: Translate) -> LineChart:
+def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
     longest = max((len(line.values) for line in lines), default=0)
     has_extremes = any(line.min is not None for line in lines)
     title = SPREAD if statistic == BAND else statistic

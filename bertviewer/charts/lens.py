@@ -8,7 +8,7 @@ from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS
 from bertviewer.charts.naming import state_labels, state_ticks
 from bertviewer.charts.token_paths import state_places
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.families.special_tokens import MASKS
@@ -34,11 +34,7 @@ def expected_id(run: ActivationRun, predictions: Predictions) -> int | None:
 
 
 def lens_chart(
-    run: ActivationRun,
-    predictions: Predictions,
-    followed: Sequence[Followed],
-    figure: LensFigure,
-    translate: Translate = english,
+    run: ActivationRun, predictions: Predictions, followed: Sequence[Followed], figure: LensFigure
 ) -> LineChart:
     """Return a line for each token: its probability or its rank at each hidden state.
 
@@ -63,8 +59,8 @@ def lens_chart(
         lines,
         translate("charts", "Layer"),
         title,
-        state_labels(len(states), translate),
+        state_labels(len(states)),
         is_log=is_rank,
-        tick_names=state_ticks(run, translate)[: len(states)],
+        tick_names=state_ticks(run)[: len(states)],
         bounds=(1.0, inf if scores is None else scores.logits.shape[1]) if is_rank else PARTS,
     )

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.words import words_of
 from bertviewer.core.text.text_direction import isolated
@@ -26,7 +26,7 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def token_title(run: ActivationRun, token: int, translate: Translate = english) -> str:
+def token_title(run: ActivationRun, token: int) -> str:
     """Return a token's text and place, and those of its word: "river (token 5, word 4)"."""
     text = isolated(visible(run.tokens[token].text))
     word = next((word for word in words_of(run) if token in word.tokens), None)
@@ -47,12 +47,12 @@ def token_name(run: ActivationRun, token: int, partner: int | None = None) -> st
     return f"{isolated(shortened(visible(run.tokens[token].text), LONGEST))} ({places})"
 
 
-def state_labels(count: int, translate: Translate = english) -> tuple[str, ...]:
+def state_labels(count: int) -> tuple[str, ...]:
     """Return short names of hidden states: emb, 0, 1 and so on."""
     return (translate("charts", "emb"), *map(str, range(count - 1)))[:count]
 
 
-def state_names(count: int, translate: Translate = english) -> tuple[str, ...]:
+def state_names(count: int) -> tuple[str, ...]:
     """Return their names in words."""
     name = translate("charts", "layer {0}")
     return (
@@ -61,23 +61,23 @@ def state_names(count: int, translate: Translate = english) -> tuple[str, ...]:
     )[:count]
 
 
-def names_of_states(run: ActivationRun, translate: Translate = english) -> tuple[str, ...]:
+def names_of_states(run: ActivationRun) -> tuple[str, ...]:
     """Return the names of a run's hidden states in words.
 
     transformers takes GPT-2's last one after the final layer norm: "layer 11, after ln_f" is not
     what layer 11 gave.
     """
-    return _with_norm(run, state_names(len(run.token_norms), translate), translate)
+    return _with_norm(run, state_names(len(run.token_norms)))
 
 
-def state_ticks(run: ActivationRun, translate: Translate = english) -> tuple[str, ...]:
+def state_ticks(run: ActivationRun) -> tuple[str, ...]:
     """Return their short names, the last one with its norm likewise: "11, after ln_f"."""
     # Of states that differ in size there are norms alone.
     count = max(len(run.token_norms), len(run.hidden_states))
-    return _with_norm(run, state_labels(count, translate), translate)
+    return _with_norm(run, state_labels(count))
 
 
-def _with_norm(run: ActivationRun, names: tuple[str, ...], translate: Translate) -> tuple[str, ...]:
+def _with_norm(run: ActivationRun, names: tuple[str, ...]) -> tuple[str, ...]:
     givers = run.state_paths[-1] if run.state_paths else ()
     # A layer is one of a list: there is a number in its path. What holds a single one is no norm.
     outside = [path for path in givers if path and not any(map(str.isdecimal, path.split(".")))]
@@ -89,7 +89,7 @@ def _with_norm(run: ActivationRun, names: tuple[str, ...], translate: Translate)
     return (*names[:-1], form.format(names[-1], " / ".join(after)))
 
 
-def token_names(tokens: Sequence[Token], translate: Translate = english) -> tuple[str, ...]:
+def token_names(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return names that tell tokens of the same text apart."""
     name = translate("charts", "{0} (token {1})")
     return tuple(name.format(isolated(token.text), place) for place, token in enumerate(tokens))

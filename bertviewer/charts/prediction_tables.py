@@ -15,7 +15,7 @@ from bertviewer.charts.lens import Followed, expected_id
 from bertviewer.charts.naming import names_of_states, state_labels, state_ticks, token_name, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import column_header, corner_header
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
 from bertviewer.core.text.numerals import number_text
@@ -25,11 +25,7 @@ LENS_TOP = 5
 
 
 def candidates_table(
-    run: ActivationRun,
-    b: Predictions,
-    a: Predictions | None = None,
-    is_compared: bool = False,
-    translate: Translate = english,
+    run: ActivationRun, b: Predictions, a: Predictions | None = None, is_compared: bool = False
 ) -> FigureTable:
     """Return the likeliest tokens, the actual one in bold and also where it is less likely.
 
@@ -51,7 +47,7 @@ def candidates_table(
         rows = [(*row[:3], row[-1]) for row in rows]
     columns = (
         _of_b(translate("charts", "Rank"), is_compared),
-        FigureColumn(translate("charts", "Token"), name=_subject(run, b, translate)),
+        FigureColumn(translate("charts", "Token"), name=_subject(run, b)),
         *chances,
         _of_b(translate("charts", "Logit"), is_compared),
     )
@@ -62,7 +58,7 @@ def _of_b(title: str, is_compared: bool) -> FigureColumn:
     return FigureColumn(title, "number", column_header("B", title) if is_compared else title)
 
 
-def _subject(run: ActivationRun, predictions: Predictions, translate: Translate) -> str:
+def _subject(run: ActivationRun, predictions: Predictions) -> str:
     """Return what is predicted where, as data tell it: they are read without the window."""
     return bare(
         translate("charts", "Token predicted at {0}").format(token_name(run, predictions.position))
@@ -90,9 +86,7 @@ def _candidate_row(
     )
 
 
-def lens_table(
-    run: ActivationRun, predictions: Predictions, run_name: str = "", translate: Translate = english
-) -> FigureTable:
+def lens_table(run: ActivationRun, predictions: Predictions, run_name: str = "") -> FigureTable:
     """Return the best tokens after each layer, the last layer first.
 
     The actual token is in bold; where that is not known, the one that the model ends at.
@@ -104,19 +98,16 @@ def lens_table(
     count = len(predictions.layers)
     top = range(min([LENS_TOP, *(len(guess.top) for guess in predictions.layers)]))
     states = tuple(reversed(range(count)))
-    labels, ticks = state_labels(count, translate), state_ticks(run, translate)
-    names = names_of_states(run, translate)
+    labels, ticks = state_labels(count), state_ticks(run)
+    names = names_of_states(run)
     rows = tuple(
         (
             Figure(ticks[state], labels[state], tip=names[state]),
-            *(
-                _lens_cell(predictions.layers[state], rank, names[state], followed, translate)
-                for rank in top
-            ),
+            *(_lens_cell(predictions.layers[state], rank, names[state], followed) for rank in top),
         )
         for state in states
     )
-    subject = column_header(run_name, _subject(run, predictions, translate))
+    subject = column_header(run_name, _subject(run, predictions))
     corner = corner_header(translate("charts", "Layer"), translate("charts", "Rank"), subject)
     columns = (
         FigureColumn(translate("charts", "Layer"), name=corner),
@@ -126,7 +117,7 @@ def lens_table(
     return FigureTable(columns, rows if count else (), places)
 
 
-def _lens_cell(guess: Guess, rank: int, name: str, followed: int, translate: Translate) -> Figure:
+def _lens_cell(guess: Guess, rank: int, name: str, followed: int) -> Figure:
     one: Candidate = guess.top[rank]
     text = visible(one.text)
     chance, logit = number_text(one.probability), number_text(one.logit)
@@ -136,9 +127,7 @@ def _lens_cell(guess: Guess, rank: int, name: str, followed: int, translate: Tra
     return Figure(text, text, one.probability, tip, one.id == followed)
 
 
-def followed_tokens(
-    run: ActivationRun, predictions: Predictions, most: int, translate: Translate = english
-) -> list[Followed]:
+def followed_tokens(run: ActivationRun, predictions: Predictions, most: int) -> list[Followed]:
     """Return the actual token, where it is known, and some of those that the model ends at."""
     expected = expected_id(run, predictions)
     found = []
@@ -149,9 +138,7 @@ def followed_tokens(
     return [*found, *(Followed(one.id, isolated(visible(one.text))) for one in best[:most])]
 
 
-def actual_summary(
-    run: ActivationRun, predictions: Predictions, translate: Translate = english
-) -> str:
+def actual_summary(run: ActivationRun, predictions: Predictions) -> str:
     """Return the rank and the probability of the actual token in words, "" if it is not known."""
     expected, scores = expected_id(run, predictions), predictions.scores
     if expected is None or predictions.expected is None or scores is None:

@@ -10,7 +10,7 @@ from bertviewer.charts.figures import (
     number,
     words,
 )
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.padding import PaddedAttention, Padding
 from bertviewer.core.analysis.sentence_vectors import PooledCosines, SentenceComparison
 from bertviewer.core.text.numerals import number_text
@@ -18,7 +18,7 @@ from bertviewer.core.text.numerals import number_text
 _DIGITS = 3
 
 
-def sentence_table(compared: SentenceComparison, translate: Translate = english) -> FigureTable:
+def sentence_table(compared: SentenceComparison) -> FigureTable:
     """Return the cosine of two sentences by each kind of vector, beside unrelated sentences."""
     columns = (
         FigureColumn(translate("charts", "Vector")),
@@ -29,10 +29,10 @@ def sentence_table(compared: SentenceComparison, translate: Translate = english)
         FigureColumn(translate("charts", "from"), "number", "Smallest of unrelated sentences"),
         FigureColumn(translate("charts", "to"), "number", "Largest of unrelated sentences"),
     )
-    return FigureTable(columns, tuple(_cosines(each, translate) for each in compared.poolings))
+    return FigureTable(columns, tuple(_cosines(each) for each in compared.poolings))
 
 
-def _cosines(each: PooledCosines, translate: Translate) -> tuple[Figure, ...]:
+def _cosines(each: PooledCosines) -> tuple[Figure, ...]:
     baseline = each.last_baseline
     others = (
         (NOTHING,) * 3
@@ -46,7 +46,7 @@ def _cosines(each: PooledCosines, translate: Translate) -> tuple[Figure, ...]:
     return (words(name), replace(cosine, is_bold=is_above), *others)
 
 
-def sentence_line(compared: SentenceComparison, translate: Translate = english) -> str:
+def sentence_line(compared: SentenceComparison) -> str:
     """Return in words what the table is of."""
     count = len(compared.unrelated)
     text = translate(
@@ -57,7 +57,7 @@ def sentence_line(compared: SentenceComparison, translate: Translate = english) 
     return text.format(count * (count - 1) // 2, count)
 
 
-def padding_table(padding: Padding, translate: Translate = english) -> FigureTable:
+def padding_table(padding: Padding) -> FigureTable:
     """Return what padding does to each hidden state, and what attention it gets in each layer."""
     columns = (
         FigureColumn(translate("charts", "Layer")),
@@ -106,11 +106,11 @@ def _shares(attention: PaddedAttention | None) -> tuple[Figure, Figure]:
     return masked, unmasked
 
 
-def padding_line(padding: Padding, translate: Translate = english) -> str:
+def padding_line(padding: Padding) -> str:
     """Return in words what the mask does, with the largest figures."""
     last = padding.states[-1]
     shares = [attention.unmasked for attention in padding.attentions]
-    parts = [_same(padding, translate)]
+    parts = [_same(padding)]
     if padding.is_causal:
         parts.append(
             translate(
@@ -130,7 +130,7 @@ def padding_line(padding: Padding, translate: Translate = english) -> str:
     return " ".join(parts)
 
 
-def _same(padding: Padding, translate: Translate) -> str:
+def _same(padding: Padding) -> str:
     most: float = max(state.masked for state in padding.states)
     if not padding.is_same:
         text = translate("charts", "Even with the mask {0} the rows of the text change by {2}.")

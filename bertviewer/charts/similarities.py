@@ -5,7 +5,7 @@ from bertviewer.charts.levels import COSINES, levels_of
 from bertviewer.charts.naming import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_paths import state_places
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import (
     WordPair,
@@ -16,9 +16,7 @@ from bertviewer.core.analysis.similarity import (
 from bertviewer.core.analysis.token_classes import text_starts
 
 
-def similarity_chart(
-    run: ActivationRun, state: int, is_whole: bool = True, translate: Translate = english
-) -> GridChart:
+def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> GridChart:
     """Return the cosine of every token with every token in a hidden state.
 
     A column stands for its token. Colours cover all that a cosine can be, or, if not ``is_whole``,
@@ -26,7 +24,7 @@ def similarity_chart(
     """
     values = cosine_matrix(run.hidden_states[state])
     texts = tuple(token.text for token in run.tokens)
-    names, starts = token_names(run.tokens, translate), text_starts(run.tokens)
+    names, starts = token_names(run.tokens), text_starts(run.tokens)
     return GridChart(
         values=values,
         rows=texts,
@@ -42,24 +40,18 @@ def similarity_chart(
         column_names=names,
         row_starts=starts,
         column_starts=starts,
-        subject="".join(names_of_states(run, translate)[state : state + 1]),
+        subject="".join(names_of_states(run)[state : state + 1]),
     )
 
 
-def pair_chart(
-    run: ActivationRun, first: int, second: int, label: str, translate: Translate = english
-) -> LineChart:
+def pair_chart(run: ActivationRun, first: int, second: int, label: str) -> LineChart:
     """Return the cosine of two tokens in every hidden state; its points stand for the first."""
     values = token_pair_path(run, first, second)
-    return _chart(run, Line(label, values, state_places(run, first)[: len(values)]), translate)
+    return _chart(run, Line(label, values, state_places(run, first)[: len(values)]))
 
 
 def word_chart(
-    run: ActivationRun,
-    pair: WordPair,
-    label: str,
-    other: ActivationRun | None = None,
-    translate: Translate = english,
+    run: ActivationRun, pair: WordPair, label: str, other: ActivationRun | None = None
 ) -> LineChart:
     """Return the cosine of one word in two places; its points stand for modules alone.
 
@@ -68,14 +60,14 @@ def word_chart(
     values = word_path(run, pair, other)
     places = state_places(run, pair.first.tokens[0])[: len(values)]
     line = Line(label, values, tuple(Place(place.path) for place in places))
-    return _chart(run, line, translate)
+    return _chart(run, line)
 
 
-def _chart(run: ActivationRun, line: Line, translate: Translate) -> LineChart:
+def _chart(run: ActivationRun, line: Line) -> LineChart:
     titles = (
         translate("charts", "Layer"),
         translate("charts", "Cosine"),
     )
-    ticks = state_labels(len(run.hidden_states), translate)
-    names = state_ticks(run, translate)[: len(ticks)]
+    ticks = state_labels(len(run.hidden_states))
+    names = state_ticks(run)[: len(ticks)]
     return LineChart((line,), *titles, ticks, tick_names=names, bounds=COSINES)

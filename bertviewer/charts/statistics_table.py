@@ -12,7 +12,7 @@ from bertviewer.charts.figures import (
     words,
 )
 from bertviewer.charts.table import corner_header
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.expressions.shape_text import shape_text
@@ -21,16 +21,14 @@ Named = tuple[str, Callable[[Statistics], float | None]]
 """A figure's name, and how it is read off statistics."""
 
 
-def statistics_table(
-    b: ModuleActivation, a: ModuleActivation | None = None, translate: Translate = english
-) -> FigureTable:
+def statistics_table(b: ModuleActivation, a: ModuleActivation | None = None) -> FigureTable:
     """Return a module's statistics in the last run, beside those in run A and B − A."""
     rows = [
         (
             words(name),
             *_cells(get(b.statistics), None if a is None else get(a.statistics), a is None),
         )
-        for name, get in (() if b.left_out else _figures(translate))
+        for name, get in (() if b.left_out else _figures())
     ]
     if max(len(one.calls) for one in (b, a) if one is not None) > 1:
         cells = _cells(len(b.calls), None if a is None else len(a.calls), a is None)
@@ -44,14 +42,14 @@ def statistics_table(
     return FigureTable((FigureColumn(statistic, name=subject), *values), tuple(rows))
 
 
-def tensor_statistics_table(statistics: Statistics, translate: Translate = english) -> FigureTable:
+def tensor_statistics_table(statistics: Statistics) -> FigureTable:
     """Return the statistics of a tensor's own values."""
     statistic, value = translate("charts", "Statistic"), translate("charts", "Value")
-    rows = tuple((words(name), number(get(statistics))) for name, get in _figures(translate))
+    rows = tuple((words(name), number(get(statistics))) for name, get in _figures())
     return FigureTable((FigureColumn(statistic), FigureColumn(value, "number")), rows)
 
 
-def _figures(translate: Translate) -> tuple[Named, ...]:
+def _figures() -> tuple[Named, ...]:
     return (
         ("mean", lambda s: s.mean),
         ("std", lambda s: s.std),

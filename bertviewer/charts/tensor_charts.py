@@ -9,7 +9,7 @@ from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import Levels, Values
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.tensors.reduction import Edges, TensorMap
@@ -23,12 +23,7 @@ QUANTILE = 0.998
 
 
 def map_chart(
-    found: TensorMap,
-    matrix: Matrix,
-    shown: Shown,
-    translate: Translate = english,
-    *,
-    axes: tuple[Axis, Axis] = (Axis(), Axis()),
+    found: TensorMap, matrix: Matrix, shown: Shown, *, axes: tuple[Axis, Axis] = (Axis(), Axis())
 ) -> GridChart:
     """Return a map as a grid, its rows and columns named by the tensor's own indices.
 
@@ -46,18 +41,18 @@ def map_chart(
         _labels(rows, down),
         _labels(columns, across),
         row_places=_places(rows, down),
-        x_title=_title(across, translate) or translate("charts", "Column"),
-        y_title=_title(down, translate) or translate("charts", "Row"),
-        value_title=_shown(found, shown, translate),
+        x_title=_title(across) or translate("charts", "Column"),
+        y_title=_title(down) or translate("charts", "Row"),
+        value_title=_shown(found, shown),
         is_signed=is_signed,
         is_top_down=True,
         levels=_levels(values, is_signed),
-        row_names=_in_words(rows, down, row, translate),
-        column_names=_in_words(columns, across, column, translate),
+        row_names=_in_words(rows, down, row),
+        column_names=_in_words(columns, across, column),
     )
 
 
-def spectrum_chart(spectrum: Spectrum, translate: Translate = english) -> LineChart:
+def spectrum_chart(spectrum: Spectrum) -> LineChart:
     """Return singular values over their numbers, counted from 1."""
     values = tuple(spectrum.values.tolist())
     ticks = tuple(str(number + 1) for number in range(len(values)))
@@ -71,7 +66,7 @@ def spectrum_chart(spectrum: Spectrum, translate: Translate = english) -> LineCh
     )
 
 
-def _shown(found: TensorMap, shown: Shown, translate: Translate) -> str:
+def _shown(found: TensorMap, shown: Shown) -> str:
     if found.is_exact:
         return translate("charts", "value")
     return translate("charts", "mean") if shown == "mean" else translate("charts", "extreme")
@@ -102,16 +97,14 @@ def _places(names: tuple[str, ...], axis: Axis) -> tuple[Place, ...]:
     return tuple(Place(token=axis.places[int(name)]) for name in names)
 
 
-def _title(axis: Axis, translate: Translate) -> str:
+def _title(axis: Axis) -> str:
     if not axis.kind:
         return ""
     is_token = axis.kind == "token"
     return translate("charts", "Token") if is_token else translate("charts", "Feature")
 
 
-def _in_words(
-    names: tuple[str, ...], axis: Axis, other: str, translate: Translate
-) -> tuple[str, ...]:
+def _in_words(names: tuple[str, ...], axis: Axis, other: str) -> tuple[str, ...]:
     named = translate("charts", "{0} (token {1})")
     tokens = ((isolated(_token(name, axis)), name) for name in names)
     return tuple(

@@ -6,7 +6,7 @@ from typing import Literal
 
 from bertviewer.charts.levels import widened
 from bertviewer.charts.naming import names_of_states
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.similarity import cosines
@@ -59,28 +59,24 @@ def state_for(run: ActivationRun, path: str | None) -> int | None:
     return state if state is not None and state < count else count - 1
 
 
-def norm_measure(
-    run: ActivationRun, state: int | None, translate: Translate = english
-) -> TokenMeasure:
+def norm_measure(run: ActivationRun, state: int | None) -> TokenMeasure:
     """Return the norm of every token's vector in a hidden state."""
     values = () if state is None else run.token_norms[state]
-    title = translate("charts", "‖h‖ after {0}").format(_name(run, state, translate))
+    title = translate("charts", "‖h‖ after {0}").format(_name(run, state))
     return _of_amounts("norm", title, values)
 
 
-def cosine_measure(
-    run: ActivationRun, state: int | None, translate: Translate = english
-) -> TokenMeasure:
+def cosine_measure(run: ActivationRun, state: int | None) -> TokenMeasure:
     """Return the cosine of every token's vector in a hidden state to that of its embedding."""
     states = run.hidden_states
     has_states = state is not None and state < len(states)
     values = cosines(states[state], states[0]) if has_states and state is not None else ()
-    title = translate("charts", "cosine to start after {0}").format(_name(run, state, translate))
+    title = translate("charts", "cosine to start after {0}").format(_name(run, state))
     return _of_amounts("cosine", title, values)
 
 
 def attention_measure(
-    run: ActivationRun, received: Received, head: int, layer: str, translate: Translate = english
+    run: ActivationRun, received: Received, head: int, layer: str
 ) -> TokenMeasure:
     """Return what share of a head's attention every token receives, over all queries."""
     values: list[float | None] = [None] * len(run.tokens)
@@ -91,21 +87,19 @@ def attention_measure(
     return _of_amounts("attention", title, values)
 
 
-def probability_measure(
-    values: Sequence[float | None], translate: Translate = english
-) -> TokenMeasure:
+def probability_measure(values: Sequence[float | None]) -> TokenMeasure:
     """Return the probability that the model's head gives every token in its place."""
     title = translate("charts", "probability of the token")
     return TokenMeasure("probability", title, tuple(values))
 
 
-def segment_measure(run: ActivationRun, translate: Translate = english) -> TokenMeasure:
+def segment_measure(run: ActivationRun) -> TokenMeasure:
     """Return the segment of every token."""
     values = tuple(float(token.segment) for token in run.tokens)
     return TokenMeasure("segment", translate("charts", "segment"), values, are_kinds=True)
 
 
-def no_measure(translate: Translate = english) -> TokenMeasure:
+def no_measure() -> TokenMeasure:
     """Return what colours nothing."""
     return TokenMeasure("none", translate("charts", "none"))
 
@@ -118,5 +112,5 @@ def _of_amounts(name: MeasureName, title: str, values: Sequence[float | None]) -
     return TokenMeasure(name, title, kept, bounds)
 
 
-def _name(run: ActivationRun, state: int | None, translate: Translate) -> str:
-    return "" if state is None else names_of_states(run, translate)[state]
+def _name(run: ActivationRun, state: int | None) -> str:
+    return "" if state is None else names_of_states(run)[state]

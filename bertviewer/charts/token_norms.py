@@ -9,14 +9,14 @@ from bertviewer.charts.layers import Measured
 from bertviewer.charts.levels import Values
 from bertviewer.charts.naming import names_of_states, state_labels, state_names, token_names
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.token_classes import text_starts
 
 
-def norms_chart(run: ActivationRun, translate: Translate = english) -> GridChart:
+def norms_chart(run: ActivationRun) -> GridChart:
     """Return ‖h‖ of every token (columns) in every hidden state (rows, the embeddings first)."""
     count = len(run.token_norms)
     split = next((n for n, token in enumerate(run.tokens) if token.segment == 1), None)
@@ -28,15 +28,15 @@ def norms_chart(run: ActivationRun, translate: Translate = english) -> GridChart
             [[np.nan if value is None else value for value in row] for row in run.token_norms],
             dtype=np.float64,
         ).reshape(count, -1 if count else 0),
-        rows=state_labels(count, translate),
+        rows=state_labels(count),
         columns=tuple(token.text for token in run.tokens),
         row_places=first,
         column_places=tuple(Place(token=n) for n in range(len(run.tokens))),
         x_title=translate("charts", "Token"),
         y_title=translate("charts", "Layer"),
         value_title=translate("charts", "Norm"),
-        row_names=names_of_states(run, translate),
-        column_names=token_names(run.tokens, translate),
+        row_names=names_of_states(run),
+        column_names=token_names(run.tokens),
         # A pair has two segments too, but one stack reads both.
         split=split if second != first else None,
         split_places=second if second != first else (),
@@ -49,10 +49,7 @@ def _places(run: ActivationRun, states: range, token: int) -> tuple[Place, ...]:
 
 
 def part_norms_chart(
-    run: ActivationRun,
-    series: Sequence[Series],
-    measured: Measured | None = None,
-    translate: Translate = english,
+    run: ActivationRun, series: Sequence[Series], measured: Measured | None = None
 ) -> GridChart:
     """Return the norms of every token (columns) in a part of every layer (rows).
 
@@ -82,8 +79,8 @@ def part_norms_chart(
         x_title=translate("charts", "Token"),
         y_title=translate("charts", "Layer"),
         value_title=translate("charts", "Norm"),
-        row_names=state_names(count + 1, translate)[1:],
-        column_names=token_names(run.tokens, translate),
+        row_names=state_names(count + 1)[1:],
+        column_names=token_names(run.tokens),
         split=split if is_split else None,
         split_places=tuple(places[1]) if is_split else (),
         subject=", ".join(dict.fromkeys(one.part for one in series if one.part)),

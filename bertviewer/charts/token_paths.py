@@ -6,7 +6,7 @@ from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import COSINES, SIZES, Levels
 from bertviewer.charts.naming import state_labels, state_ticks
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.frozen import frozen
@@ -30,9 +30,7 @@ class PathCharts:
     to_before: LineChart
 
 
-def path_charts(
-    run: ActivationRun, traced: Sequence[Traced], translate: Translate = english
-) -> PathCharts:
+def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
     """Return the ways of these tokens through the hidden states, the embeddings first."""
     paths = [(token, token_path(run, token.token)) for token in traced]
     places = {token.token: state_places(run, token.token) for token in traced}
@@ -46,8 +44,8 @@ def path_charts(
             lines,
             translate("charts", "Layer"),
             title,
-            state_labels(len(run.token_norms), translate),
-            tick_names=state_ticks(run, translate),
+            state_labels(len(run.token_norms)),
+            tick_names=state_ticks(run),
             bounds=bounds,
         )
 

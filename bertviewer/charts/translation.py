@@ -1,7 +1,7 @@
-"""The words of figures: whoever asks for one says in which language.
+"""The words of figures, in the language of the program: English, unless it has another one.
 
-What makes a figure takes a ``translate``, and calls it as ``translate("charts", "Layer")``: Qt's
-lupdate finds texts by that name. Without one they are English.
+Charts know nothing of Qt, and Qt's lupdate finds texts by the name of this function: the window
+gives it the way to its catalogue.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,15 @@ from collections.abc import Callable
 Translate = Callable[[str, str], str]
 """Gives a text in another language, from its context and the English text."""
 
+_catalogue: Translate | None = None
 
-def english(context: str, text: str) -> str:
-    """Return the text as it is, whatever it is about."""
-    return text
+
+def translate(context: str, text: str) -> str:
+    """Return a text in the language of the program, as ``translate("charts", "Layer")``."""
+    return text if _catalogue is None else _catalogue(context, text)
+
+
+def speak(catalogue: Translate | None) -> None:
+    """Have figures speak the language of a catalogue, English without one."""
+    global _catalogue  # noqa: PLW0603 - a program has one language
+    _catalogue = catalogue

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QTranslator
 
+from bertviewer.charts.translation import speak
 from bertviewer.core.system.resources import resources_folder
 
 
@@ -33,6 +34,7 @@ def install_translations(
             translator = QTranslator(application)
             if translator.load(str(file)):
                 application.installTranslator(translator)
+        speak(translate)
         return
 
 

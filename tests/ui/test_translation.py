@@ -19,8 +19,11 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.translation import speak
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.translation import install_translations, translate
+from tests.charts.runs import make_run
 from tests.translations import collect, release
 
 MARK = "⟦"
@@ -51,6 +54,7 @@ def translated(catalogue: Path, qapp: QApplication) -> Iterator[None]:
     """Have the window speak Klingon."""
     install_translations(qapp, ["tlh-Latn", "tlh", "en"], catalogue.parent)
     yield
+    speak(None)
     for translator in qapp.findChildren(QTranslator):
         QCoreApplication.removeTranslator(translator)
         translator.deleteLater()
@@ -121,4 +125,4 @@ def test_a_language_without_a_catalogue_is_passed_over(qapp: QApplication, tmp_p
 
 @pytest.mark.usefixtures("translated")
 def test_charts_of_the_window_are_in_its_language() -> None:
-    assert translate("charts", "Token") == f"{MARK}Token⟧"
+    assert norms_chart(make_run()).x_title == f"{MARK}Token⟧"

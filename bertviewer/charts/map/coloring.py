@@ -12,7 +12,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Values
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.theme import Theme, mixed
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.frozen import frozen
 
 _LEAST, _STEPS = 0.05, 16
@@ -50,16 +50,8 @@ class Legend:
 class Coloring:
     """Colours the nodes and blocks of a model by one measure."""
 
-    def __init__(
-        self,
-        atlas: Atlas,
-        values: Values,
-        measure: Measure,
-        theme: Theme,
-        translate: Translate = english,
-    ) -> None:
+    def __init__(self, atlas: Atlas, values: Values, measure: Measure, theme: Theme) -> None:
         self._atlas, self._values, self._theme = atlas, values, theme
-        self._translate = translate
         self.measure = measure
         self._range = None if measure.kind in ("part", "check") else values.range_of(measure)
 
@@ -98,7 +90,7 @@ class Coloring:
             return Legend(keys=tuple(self._part_keys()))
         if self.measure.kind == "check":
             right, wrong, open_ = (
-                self._translate("map", text)
+                translate("map", text)
                 for text in ("✓ all steps hold", "✗ a step deviates", "not checked")
             )
             keys = (
@@ -107,10 +99,9 @@ class Coloring:
                 Key(theme.surface, open_),
             )
             return Legend(keys=keys)
-        translate = self._translate
-        title = measure_title(self.measure, translate)
+        title = measure_title(self.measure)
         if self.measure.kind == "macs":
-            title = self._values.macs.sentence(title, translate)
+            title = self._values.macs.sentence(title)
         if self._range is None:
             return Legend(title)
         least, most = self._bounds()
@@ -128,9 +119,7 @@ class Coloring:
         seen: set[Hue] = set()
         for flow in () if flows is None else flows.distinct.values():
             seen.update(words.part for words in words_of(flow).values())
-        return [
-            Key(self._theme.parts[hue], self._translate("map", hue)) for hue in _HUES if hue in seen
-        ]
+        return [Key(self._theme.parts[hue], translate("map", hue)) for hue in _HUES if hue in seen]
 
     def _plain_figure(self, block: Block, calls: int) -> str:
         if self._values.known.run is not None:
@@ -138,7 +127,7 @@ class Coloring:
             return "" if value is None else f"std {value:.2f}"
         share = self._values.of_block(self.measure, block, calls)
         if share is None:
-            return self._translate("map", "again") if block.part.call else ""
+            return translate("map", "again") if block.part.call else ""
         return share_text(share)
 
     def _tint(self, value: float | None, figure: str) -> Tint:
@@ -176,7 +165,7 @@ class Coloring:
         return mixed(tint.hue, self._theme.surface, tint.strength)
 
 
-def measure_title(measure: Measure, translate: Translate = english) -> str:
+def measure_title(measure: Measure) -> str:
     """Return what a measure is called in the menu and in the legend."""
     match measure.kind:
         case "part":

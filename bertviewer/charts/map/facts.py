@@ -7,7 +7,7 @@ from bertviewer.charts.map.measures import MACS, PARAMETERS
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Values
 from bertviewer.charts.naming import shortened
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.architecture.flow import Flow, Letters, Node, Shape
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.shape_text import shape_text
@@ -21,9 +21,8 @@ _MOST_NAME = 40
 class PartFacts:
     """Tells of the parts of a model; shapes are those of a run where there is one."""
 
-    def __init__(self, atlas: Atlas, values: Values, translate: Translate = english) -> None:
+    def __init__(self, atlas: Atlas, values: Values) -> None:
         self._atlas, self._values = atlas, values
-        self._translate = translate
 
     def name(self, part: Part) -> str:
         """Return what a part is called: ``layer 3``, ``attention``, the class of the whole."""
@@ -40,7 +39,7 @@ class PartFacts:
         names = part.path.split(".")
         name = " ".join(names[-2:]) if names[-1].isdecimal() and len(names) > 1 else names[-1]
         if part.call:
-            again = self._translate("map", "{0}, call {1}")
+            again = translate("map", "{0}, call {1}")
             return again.format(name, part.call)
         return name
 
@@ -51,8 +50,8 @@ class PartFacts:
         if module is not None and part.path:
             facts.append(module.class_name)
         if module is not None:
-            one = self._translate("map", "{0} parameter")
-            many = self._translate("map", "{0} parameters")
+            one = translate("map", "{0} parameter")
+            many = translate("map", "{0} parameters")
             facts.append(count_text(module.parameters, one, many))
         flow = self._atlas.flow(part)
         shapes = [] if flow is None else list(self._ends(flow))
@@ -77,14 +76,14 @@ class PartFacts:
             facts.append(
                 count_text(
                     round(parameters),
-                    self._translate("map", "{0} parameter"),
-                    self._translate("map", "{0} parameters"),
+                    translate("map", "{0} parameter"),
+                    translate("map", "{0} parameters"),
                 )
             )
         macs = self._values.of_node(MACS, part, node)
         if macs:
-            text = self._translate("map", "{0} multiply-adds").format(f"{macs:,.0f}")
-            facts.append(self._values.macs.sentence(text, self._translate))
+            text = translate("map", "{0} multiply-adds").format(f"{macs:,.0f}")
+            facts.append(self._values.macs.sentence(text))
         return "\n".join(fact for fact in facts if fact)
 
     def shapes(self, shape: Shape, letters: Letters | None) -> tuple[str, str]:

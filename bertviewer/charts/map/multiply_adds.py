@@ -5,7 +5,7 @@ from math import prod
 
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.cost_values import macs
@@ -40,7 +40,7 @@ class MultiplyAdds:
         self._modules = {} if run is None else {each.path: each for each in run.modules}
         self._numbers: dict[tuple[str, bool], int | None] = {}
 
-    def sentence(self, text: str, translate: Translate = english) -> str:
+    def sentence(self, text: str) -> str:
         """Return a text with what it is for: ``multiply-adds for 18 tokens``."""
         lengths = [self.values.get(letter) for letter in self._read()]
         if not lengths:

@@ -23,7 +23,6 @@ from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
@@ -97,7 +96,7 @@ class ChartPanel(QWidget):
         """Show the last run's chart, and run A's if there is one, in place of those before."""
         self._partners = partners or Partners()
         comparison = self._workspace.runs.comparison
-        charts = [] if b is None else arranged(b, a, comparison, self._partners, translate)
+        charts = [] if b is None else arranged(b, a, comparison, self._partners)
         is_double = len(charts) > 1
         if is_double and len(self._columns) == 1:
             self._add_column("A", self._go_from_a)

@@ -13,7 +13,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 TIP = Qt.ItemDataRole.ToolTipRole
@@ -81,7 +80,7 @@ class ChangePage(QWidget):
             "cosine": self.tr("1 less the cosine of both, each taken as one long vector"),
         }
         for measure in CHANGE_MEASURES:
-            choice.addItem(measure_title(measure, translate), measure)
+            choice.addItem(measure_title(measure), measure)
             choice.setItemData(choice.count() - 1, hints[measure], TIP)
         return choice
 
@@ -92,7 +91,7 @@ class ChangePage(QWidget):
 
     def _show(self) -> None:
         measure = CHANGE_MEASURES[self._choice.currentIndex()]
-        chart = change_grid(self._comparison, measure, translate, has_places=self._has_places)
+        chart = change_grid(self._comparison, measure, has_places=self._has_places)
         self._chart = chart
         words = [f"{sign}  {word}" for sign, word in chart.signs]
         if chart.has_values:

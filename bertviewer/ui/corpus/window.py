@@ -18,7 +18,6 @@ from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 SIZE = 1000, 620  # pixels
@@ -78,7 +77,7 @@ class CorpusWindow(QDialog):
         title = self.tr("Output of each layer: the median, and 5 % to 95 % of all values")
         panel = ChartPanel(self._workspace, title, LinePlot)
         named(panel.plot, "corpusLayers")
-        panel.show_charts(quantile_chart(architecture, self._corpus, translate))
+        panel.show_charts(quantile_chart(architecture, self._corpus))
         return panel
 
     def _make_heads(self) -> QWidget:
@@ -101,15 +100,13 @@ class CorpusWindow(QDialog):
     def _show_heads(self) -> None:
         measure: Measure = self._measure.currentData()
         name = self._measure.currentText()
-        self._heads.show_charts(
-            figures_chart(self._layers, self._figures, measure, name=name, translate=translate)
-        )
+        self._heads.show_charts(figures_chart(self._layers, self._figures, measure, name=name))
 
     def _show_values(self) -> None:
         row = self._workspace.selection.row
         path = "" if row is None else row.node.path
         found = self._corpus.of(path)
-        chart = None if found is None else value_chart(found, translate)
+        chart = None if found is None else value_chart(found)
         if chart is None:
             self._values.set_title("")
             text = self.tr("Nothing was measured of {0}.")

@@ -15,7 +15,6 @@ from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
@@ -78,8 +77,8 @@ def dressing(
 ) -> Dressing:
     """Return how a model is shown by a measure."""
     values = Values(atlas, known)
-    coloring = Coloring(atlas, values, measure, theme, translate)
-    facts = PartFacts(atlas, values, translate)
+    coloring = Coloring(atlas, values, measure, theme)
+    facts = PartFacts(atlas, values)
     calls: dict[str, int] = {}
     for block in blocks:
         calls[block.path] = max(calls.get(block.path, 0), block.part.call + 1)

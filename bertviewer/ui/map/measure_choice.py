@@ -89,7 +89,7 @@ class MeasureChoice(Choice):
         """Offer what there is; what is gone is no longer chosen."""
         has_run, has_run_a = known.run is not None, known.run_a is not None
         self._other = other = known.other
-        title = measure_title(Measure("change", other=other), translate)
+        title = measure_title(Measure("change", other=other))
         self._change.setText(capitalised(title).replace("&", "&&"))
         self._change.setVisible(bool(other))
         self._statistics.setEnabled(has_run)
@@ -107,12 +107,12 @@ class MeasureChoice(Choice):
     def choose(self, measure: Measure) -> None:
         """Show another measure as the chosen one."""
         self.measure = measure
-        text = self.tr("Colour by {0}").format(measure_title(measure, translate))
+        text = self.tr("Colour by {0}").format(measure_title(measure))
         self.show_choice(self._actions.get(measure, self._change), text)
 
     def _add(self, menu: QMenu, measures: Sequence[Measure]) -> None:
         for measure in measures:
-            title = measure_title(measure, translate)
+            title = measure_title(measure)
             title = title if measure.statistic else capitalised(title)
             self._actions[measure] = self.add(measure, title, menu)
 

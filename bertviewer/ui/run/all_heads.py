@@ -86,7 +86,7 @@ class AllHeads(View):
     def _offer(self) -> None:
         """Offer the figures that heads have in this run."""
         run = self.workspace.runs.run
-        names = {} if run is None else measure_names(run, translate)
+        names = {} if run is None else measure_names(run)
         if names == self._names:
             return
         before, self._names = self.measure, names
@@ -148,7 +148,6 @@ class AllHeads(View):
             self.measure,
             name=self._names.get(self.measure, ""),
             pictures=pictures if self._pictures.isChecked() else None,
-            translate=translate,
         )
 
     def _on_best(self) -> None:

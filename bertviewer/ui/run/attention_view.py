@@ -18,7 +18,6 @@ from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice, RootColors
 from bertviewer.ui.run.view import InSight, View
-from bertviewer.ui.translation import translate
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
@@ -141,7 +140,7 @@ class AttentionView(View):
             self._drawn_heads = wanted
             of = self._pair, is_root
             if self._charts is None or self._charts[0] != of:
-                make = partial(heads_chart, is_root=is_root, translate=translate)
+                make = partial(heads_chart, is_root=is_root)
                 self._charts = of, self._pair.charts(make)
             self._heads.show_charts(*self._charts[1], self._pair.partners)
         self._title_heads()

@@ -15,7 +15,6 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.translation import translate
 
 LONGEST = 24  # letters of a chip; its tip has the whole
 PADDING = 9
@@ -61,7 +60,7 @@ class ChipDelegate(QStyledItemDelegate):
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
         self._view = view
-        self.measure: TokenMeasure = no_measure(translate)
+        self.measure: TokenMeasure = no_measure()
         self.chips: tuple[Chip, ...] = ()
         self._of = QFont()
         self._fonts: dict[tuple[bool, bool], QFont] = {}

@@ -14,7 +14,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row, named, split
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 Said = tuple[ActivationRun, ClassScores]
@@ -49,7 +48,7 @@ class ClassesPanel(QWidget):
         """Show what the head says of the last run, beside what it says of run A."""
         run, scores = b
         of_a = None if a is None else a[1]
-        best = best_line(run, scores, translate)
+        best = best_line(run, scores)
         self._best.setText(best)
         self._best.setVisible(bool(best))
         self._grid.setVisible(scores.of == "tokens")
@@ -66,12 +65,12 @@ class ClassesPanel(QWidget):
             return
         (run, scores), a = self._b, self._a
         if scores.of == "tokens":
-            grid = None if a is None else label_grid(*a, translate)
-            self._grid.show_charts(label_grid(run, scores, translate), grid, self._partners)
+            grid = None if a is None else label_grid(*a)
+            self._grid.show_charts(label_grid(run, scores), grid, self._partners)
         elif scores.of == "answer":
             own, partners = scores.tokens, _tokens(self._partners)
-            lines = None if a is None else answer_chart(run, own, a[1], partners, translate)
-            self._answer.show_charts(answer_chart(run, own, scores, translate=translate), lines)
+            lines = None if a is None else answer_chart(run, own, a[1], partners)
+            self._answer.show_charts(answer_chart(run, own, scores), lines)
 
     def forget(self) -> None:
         """Keep no run that nobody else keeps; what is drawn stays until something else is."""
@@ -93,7 +92,7 @@ def _table(
     run: ActivationRun, b: ClassScores, a: ClassScores | None, tokens: dict[int, int]
 ) -> FigureTable:
     if b.of == "tokens":
-        return token_class_table(run, b, a, tokens, translate)
+        return token_class_table(run, b, a, tokens)
     if b.of == "answer":
-        return answer_table(run, b, a, tokens, translate)
-    return class_table(b, a, translate)
+        return answer_table(run, b, a, tokens)
+    return class_table(b, a)

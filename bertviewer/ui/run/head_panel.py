@@ -19,7 +19,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_column, stacked
 from bertviewer.ui.run.picture_choice import Picture
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 MOST = 5
@@ -88,7 +87,7 @@ class HeadPanel(QWidget):
         self._shown = pair, head, is_root
         panel = self._panels[self._picture]
         panel.set_title(*self._figures(pair, head))
-        make = partial(head_chart, head=head, is_root=is_root, translate=translate)
+        make = partial(head_chart, head=head, is_root=is_root)
         panel.show_charts(*pair.charts(make), pair.partners)
 
     def show_most(self, attended: Attended, head: int, token: int | None) -> None:

@@ -20,7 +20,6 @@ from bertviewer.ui.run import jobs
 from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run_request import RunRequest
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 SINGLE, DOUBLE = 240, 370  # pixels of the table, without run A and with it
@@ -73,7 +72,7 @@ class HistogramView(View):
             return
         self._panel.set_title(self._title(path))
         self._statistics.setVisible(True)
-        self._statistics.show_table(statistics_table(b, a, translate))
+        self._statistics.show_table(statistics_table(b, a))
         self._give_room(a is not None)
         if self._request.error:
             self._panel.show_message(
@@ -102,7 +101,7 @@ class HistogramView(View):
         if found is None or activation is None:
             return None
         is_log = self._log.isChecked()
-        chart = histogram_chart(found, activation.statistics, is_log, translate)
+        chart = histogram_chart(found, activation.statistics, is_log)
         # A picture or a table of it has to tell.
         return replace(chart, x_title=self.tr("Value of {0}").format(self._name(activation.path)))
 

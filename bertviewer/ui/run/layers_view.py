@@ -32,7 +32,6 @@ from bertviewer.ui.run.offers import after_error, another_view
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.run.view import View
-from bertviewer.ui.translation import translate
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
@@ -173,11 +172,9 @@ class LayersView(View):
         run, statistic = watched.run, self.statistic
         series = self._line_series(watched)
         if self._controls.token_class == ALL:
-            return series_chart(run, series, statistic, translate)
+            return series_chart(run, series, statistic)
         classes = self._controls.chosen(token_classes(run))
-        return token_class_chart(
-            run, series, statistic, classes, self._measures.of(watched), translate=translate
-        )
+        return token_class_chart(run, series, statistic, classes, self._measures.of(watched))
 
     def _show_feature(self, feature: int) -> None:
         self._layers.set_title(self.tr("Feature {0} of the hidden states").format(feature))
@@ -186,7 +183,7 @@ class LayersView(View):
             classes = self._controls.chosen(token_classes(watched.run))
             # Run A's limits would be drawn over B's, and without their band.
             levels = self._outliers.levels if watched is self.workspace.runs.watched else ()
-            return feature_chart(watched.run, feature, classes, levels, translate)
+            return feature_chart(watched.run, feature, classes, levels)
 
         self._layers.show_charts(*self._both(lines))
 

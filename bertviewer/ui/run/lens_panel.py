@@ -20,7 +20,7 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row, stacked, tool_button
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace
 
@@ -124,7 +124,7 @@ class LensPanel(QWidget):
             return
         run, predictions = shown
         name = "" if self._a is None else "A" if self._shows_a else "B"
-        self._table.show_table(lens_table(run, predictions, name, translate))
+        self._table.show_table(lens_table(run, predictions, name))
         self._message.show_text(predictions.no_layers)
         self._pages.setCurrentIndex(1 if predictions.no_layers else 0)
         self.mark_module()
@@ -137,10 +137,10 @@ class LensPanel(QWidget):
         if predictions.no_layers:
             return
         most = MOST if self._a is None else MOST_COMPARED
-        followed = followed_tokens(run, predictions, most, translate)
+        followed = followed_tokens(run, predictions, most)
         figure: LensFigure = self._figure.currentData()
-        b = lens_chart(run, predictions, followed, figure, translate)
-        a = None if self._a is None else lens_chart(*self._a, followed, figure, translate)
+        b = lens_chart(run, predictions, followed, figure)
+        a = None if self._a is None else lens_chart(*self._a, followed, figure)
         self._chart.show_charts(b, a)
 
     def _go(self, place: Place) -> None:

@@ -13,7 +13,6 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.run.part_measures import PartMeasures
-from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -50,8 +49,8 @@ class NormsGrid(ChartPanel):
         def chart(run: WatchedRun) -> GridChart:
             series = self.series(run, part)
             if not series:
-                return norms_chart(run.run, translate)
-            return part_norms_chart(run.run, series, self._measures.of(run), translate)
+                return norms_chart(run.run)
+            return part_norms_chart(run.run, series, self._measures.of(run))
 
         series = self.series(watched, part)
         name = series[0].part if series else ""
@@ -69,7 +68,7 @@ class NormsGrid(ChartPanel):
     def show_feature(self, feature: int, partners: Partners) -> None:
         """Show one feature of the hidden states."""
         self.set_title(self.tr("feature {0} by layer").format(feature))
-        self._draw(feature, lambda run: feature_grid(run.run, feature, translate), partners)
+        self._draw(feature, lambda run: feature_grid(run.run, feature), partners)
 
     def forget(self) -> None:
         """Draw anew next time: runs are large."""

@@ -16,7 +16,6 @@ from bertviewer.ui.background.requests import Request
 from bertviewer.ui.layouts import STRETCH, in_row, named
 from bertviewer.ui.run import jobs
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 Features = tuple[OutlierFeature, ...]
@@ -139,7 +138,7 @@ class OutlierBar(QWidget):
             len(feature.states),
             len(run.hidden_states),
             with_minus(f"{largest.deviation:+.1f}"),
-            names_of_states(run, translate)[largest.state],
+            names_of_states(run)[largest.state],
             isolated(run.tokens[largest.token].text),
         )
 

@@ -13,7 +13,6 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.run import jobs
-from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import FROM_FILE, WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -103,8 +102,8 @@ class PaddingPanel(QWidget):
         if found is None:
             self._words.setText(self._request.error)
             return
-        self._words.setText(padding_line(found, translate))
-        self._table.show_table(padding_table(found, translate))
+        self._words.setText(padding_line(found))
+        self._table.show_table(padding_table(found))
 
     def _show_wait(self) -> None:
         self._words.setText(self.tr("Running the padded sentence…"))

@@ -19,7 +19,6 @@ from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.layouts import in_row, tool_button
 from bertviewer.ui.run.offers import beside
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 Mode = Literal["tokens", "word"]
@@ -142,7 +141,7 @@ class PairPanel(QWidget):
         if self._words:
             name = self._same.itemText(chosen)
             other = None if run_a is None else run_a.run
-            self._panel.show_charts(word_chart(run, self._words[chosen], name, other, translate))
+            self._panel.show_charts(word_chart(run, self._words[chosen], name, other))
         else:
             self._panel.show_message(
                 self._why_no_word(run), Offer(self.tr("Compare two tokens"), self._compare_tokens)
@@ -173,11 +172,11 @@ class PairPanel(QWidget):
         a: LineChart | None = None
         if run_a is not None and (first := two[0][1]) is not None:
             second = two[1][1]
-            a = None if second is None else pair_chart(run_a.run, first, second, label, translate)
+            a = None if second is None else pair_chart(run_a.run, first, second, label)
         if a is None and run_a is not None and self._workspace.runs.comparison == "difference":
             self._panel.show_message(self.tr("A has no such tokens."), beside(self._workspace))
             return
-        self._panel.show_charts(pair_chart(run, token, other, label, translate), a)
+        self._panel.show_charts(pair_chart(run, token, other, label), a)
 
     def _on_run(self) -> None:
         self._is_new = self._is_stale = True

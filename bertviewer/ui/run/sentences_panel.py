@@ -13,7 +13,6 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.run import jobs
-from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import FROM_FILE
 from bertviewer.ui.workspace import Workspace
 
@@ -87,8 +86,8 @@ class SentencesPanel(QWidget):
         if found is None:
             self._say(self._request.error)
             return
-        self._words.setText(sentence_line(found, translate))
-        self._table.show_table(sentence_table(found, translate))
+        self._words.setText(sentence_line(found))
+        self._table.show_table(sentence_table(found))
         self._table.show()
 
     def _show_wait(self) -> None:

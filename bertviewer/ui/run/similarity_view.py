@@ -14,7 +14,6 @@ from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
 from bertviewer.ui.run.view import InSight, View
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
@@ -90,12 +89,8 @@ class SimilarityView(View):
         # A difference has colours of its own.
         self._whole.setEnabled(run_a is None or self.workspace.runs.comparison == "overlay")
         other = None if run_a is None else run_a.run
-        b = similarity_chart(run, *wanted, translate)
-        a = (
-            similarity_chart(other, *wanted, translate)
-            if other and _has(other, wanted[0])
-            else None
-        )
+        b = similarity_chart(run, *wanted)
+        a = similarity_chart(other, *wanted) if other and _has(other, wanted[0]) else None
         if any(np.isfinite(chart.values).any() for chart in (b, a) if chart is not None):
             self._tokens.show_charts(b, a, self._same_tokens())
         else:

@@ -6,7 +6,6 @@ from PySide6.QtWidgets import QLabel, QSlider, QWidget
 from bertviewer.charts.naming import names_of_states
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.ui.layouts import in_row, named
-from bertviewer.ui.translation import translate
 
 LONGEST_SLIDER = 160  # pixels
 
@@ -41,7 +40,7 @@ class StateChoice(QWidget):
 
     def follow(self, run: ActivationRun, path: str | None) -> None:
         """Offer a run's hidden states; go to that of the module at ``path`` if it is a new one."""
-        self._names = names_of_states(run, translate)
+        self._names = names_of_states(run)
         last = len(self._names) - 1
         state = last if self._wish is None else min(self._wish, last)
         if path != self._path:

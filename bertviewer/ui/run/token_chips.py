@@ -15,7 +15,6 @@ from bertviewer.ui.table_copies import offer_copies
 from bertviewer.ui.tables import Index
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 SCROLL_BAR = 6
@@ -26,7 +25,7 @@ class ChipRows(TokenRows):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.measure: TokenMeasure = no_measure(translate)
+        self.measure: TokenMeasure = no_measure()
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a chip shows; Qt calls it."""

@@ -26,7 +26,6 @@ from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.measure_choice import MeasureChoice
 from bertviewer.ui.run.token_chips import TokenChips
-from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -98,18 +97,18 @@ class TokenLine(QWidget):
         if name != "probability":
             self._probabilities.cancel()
         if name == "norm":
-            return norm_measure(run, state, translate)
+            return norm_measure(run, state)
         if name == "cosine":
-            return cosine_measure(run, state, translate)
+            return cosine_measure(run, state)
         if name == "segment":
-            return segment_measure(run, translate)
+            return segment_measure(run)
         if name == "attention":
             return self._attention(watched)
         if name == "probability":
             if not self._probabilities.want(watched, partial(jobs.probabilities_job, watched)):
                 return None
-            return probability_measure(self._probabilities.result or (), translate)
-        return no_measure(translate)
+            return probability_measure(self._probabilities.result or ())
+        return no_measure()
 
     def _attention(self, watched: WatchedRun) -> TokenMeasure | None:
         architecture, selection = self._workspace.architecture, self._workspace.selection
@@ -117,14 +116,14 @@ class TokenLine(QWidget):
         path = selection.place.path or ""
         self._layer = layer = followed(architecture, self._layers, path, self._layer)
         if layer is None:
-            return no_measure(translate)
+            return no_measure()
         work = partial(jobs.received_job, layer, watched)
         if not self._received.want((watched, layer), work):
             return None
         received = self._received.result
         if received is None:
-            return no_measure(translate)
-        return attention_measure(watched.run, received, selection.head or 0, layer.name, translate)
+            return no_measure()
+        return attention_measure(watched.run, received, selection.head or 0, layer.name)
 
     def _error(self) -> str:
         """Return why the chosen figures cannot be had, "" if they can."""

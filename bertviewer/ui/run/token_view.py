@@ -17,7 +17,7 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import Gap, in_column, in_row, named, tool_button
 from bertviewer.ui.run.offers import another_view, beside
 from bertviewer.ui.run.view import View
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 MOST_PINS = 5
@@ -92,7 +92,7 @@ class TokenView(View):
             self._show([self.tr("This model gives no hidden states.")] * len(FIGURES))
             return
         partner = {b: a for a, b in self.partners().tokens}
-        title = token_title(run, token, translate)
+        title = token_title(run, token)
         if self.workspace.runs.watched_a is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)
         self._title.setText(title)
@@ -108,7 +108,7 @@ class TokenView(View):
         self, run: ActivationRun, traced: list[Traced], partner: dict[int, int]
     ) -> list[_Shown]:
         """Return what each panel is to show."""
-        b, a = path_charts(run, traced, translate), self._charts_of_a(traced, partner)
+        b, a = path_charts(run, traced), self._charts_of_a(traced, partner)
         comparison = (
             self.workspace.runs.comparison if self.workspace.runs.watched_a is not None else None
         )
@@ -154,7 +154,7 @@ class TokenView(View):
             if one.token in partner
         ]
         run_a = self.workspace.runs.watched_a
-        return path_charts(run_a.run, found, translate) if run_a is not None and found else None
+        return path_charts(run_a.run, found) if run_a is not None and found else None
 
     def _show_nearest(self, run: ActivationRun, token: int) -> None:
         """Name the tokens most like the selected one, where the selected module is."""
@@ -169,7 +169,7 @@ class TokenView(View):
             nearest = "  ·  ".join(
                 f"{token_name(run, n)} {with_minus(f'{cosine:.3f}')}" for n, cosine in found
             )
-            name = names_of_states(run, translate)[state]
+            name = names_of_states(run)[state]
             text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
         self._nearest.setText(text)
 

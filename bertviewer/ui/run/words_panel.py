@@ -29,7 +29,6 @@ from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run_request import RunRequest
-from bertviewer.ui.translation import translate
 
 MOST_MASKS = 8
 """Masks that have a button; further ones are found in the table of tokens."""
@@ -118,7 +117,7 @@ class WordsPanel(QWidget):
         says = self.tr("Predicted after {0}") if is_next else self.tr("Predicted at {0}")
         self._title.setText(says.format(name))
         self._hint.setText(self._hint_of(run, b, is_next))
-        self._table.show_table(candidates_table(run, b, a, run_a is not None, translate))
+        self._table.show_table(candidates_table(run, b, a, run_a is not None))
         of_a = None if run_a is None or a is None else (run_a.run, a)
         self._lens.show_predictions((run, b), of_a)
         self._give_room(run_a is not None)
@@ -143,7 +142,7 @@ class WordsPanel(QWidget):
         self._message.show()
 
     def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
-        parts = [actual_summary(run, b, translate)]
+        parts = [actual_summary(run, b)]
         if self._workspace.runs.watched_a is not None and self._request.a is None:
             parts.append(self.tr("A has no such token"))
         elif not is_next and run.tokens[b.position].text not in MASKS:

@@ -14,7 +14,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 TABLE = 190  # pixels
@@ -50,5 +49,5 @@ class DistributionPage(ComputedPage):
         """Show histogram and statistics."""
         statistics, counted = result
         is_log = self._log.isChecked()
-        self._panel.show_charts(histogram_chart(counted, statistics, is_log, translate))
-        self._statistics.show_table(tensor_statistics_table(statistics, translate))
+        self._panel.show_charts(histogram_chart(counted, statistics, is_log))
+        self._statistics.show_table(tensor_statistics_table(statistics))

@@ -15,7 +15,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 STEP = 1.5
@@ -108,7 +107,7 @@ class HeatmapPage(ComputedPage):
         self._panel.set_title(self._title(result))
         shown = self._shown.currentData()
         axes = _numbered(part.rows), _numbered(part.columns)
-        chart = map_chart(result, part.matrix, shown, translate, axes=axes)
+        chart = map_chart(result, part.matrix, shown, axes=axes)
         self._panel.show_charts(chart)
 
     def why_not(self, part: TensorPart) -> str:

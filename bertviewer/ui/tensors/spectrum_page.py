@@ -16,7 +16,6 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 MOST_COST = 20_000_000_000
@@ -52,7 +51,7 @@ class SpectrumPage(ComputedPage):
     def draw(self, part: TensorPart, result: Any) -> None:
         """Show the values and what they tell."""
         assert isinstance(result, Spectrum)
-        self._panel.show_charts(spectrum_chart(result, translate))
+        self._panel.show_charts(spectrum_chart(result))
         self._facts.show_table(self._table(result))
 
     def why_not(self, part: TensorPart) -> str:

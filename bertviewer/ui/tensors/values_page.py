@@ -28,7 +28,6 @@ from bertviewer.ui.tensors.go_to import GoTo
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 GO_TO = 170  # pixels
@@ -214,7 +213,7 @@ class ValuesPage(TensorPage):
             return
         row, column = part.cell(index.row(), index.column())
         place = part.matrix.index(row, column)
-        known = place_text(place, (part.rows, part.columns), translate) or part.row_name(row)
+        known = place_text(place, (part.rows, part.columns)) or part.row_name(row)
         where = f"{known}  [{', '.join(map(str, place))}]".strip()
         if not part.beside:
             self._describe(f"{where} = {exact_text(value)}")

@@ -10,7 +10,6 @@ from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.text.numerals import number_text
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.translation import translate
 
 
 class WorstLine(QWidget):
@@ -41,7 +40,7 @@ class WorstLine(QWidget):
         if found is None or worst is None:
             self._text.clear()
             return
-        where = place_text(worst.index, found.axes, translate)
+        where = place_text(worst.index, found.axes)
         place = " ".join(filter(None, (shape_text(worst.index), where)))
         size = number_text(abs(worst.difference), 3)
         tolerance = number_text(worst.tolerance, 3)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.tree.cells import natural
@@ -48,7 +48,7 @@ class Completion:
         self._items = items
         self._values: dict[str, Mapping[str, int]] = {}
 
-    def offers(self, typed: Typed, translate: Translate = english) -> list[Offer]:
+    def offers(self, typed: Typed) -> list[Offer]:
         """Return what the term may become; nothing where it is all there."""
         sign = "-" if typed.text.startswith("-") else ""
         text = typed.text.removeprefix("-")

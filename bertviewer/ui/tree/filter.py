@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from bertviewer.charts.naming import shortened
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -29,13 +29,13 @@ class Key:
     meaning: str
 
 
-def parse_filter(text: str, translate: Translate = english) -> TreeFilter:
+def parse_filter(text: str) -> TreeFilter:
     """Return the filter that a text asks for, an empty one for an empty text."""
     terms: list[Term] = []
     unclear = ""
     for token in TOKEN.findall(_COMPARISON.sub(r"\1\2", text)):
         try:
-            terms.append(_term(token, translate))
+            terms.append(_term(token))
         except _NotUnderstoodError as error:
             unclear = unclear or printable(str(error))
     return TreeFilter(tuple(terms), unclear)
@@ -45,14 +45,14 @@ class _NotUnderstoodError(ValueError):
     """A term means nothing; the text says why."""
 
 
-def _term(token: str, translate: Translate) -> Term:
+def _term(token: str) -> Term:
     if bare := token.lstrip("-"):
-        term = _positive(bare, translate)
+        term = _positive(bare)
         return Not(term) if (len(token) - len(bare)) % 2 else term
     return Words(token)
 
 
-def _positive(token: str, translate: Translate) -> Term:
+def _positive(token: str) -> Term:
     """Return what a term without a minus before it asks for."""
     found = KEYED.fullmatch(token)
     if found is None:
@@ -60,7 +60,7 @@ def _positive(token: str, translate: Translate) -> Term:
     name, sign, value = found[1].lower(), _SIGNS.get(found[2], found[2]), _bare(found[3])
     key = _KEYS.get(name)
     if key is None:
-        raise _NotUnderstoodError(_unknown(found[1], translate))
+        raise _NotUnderstoodError(_unknown(found[1]))
     term = key.read(name, sign, value) if value else None
     if term is None:
         line = translate("filter", "{0} is not understood; write for example {1}")
@@ -68,7 +68,7 @@ def _positive(token: str, translate: Translate) -> Term:
     return term
 
 
-def _unknown(name: str, translate: Translate) -> str:
+def _unknown(name: str) -> str:
     if len(name) < LONGEST and (close := get_close_matches(name.lower(), _KEYS, n=1)):
         line = translate("filter", "{0} is not known; did you mean {1}?")
         return line.format(name, close[0])

@@ -21,7 +21,6 @@ from bertviewer.core.system.garbage import no_search_for_garbage
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import translate
 from bertviewer.ui.tree.cells import (
     CLASS,
     COLUMNS,
@@ -93,7 +92,7 @@ class ModuleTreeModel(QAbstractItemModel):
 
     def set_filter(self, text: str) -> None:
         """Show the rows that fit what somebody typed, and those above them; all for nothing."""
-        self.filter = parse_filter(text, translate)
+        self.filter = parse_filter(text)
         self.arrange()
 
     @no_search_for_garbage()

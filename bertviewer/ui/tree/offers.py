@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewIt
 
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.tables import Column, Index, Row, TableModel, make_table
-from bertviewer.ui.translation import translate
 from bertviewer.ui.tree.completion import Completion, Offer, Typed, typed_at
 from bertviewer.ui.tree.rows import TreeItem
 
@@ -95,7 +94,7 @@ class TreeOffers(QObject):
             self._completion = Completion(self._items())
         self._typed = typed_at(self._field.text(), self._field.cursorPosition())
         typed = self._typed
-        self._offers = [] if typed is None else self._completion.offers(typed, translate)
+        self._offers = [] if typed is None else self._completion.offers(typed)
         if self._offers:
             self._show()
         else:

@@ -66,7 +66,7 @@ def two_senses(_model: LoadedModel, watched: WatchedRun, _progress: Progress) ->
     run = watched.run
     pair = max(same_words(run), key=lambda one: len(one.text))
     path = [(value, state) for state, value in enumerate(word_path(run, pair)) if value is not None]
-    names = state_names(len(run.hidden_states), translate)
+    names = state_names(len(run.hidden_states))
     least, state = min(path)
     token = pair.first.tokens[0]
     text = translate(
@@ -105,7 +105,7 @@ def outlier(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> An
         text.format(
             feature.index,
             f"{abs(where.deviation):.1f}",
-            state_names(states, translate)[where.state],
+            state_names(states)[where.state],
             token_name(run, where.token),
             len(feature.states),
             states,
