@@ -29,6 +29,21 @@ Tokens = Mapping[int, int]
 """The places of B's tokens in A."""
 
 
+def scores_table(
+    run: ActivationRun,
+    b: ClassScores,
+    a: ClassScores | None = None,
+    partners: Tokens | None = None,
+) -> FigureTable:
+    """Return what a head says: of classes, of each token, or where an answer stands.
+
+    ``a`` is what it says of run A, ``partners`` are the tokens of A by those of B.
+    """
+    if b.of == "tokens":
+        return token_class_table(run, b, a, partners)
+    return answer_table(run, b, a, partners) if b.of == "answer" else class_table(b, a)
+
+
 def class_table(b: ClassScores, a: ClassScores | None = None) -> FigureTable:
     """Return the labels of the whole text with their probabilities and logits."""
     if b.probabilities is None:

@@ -89,6 +89,11 @@ class Paragraph:
     text: Text
     look: Look = "plain"
 
+    @classmethod
+    def of(cls, *text: Span, look: Look = "plain") -> "Paragraph":
+        """Return spans as a paragraph."""
+        return cls(text, look)
+
 
 @frozen
 class Facts:
@@ -111,6 +116,9 @@ class Column:
     unit: str = ""
 
 
+RowLook = Literal["plain", "head", "total"]
+
+
 @frozen
 class Row:
     """A row: one cell for each column.
@@ -120,8 +128,13 @@ class Row:
     """
 
     cells: tuple[Text, ...]
-    look: Literal["plain", "head", "total"] = "plain"
+    look: RowLook = "plain"
     level: int = 0
+
+    @classmethod
+    def of(cls, *cells: Span | Text, look: RowLook = "plain", level: int = 0) -> "Row":
+        """Return cells as a row; one that is a single span need not be a text."""
+        return cls(tuple(c if isinstance(c, tuple) else (c,) for c in cells), look, level)
 
 
 @frozen

@@ -9,7 +9,7 @@ from bertviewer.charts.treemap import Area
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.outline import Outline
 from bertviewer.core.frozen import frozen
-from bertviewer.report.blocks import Section
+from bertviewer.report.blocks import Figure, Section, Text
 
 Drawn = LineChart | GridChart | HeadsChart | HistogramChart | Flow | Outline | Area
 
@@ -21,6 +21,18 @@ class Picture:
     drawn: Drawn
     width: int = 680
     height: int = 270
+
+
+class Pictures(dict[str, Picture]):
+    """Pictures by their names, which grow with the figures that show them."""
+
+    def figure(
+        self, name: str, picture: Picture | Drawn, caption: str | Text, alt: str, width: float = 1.0
+    ) -> Figure:
+        """Return the figure ``figure:name`` that shows a picture."""
+        self[name] = picture if isinstance(picture, Picture) else Picture(picture)
+        said = (caption,) if isinstance(caption, str) else caption
+        return Figure(name, f"figure:{name}", said, alt, width)
 
 
 @frozen(eq=False)

@@ -1,7 +1,12 @@
 """Tables of figures, as the window shows them, as tables of a report."""
 
+from collections.abc import Iterable
+
 from bertviewer.charts.figures import Figure, FigureTable
-from bertviewer.report.blocks import Bar, Column, Row, Span, Strong, Table, Text
+from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table, Text
+from bertviewer.report.summaries import exact
+
+Figures = Iterable[float | None]
 
 
 def table_of(
@@ -25,6 +30,18 @@ def table_of(
         for row in found.rows[:most]
     )
     return Table(columns, rows, name, caption)
+
+
+def layer_table(
+    stacks: Iterable[tuple[str, Iterable[Figures]]], titles: Iterable[str], name: str, caption: str
+) -> Table:
+    """Return figures layer by layer, stack by stack; a stack's name stands above its layers."""
+    rows: list[Row] = []
+    for stack, layers in stacks:
+        rows += [Row.of(Code(stack), look="head")] if stack else []
+        rows += [Row.of(str(number), *map(exact, each)) for number, each in enumerate(layers)]
+    columns = (Column("Layer", "right"), *(Column(title, "decimal", 1) for title in titles))
+    return Table(columns, tuple(rows), name, (caption,))
 
 
 def _cell(cell: Figure, kind: str) -> Text:

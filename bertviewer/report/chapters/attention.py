@@ -1,7 +1,5 @@
 """What the heads look at: all heads by one figure each, and the maps of chosen layers and heads."""
 
-from collections.abc import Iterator, Sequence
-
 from bertviewer.charts.attentions import (
     Attended,
     figures_chart,
@@ -9,8 +7,7 @@ from bertviewer.charts.attentions import (
     heads_chart,
     measure_names,
 )
-from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.head_figures import Measure, ranked
+from bertviewer.core.analysis.head_figures import Measure, RankedHead, ranked
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
@@ -24,11 +21,11 @@ from bertviewer.report.blocks import (
     Table,
 )
 from bertviewer.report.chapters.mask import mask
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
 
-_HEADS, _ENTROPY, _LARGE = "table:heads", "figure:entropy", "figure:head"
-_WIDTH, _SIDE = 680, 620
+_HEADS, _ENTROPY = "table:heads", "figure:entropy"
+_SIDE = 620
 _ABREAST = 6
 """Heads side by side: two layers of 12 fit on one page."""
 
@@ -38,36 +35,33 @@ def attention(subject: Subject) -> Drafted | None:
     run, seen = subject.run, subject.looks.heads
     if run is None or seen is None:
         return None
-    pictures: dict[str, Picture] = {}
+    pictures = Pictures()
     figures, layers = seen.figures, tuple(seen.figures)
-    pictures["entropy"] = Picture(figures_chart(layers, figures, "entropy"), height=_height(layers))
-    names = measure_names(run)
-    rows = []
-    for measure, name in names.items():
-        best = ranked(figures, measure)
-        if best:
-            rows.append(_row(measure, name, best[0].layer, best[0].head, best[0].value))
+    chart = figures_chart(layers, figures, "entropy")
+    rows = [
+        _row(measure, name, best[0])
+        for measure, name in measure_names(run).items()
+        if (best := ranked(figures, measure))
+    ]
     heads = sum(each.count for each in figures.values())
     blocks: list[Block] = [
-        Paragraph(
-            (
-                count_text(
-                    len(layers),
-                    "One attention was looked at, with {1} heads. ",
-                    "{0} attentions were looked at, with {1} heads together. ",
-                    heads,
-                ),
-                "Each row of a head's map is what one token takes from all: it sums to 1. ",
-                See(_ENTROPY),
-                " says how evenly each head looks: 0 where every token looks at one token alone. ",
-                See(_HEADS),
-                " names the head that goes farthest by each figure.",
-            )
+        Paragraph.of(
+            count_text(
+                len(layers),
+                "One attention was looked at, with {1} heads. ",
+                "{0} attentions were looked at, with {1} heads together. ",
+                heads,
+            ),
+            "Each row of a head's map is what one token takes from all: it sums to 1. ",
+            See(_ENTROPY),
+            " says how evenly each head looks: 0 where every token looks at one token alone. ",
+            See(_HEADS),
+            " names the head that goes farthest by each figure.",
         ),
-        Figure(
+        pictures.figure(
             "entropy",
-            _ENTROPY,
-            ("The entropy of every head, in nats, the mean over all tokens.",),
+            Picture(chart, height=min(720, 90 + 22 * len(layers))),
+            "The entropy of every head, in nats, the mean over all tokens.",
             "A grid of layers by heads, coloured by the entropy.",
         ),
         Table(
@@ -82,8 +76,7 @@ def attention(subject: Subject) -> Drafted | None:
             ("The head with the largest value of each figure.",),
         ),
     ]
-    for layer in seen.shown:
-        blocks += _layer(Attended(run, seen.maps[layer], layer), pictures)
+    blocks += [_layer(Attended(run, seen.maps[layer], layer), pictures) for layer in seen.shown]
     if seen.large is not None:
         maps = seen.maps[seen.large.layer]
         blocks.append(_large(Attended(run, maps, seen.large.layer), seen.large.head, pictures))
@@ -93,39 +86,30 @@ def attention(subject: Subject) -> Drafted | None:
     return Drafted(Section("attention", "Attention", tuple(blocks), sections), pictures)
 
 
-def _row(measure: Measure, name: str, layer: AttentionLayer, head: int, value: float) -> Row:
+def _row(measure: Measure, name: str, best: RankedHead) -> Row:
     unit = {"entropy": " nats", "distance": " tokens"}.get(measure, "")
     said = name if unit else f"share at the {name}" if " " in name else f"share at {name}"
-    return Row(((said,), (layer.name,), (str(head),), (f"{value:.4f}{unit}",)))
+    return Row.of(said, best.layer.name, str(best.head), f"{best.value:.4f}{unit}")
 
 
-def _height(layers: Sequence[AttentionLayer]) -> int:
-    return min(720, 90 + 22 * len(layers))
-
-
-def _layer(attended: Attended, pictures: dict[str, Picture]) -> Iterator[Block]:
+def _layer(attended: Attended, pictures: Pictures) -> Figure:
     layer, chart = attended.layer, heads_chart(attended)
-    key = f"heads-{layer.path}-{layer.call}"
     rows = -(-len(chart.captions) // _ABREAST)
-    pictures[key] = Picture(chart, _WIDTH, 24 + 128 * rows)
-    yield Figure(
-        key,
-        f"figure:{key}",
-        (
-            f"All heads of {layer.name}: rows ask, columns are looked at. H is the entropy in "
-            "nats, d the mean distance in tokens.",
-        ),
+    return pictures.figure(
+        f"heads-{layer.path}-{layer.call}",
+        Picture(chart, height=24 + 128 * rows),
+        f"All heads of {layer.name}: rows ask, columns are looked at. H is the entropy in nats, d "
+        "the mean distance in tokens.",
         f"The attention maps of all heads of {layer.name}.",
     )
 
 
-def _large(attended: Attended, head: int, pictures: dict[str, Picture]) -> Figure:
-    pictures["head"] = Picture(head_chart(attended, head), _SIDE, _SIDE)
+def _large(attended: Attended, head: int, pictures: Pictures) -> Figure:
     name = attended.layer.name
-    return Figure(
+    return pictures.figure(
         "head",
-        _LARGE,
-        (f"Head {head} of {name}: what each token takes from each.",),
+        Picture(head_chart(attended, head), _SIDE, _SIDE),
+        f"Head {head} of {name}: what each token takes from each.",
         f"The attention map of head {head} of {name}.",
         0.8,
     )

@@ -46,38 +46,36 @@ def checks(subject: Subject) -> Drafted | None:
 def _blocks(
     run: ActivationRun, check: Check, compared: Sequence[ComparedElement]
 ) -> Iterator[Block]:
-    yield Paragraph(
-        (
-            f"{_extent(run, check)} recomputed in float64 from what went in in this run, by plain "
-            "sums, products, exponentials and means, and compared with what came out. The "
-            "tolerance is 16 times what rounding alone does to the same recomputation.",
-        )
+    yield Paragraph.of(
+        f"{_extent(run, check)} recomputed in float64 from what went in in this run, by plain "
+        "sums, products, exponentials and means, and compared with what came out. The "
+        "tolerance is 16 times what rounding alone does to the same recomputation."
     )
     holds = bool(check.steps) and not check.crosses
-    yield Paragraph(
-        (Tick(holds), " ", Strong(check_verdict(check).lstrip("✓✗ "))),
-        "plain" if holds else "warning",
+    yield Paragraph.of(
+        Tick(holds),
+        " ",
+        Strong(check_verdict(check).lstrip("✓✗ ")),
+        look="plain" if holds else "warning",
     )
     for note in filter(None, (by_flow_note(check), other_attention_note(check))):
-        yield Paragraph((note,), "note")
+        yield Paragraph.of(note, look="note")
     if check.steps:
         yield _kinds(run, check)
     layers = [m.path for m in run.modules if _is_layer(m.class_name) and check.at(m.path)]
     if layers:
-        yield Paragraph(
-            (_layer_words(layers, check), " ", See(_LAYER), " shows the first of them.")
+        yield Paragraph.of(
+            _layer_words(layers, check), " ", See(_LAYER), " shows the first of them."
         )
         rows = tuple(Row(((step.step,), *_row(step))) for step in check.at(layers[0]))
         caption = (Code(layers[0]), ", step by step.")
         yield Table((Column("Step", share=1), *_FIGURES), rows, _LAYER, caption)
     if compared:
-        yield Paragraph(
-            (
-                See(_ELEMENTS),
-                " has the element itself in which a step differs the most, for the kinds of "
-                "module that come the nearest to their tolerance: what the module gave, what the "
-                "formula gives, and the one less the other.",
-            )
+        yield Paragraph.of(
+            See(_ELEMENTS),
+            " has the element itself in which a step differs the most, for the kinds of "
+            "module that come the nearest to their tolerance: what the module gave, what the "
+            "formula gives, and the one less the other.",
         )
         yield _elements(compared)
     yield from _crosses(check)
@@ -105,14 +103,12 @@ def _extent(run: ActivationRun, check: Check) -> str:
 
 def _kinds(run: ActivationRun, check: Check) -> Table:
     rows = tuple(
-        Row(
-            (
-                (summary.kind,),
-                (f"{summary.steps:,}",),
-                (str(summary.crosses),),
-                (_deviation(summary.worst.max_abs_error),),
-                (_deviation(summary.worst.tolerance),),
-            )
+        Row.of(
+            summary.kind,
+            f"{summary.steps:,}",
+            str(summary.crosses),
+            _deviation(summary.worst.max_abs_error),
+            _deviation(summary.worst.tolerance),
         )
         for summary in summarise(run, check)
     )
@@ -129,15 +125,13 @@ def _kinds(run: ActivationRun, check: Check) -> Table:
 
 def _elements(compared: Sequence[ComparedElement]) -> Table:
     rows = tuple(
-        Row(
-            (
-                (Code(one.step.path or "(model)"), Break(), one.step.step),
-                (Code(shape_text(one.index)), Break(), Muted(one.place)),
-                (_digits(one.given),),
-                (_digits(one.recomputed),),
-                (_deviation(one.difference),),
-                (_deviation(one.tolerance),),
-            )
+        Row.of(
+            (Code(one.step.path or "(model)"), Break(), one.step.step),
+            (Code(shape_text(one.index)), Break(), Muted(one.place)),
+            _digits(one.given),
+            _digits(one.recomputed),
+            _deviation(one.difference),
+            _deviation(one.tolerance),
         )
         for one in compared
     )
@@ -179,7 +173,7 @@ def _crosses(check: Check) -> Iterator[Block]:
     yield Table(columns, rows, _CROSSES, ("Steps that are not within their tolerance.",))
     more = len(check.crosses) - MOST_CROSSES
     if more > 0:
-        yield Paragraph((count_text(more, "And 1 more.", "And {0} more."),))
+        yield Paragraph.of(count_text(more, "And 1 more.", "And {0} more."))
 
 
 def _row(step: CheckStep) -> tuple[tuple[str] | tuple[Tick], ...]:

@@ -1,13 +1,13 @@
 """What the model does to many sentences: layers, values, heads, outlier features."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bertviewer.charts.attentions import figures_chart
 from bertviewer.charts.corpora import heads_of, quantile_chart, value_chart
+from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure, ranked
-from bertviewer.core.analysis.outliers import DEVIATIONS
 from bertviewer.core.corpus.corpus import (
     FEW_SENTENCES,
     QUANTILES,
@@ -20,16 +20,17 @@ from bertviewer.report.blocks import (
     Block,
     Code,
     Column,
-    Figure,
     Paragraph,
     Row,
     Section,
     See,
     Table,
 )
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.chapters.sentence import outlier_rule
+from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import exact
+from bertviewer.report.tables import layer_table
 
 MOST_FEATURES = 12
 _LAYERS, _VALUES, _ENTROPY = "figure:corpus-layers", "figure:corpus-values", "figure:corpus-entropy"
@@ -47,14 +48,14 @@ def corpus(subject: Subject) -> Drafted | None:
     found = subject.corpus
     if found is None:
         return None
-    pictures: dict[str, Picture] = {}
+    pictures = Pictures()
     sections = (
         _layers(subject, found, pictures),
         _values(found, pictures),
         _heads(subject, found, pictures),
         _outliers(found),
     )
-    there = tuple(section for section in sections if section is not None)
+    there = tuple(filter(None, sections))
     return Drafted(Section("corpus", "Many sentences", tuple(_data(found)), there), pictures)
 
 
@@ -74,32 +75,23 @@ def _data(found: Corpus) -> Iterator[Block]:
     yield Paragraph(tuple(words))
     files: list[dict[str, Any]] = manifest.get("data", [])
     rows = tuple(
-        Row(((file["name"],), (f"{file['sentences']:,}",), (Code(file["sha256"]),)))
-        for file in files
+        Row.of(file["name"], f"{file['sentences']:,}", Code(file["sha256"])) for file in files
     )
     columns = (Column("Data", share=1), Column("Sentences", "right"), Column("SHA-256"))
     yield Table(columns, rows)
 
 
-def _layers(subject: Subject, found: Corpus, pictures: dict[str, Picture]) -> Section | None:
+def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | None:
     chart = quantile_chart(subject.architecture, found)
     if not chart.lines:
         return None
-    pictures["corpus-layers"] = Picture(chart)
-    rows: list[Row] = []
-    for line in chart.lines:
-        if len(chart.lines) > 1:
-            rows.append(Row(((Code(line.label),),), "head"))
-        for layer, place in enumerate(line.places):
-            sums = found.of(place.path or "")
-            quantiles = sums and sums.quantiles()
-            cells = [exact(value) for value in quantiles or [None] * len(QUANTILES)]
-            rows.append(Row(((str(layer),), *((cell,) for cell in cells))))
-    columns = (
-        Column("Layer", "right"),
-        *(Column(f"{100 * share:g} %", "decimal", 1) for share in QUANTILES),
+    stacks = (
+        (line.label if len(chart.lines) > 1 else "", (_quantiles(found, p) for p in line.places))
+        for line in chart.lines
     )
-    intro = (
+    titles = (f"{100 * share:g} %" for share in QUANTILES)
+    table = layer_table(stacks, titles, _QUANTILES, "Quantiles of the output of each layer.")
+    intro = Paragraph.of(
         See(_LAYERS),
         " shows the median of each layer's output over all tokens of all sentences with the band "
         "that nine tenths of the values lie in, ",
@@ -107,42 +99,44 @@ def _layers(subject: Subject, found: Corpus, pictures: dict[str, Picture]) -> Se
         " further quantiles. They are read off histograms of fixed bins, a quarter of their lower "
         "end wide at most, and straight within a bin.",
     )
-    picture = Figure(
+    picture = pictures.figure(
         "corpus-layers",
-        _LAYERS,
-        ("The median of each layer's output, and the band from 5 % to 95 %.",),
+        chart,
+        "The median of each layer's output, and the band from 5 % to 95 %.",
         "A line over the layers with a band around it.",
     )
-    table = Table(columns, tuple(rows), _QUANTILES, ("Quantiles of the output of each layer.",))
-    return Section("corpus-layers", "Layer by layer", (Paragraph(intro), picture, table))
+    return Section("corpus-layers", "Layer by layer", (intro, picture, table))
 
 
-def _values(found: Corpus, pictures: dict[str, Picture]) -> Section | None:
+def _quantiles(found: Corpus, place: Place) -> Sequence[float | None]:
+    sums = found.of(place.path or "")
+    return (sums and sums.quantiles()) or [None] * len(QUANTILES)
+
+
+def _values(found: Corpus, pictures: Pictures) -> Section | None:
     output = found.of("")
     chart = None if output is None else value_chart(output)
     if chart is None:
         return None
-    pictures["corpus-values"] = Picture(chart)
-    picture = Figure(
+    picture = pictures.figure(
         "corpus-values",
-        _VALUES,
-        ("The values of the model's output, without the last thousandth at either end.",),
+        chart,
+        "The values of the model's output, without the last thousandth at either end.",
         "A histogram.",
     )
-    words = (See(_VALUES), " has what the model gives for all tokens.")
-    return Section("corpus-values", "Values of the output", (Paragraph(words), picture))
+    words = Paragraph.of(See(_VALUES), " has what the model gives for all tokens.")
+    return Section("corpus-values", "Values of the output", (words, picture))
 
 
-def _heads(subject: Subject, found: Corpus, pictures: dict[str, Picture]) -> Section | None:
+def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | None:
     layers, figures = heads_of(subject.architecture, found)
     if not layers:
         return None
     chart = figures_chart(layers, figures, "entropy")
-    pictures["corpus-entropy"] = Picture(chart, height=90 + 22 * len(layers))
-    picture = Figure(
+    picture = pictures.figure(
         "corpus-entropy",
-        _ENTROPY,
-        ("The entropy of each head, the mean over all tokens of all sentences.",),
+        Picture(chart, height=90 + 22 * len(layers)),
+        "The entropy of each head, the mean over all tokens of all sentences.",
         "A grid of layers by heads, coloured by entropy.",
     )
     rows = tuple(_head_rows(figures))
@@ -154,13 +148,8 @@ def _heads(subject: Subject, found: Corpus, pictures: dict[str, Picture]) -> Sec
         Column("Head", share=1),
     )
     table = Table(columns, rows, _HEADS, ("The heads at either end of each measure.",))
-    words = Paragraph(
-        (
-            See(_ENTROPY),
-            " has the entropy of every head, ",
-            See(_HEADS),
-            " the ends of each figure.",
-        )
+    words = Paragraph.of(
+        See(_ENTROPY), " has the entropy of every head, ", See(_HEADS), " the ends of each figure."
     )
     return Section("corpus-heads", "Heads", (words, picture, table))
 
@@ -169,21 +158,18 @@ def _head_rows(figures: Mapping[AttentionLayer, HeadFigures]) -> Iterator[Row]:
     for measure, title in _MEASURES.items():
         if heads := ranked(figures, measure):
             ends = (heads[0], heads[-1])
-            cells = [((exact(one.value),), (f"{one.layer.name}, head {one.head}",)) for one in ends]
-            yield Row(((title,), *cells[0], *cells[1]))
+            cells = [(exact(one.value), f"{one.layer.name}, head {one.head}") for one in ends]
+            yield Row.of(title, *cells[0], *cells[1])
 
 
 def _outliers(found: Corpus) -> Section | None:
     if found.outliers is None:
         return None
-    rule = (
-        f"A feature is an outlier of a sentence's hidden state where a token's value is more than "
-        f"{DEVIATIONS:g} standard deviations from the state's mean (Bondarenko et al. 2021)."
-    )
+    rule = outlier_rule("a sentence's hidden state")
     rows = tuple(map(_row, outlier_rows(found)[:MOST_FEATURES]))
     if not rows:
         nothing = f" None is one in {FEW_SENTENCES:.0%} of the sentences."
-        return Section("corpus-outliers", "Outlier features", (Paragraph((rule, nothing)),))
+        return Section("corpus-outliers", "Outlier features", (Paragraph.of(rule, nothing),))
     columns = (
         Column("Feature", "right"),
         Column("Sentences", "decimal", unit="%"),
@@ -195,18 +181,16 @@ def _outliers(found: Corpus) -> Section | None:
         "The features that are outliers in most sentences, in the hidden state where they are so "
         "in most.",
     )
-    words = Paragraph((rule, " ", See(_OUTLIERS), " lists them."))
+    words = Paragraph.of(rule, " ", See(_OUTLIERS), " lists them.")
     table = Table(columns, rows, _OUTLIERS, caption)
     return Section("corpus-outliers", "Outlier features", (words, table))
 
 
 def _row(row: OutlierRow) -> Row:
-    return Row(
-        (
-            (str(row.feature),),
-            (f"{100 * row.share:.1f}",),
-            (str(row.state),),
-            (f"{row.tokens:,}",),
-            (with_minus(f"{row.farthest:+.1f}"),),
-        )
+    return Row.of(
+        str(row.feature),
+        f"{100 * row.share:.1f}",
+        str(row.state),
+        f"{row.tokens:,}",
+        with_minus(f"{row.farthest:+.1f}"),
     )

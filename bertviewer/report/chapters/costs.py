@@ -47,20 +47,18 @@ def _forward(subject: Subject) -> Section:
     assert known is not None
     blocks: list[Block] = []
     if known.reason:
-        blocks.append(Paragraph((f"No formula was found: {why_no_formula(architecture, '')}.",)))
+        blocks.append(Paragraph.of(f"No formula was found: {why_no_formula(architecture, '')}."))
     else:
         values = letter_values(architecture, run)
         peak = peak_text(architecture, values)
         letters = ", ".join(f"{s.letter} is the number of {s.meaning}" for s in known.symbols)
         blocks.append(
-            Paragraph(
-                (
-                    Letters(f"For {sentence_text(architecture, values)}, where {letters}."),
-                    " One multiply-add is two FLOPs; matrix products alone count.",
-                    f" Activations alive at one time take {peak} at the most, in float32."
-                    if peak
-                    else "",
-                )
+            Paragraph.of(
+                Letters(f"For {sentence_text(architecture, values)}, where {letters}."),
+                " One multiply-add is two FLOPs; matrix products alone count.",
+                f" Activations alive at one time take {peak} at the most, in float32."
+                if peak
+                else "",
             )
         )
     tree = fold(architecture)
@@ -85,7 +83,7 @@ def _sum(row: TreeRow, architecture: Architecture, run: ActivationRun | None) ->
 
 def _memory(subject: Subject) -> Section:
     rows = tuple(
-        Row(((Code(names),), (mega,), (mebi,)))
+        Row.of(Code(names), mega, mebi)
         for names, mega, mebi in memory_rows(subject.architecture.root.parameters)
     )
     columns = (
@@ -94,6 +92,6 @@ def _memory(subject: Subject) -> Section:
         Column("MiB", "decimal", unit="2²⁰ bytes"),
     )
     table = Table(columns, rows, _MEMORY, ("The memory of the weights by the dtype of each.",))
-    intro = Paragraph((See(_MEMORY), " says what the weights take, in memory and in a file."))
+    intro = Paragraph.of(See(_MEMORY), " says what the weights take, in memory and in a file.")
     blocks: tuple[Block, ...] = (intro, table, *answers(subject, "memory"))
     return Section("memory", "Memory of the weights", blocks)

@@ -38,7 +38,7 @@ def formulas(subject: Subject) -> Drafted | None:
         "What the modules compute in evaluation mode: one formula for each class, with the sizes "
         "of its first module. Below it stand its symbols, what is worth knowing, and its source."
     )
-    blocks: list[Block] = [Paragraph((intro,))]
+    blocks: list[Block] = [Paragraph.of(intro)]
     said: set[str] = set()
     for uses in found:
         blocks += _blocks(uses, said)
@@ -81,5 +81,5 @@ def _blocks(uses: Uses, said: set[str]) -> Iterator[Block]:
         *(formula.title, about, summary, formula.maths, formula.terms, notes, formula.source)
     )
     if len(uses) > 1:
-        rows = tuple(Row(((Code(node.path),), (formula.summary,))) for node, formula in uses)
+        rows = tuple(Row.of(Code(node.path), formula.summary) for node, formula in uses)
         yield Table((Column("Used as", share=1), Column("What it does", share=1.4)), rows)

@@ -48,13 +48,11 @@ def configuration(subject: Subject) -> Drafted:
         symbol = symbols.get(key)
         value = json.dumps(architecture.config[key], ensure_ascii=False)
         rows.append(
-            Row(
-                (
-                    (Code(key),),
-                    () if symbol is None else (Maths(symbol_maths(symbol.letter)),),
-                    (Code(_shortened(value)),),
-                    (KEY_MEANINGS.get(key, "") if symbol is None else symbol.meaning,),
-                )
+            Row.of(
+                Code(key),
+                () if symbol is None else (Maths(symbol_maths(symbol.letter)),),
+                Code(_shortened(value)),
+                KEY_MEANINGS.get(key, "") if symbol is None else symbol.meaning,
             )
         )
     columns = (
@@ -109,17 +107,15 @@ def tensors(subject: Subject) -> Drafted:
         Column("Dtype"),
         Column("Elements", "right"),
     )
-    intro = Paragraph(
-        (
-            See(_TENSORS),
-            count_text(
-                count,
-                " has the only named parameter.",
-                " lists all {0} named parameters "
-                "in their order. One that is tied to another is listed and not counted.",
-            ),
-            " Neighbouring layers whose tensors are alike are listed once." if is_folded else "",
-        )
+    intro = Paragraph.of(
+        See(_TENSORS),
+        count_text(
+            count,
+            " has the only named parameter.",
+            " lists all {0} named parameters "
+            "in their order. One that is tied to another is listed and not counted.",
+        ),
+        " Neighbouring layers whose tensors are alike are listed once." if is_folded else "",
     )
     table = Table(columns, tuple(rows), _TENSORS, ("The named parameters in groups.",))
     return Drafted(Section("tensors", "All parameters", (intro, table)))
@@ -150,7 +146,7 @@ def _group_rows(groups: tuple[Group, ...]) -> Iterator[Row]:
         each = f"{len(groups):,} × {_counted(len(listed))}"
         title = (Code(name), " to ", Code(last), " ", Muted(each))
     elements = sum(one.numel for _, found in groups for one in found if one.tied_to is None)
-    yield Row((title, (f"{elements:,}",)), "head")
+    yield Row.of(title, f"{elements:,}", look="head")
     yield from map(_tensor_row, listed)
 
 
@@ -162,9 +158,7 @@ def _tensor_row(tensor: TensorInfo) -> Row:
     name: Text = (Code(tensor.name),)
     if tensor.tied_to is not None:
         name = (Code(tensor.name), " ", Muted(f"is {tensor.tied_to}"))
-    return Row(
-        (name, (shape_text(tensor.shape),), (tensor.dtype,), (f"{tensor.numel:,}",)), level=1
-    )
+    return Row.of(name, shape_text(tensor.shape), tensor.dtype, f"{tensor.numel:,}", level=1)
 
 
 _LAYER = re.compile(r"^(.*?\.\d+)\.")

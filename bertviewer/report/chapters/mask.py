@@ -37,13 +37,11 @@ def mask(subject: Subject) -> Section | None:
         name = names[number] if number < len(names) else str(number)
         differences = (state.masked, state.unmasked)
         rows.append(
-            Row(
-                (
-                    (name,),
-                    *((with_minus(deviation(value)),) for value in differences),
-                    (f"{state.norm:.2f}",),
-                    (f"{state.padded_norm:.2f}",),
-                )
+            Row.of(
+                name,
+                *(with_minus(deviation(value)) for value in differences),
+                f"{state.norm:.2f}",
+                f"{state.padded_norm:.2f}",
             )
         )
     columns = (
@@ -67,8 +65,8 @@ def mask(subject: Subject) -> Section | None:
         else "Even with the mask its own rows are not those of the sentence alone. "
     )
     blocks: tuple[Block, ...] = (
-        Paragraph(
-            (intro, same, See(_STATES), " says by how much, and that a padded row is not 0.")
+        Paragraph.of(
+            intro, same, See(_STATES), " says by how much, and that a padded row is not 0."
         ),
         Tokens(boxes),
         Table(columns, tuple(rows), _STATES, caption),
@@ -89,4 +87,4 @@ def _shares(subject: Subject) -> tuple[Paragraph, ...]:
     words = f"With the mask {most} of a layer's attention goes to padding; without it "
     # A decoder's tokens see no later ones, of which padding is.
     words += f"up to {unmasked:.2%} would." if unmasked else "nothing would either."
-    return (Paragraph((words,)),)
+    return (Paragraph.of(words),)

@@ -13,7 +13,6 @@ from bertviewer.report.blocks import (
     Block,
     Code,
     Facts,
-    Figure,
     Listing,
     Paragraph,
     Section,
@@ -21,26 +20,25 @@ from bertviewer.report.blocks import (
     Text,
 )
 from bertviewer.report.key_report import key_lines
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.pictures import Drafted, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import provenance, totals
 
-_WHOLE, _LAYER = "figure:model", "figure:layer"
+_WHOLE = "figure:model"
 
 
 def model(subject: Subject) -> Drafted:
     """Return the chapter."""
     architecture = subject.architecture
-    pictures = dict(_drawings(architecture))
+    pictures = Pictures()
     blocks: list[Block] = [Paragraph(_words(architecture))]
     if note := note_of(architecture.config):
-        blocks.append(Paragraph((note,), "note"))
+        blocks.append(Paragraph.of(note, look="note"))
     blocks.append(Facts(tuple((name, (value,)) for name, value in totals(architecture))))
     blocks += _figures(architecture, pictures)
     blocks += answers(subject, "overview")
-    sections = (_weights(subject),)
-    found = tuple(section for section in sections if section is not None)
-    return Drafted(Section("model", "The model", tuple(blocks), found), pictures)
+    sections = tuple(filter(None, (_weights(subject),)))
+    return Drafted(Section("model", "The model", tuple(blocks), sections), pictures)
 
 
 def _words(architecture: Architecture) -> Text:
@@ -86,42 +84,32 @@ def _words(architecture: Architecture) -> Text:
     return tuple(words)
 
 
-def _drawings(architecture: Architecture) -> Iterator[tuple[str, Picture]]:
+def _figures(architecture: Architecture, pictures: Pictures) -> Iterator[Block]:
     flows = architecture.flows
     if flows is None:
         return
-    whole = flows.flow("")
-    if whole is not None:
-        yield "model", Picture(whole)
-    for stack in layer_stacks(architecture)[:1]:
-        layer = flows.flow(stack[0].path)
-        if layer is not None:
-            yield "layer", Picture(layer)
-
-
-def _figures(architecture: Architecture, pictures: dict[str, Picture]) -> Iterator[Block]:
-    if "model" in pictures:
-        yield Paragraph((See(_WHOLE), " shows what follows what, as the code computes it."))
-        yield Figure(
+    if (whole := flows.flow("")) is not None:
+        yield Paragraph.of(See(_WHOLE), " shows what follows what, as the code computes it.")
+        yield pictures.figure(
             "model",
-            _WHOLE,
+            whole,
             (Code(architecture.root.class_name), " from its inputs on; equal layers are one."),
             "The parts of the model in the order in which they compute, with their shapes.",
         )
-    if "layer" in pictures:
-        stack = layer_stacks(architecture)[0]
-        yield Figure(
-            "layer",
-            _LAYER,
-            ("One layer, ", Code(stack[0].path), ": its attention, its network, its residuals."),
-            "The operations of one layer with the residual beside them.",
-        )
+    for stack in layer_stacks(architecture)[:1]:
+        if (layer := flows.flow(stack[0].path)) is not None:
+            yield pictures.figure(
+                "layer",
+                layer,
+                ("One layer, ", Code(layer.path), ": its attention, its network, its residuals."),
+                "The operations of one layer with the residual beside them.",
+            )
 
 
 def _weights(subject: Subject) -> Section | None:
     """Show what the checkpoint holds; without one the first page has said all."""
     if subject.keys is None:
         return None
-    said = Paragraph((f"{provenance(subject.architecture.source)}.",))
+    said = Paragraph.of(f"{provenance(subject.architecture.source)}.")
     listing = Listing(tuple(key_lines(subject.keys)))
     return Section("weights", "Where the weights come from", (said, listing))

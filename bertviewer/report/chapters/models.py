@@ -15,7 +15,6 @@ from bertviewer.report.blocks import (
     Block,
     Code,
     Column,
-    Figure,
     Paragraph,
     Row,
     Section,
@@ -25,7 +24,7 @@ from bertviewer.report.blocks import (
     Text,
 )
 from bertviewer.report.comparison_text import value_text
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import deviation, provenance
 
@@ -49,33 +48,31 @@ def models(subject: Subject) -> Drafted | None:
     found = subject.comparison
     if found is None:
         return None
-    pictures: dict[str, Picture] = {}
+    pictures = Pictures()
     blocks = tuple(_counts(found))
     sections = (_configuration(found, subject.architecture), _movement(found, pictures))
-    inner = tuple(section for section in sections if section is not None)
+    inner = tuple(filter(None, sections))
     return Drafted(Section("models", "Two models", blocks, inner), pictures)
 
 
 def _counts(found: Comparison) -> Iterator[Block]:
     """Say which models these are, and what became of their tensors."""
-    yield Paragraph((Strong("Left"), f": {provenance(found.left)}."))
-    yield Paragraph((Strong("Right"), f": {provenance(found.right)}."))
+    yield Paragraph.of(Strong("Left"), f": {provenance(found.left)}.")
+    yield Paragraph.of(Strong("Right"), f": {provenance(found.right)}.")
     difference = found.right_parameters - found.left_parameters
-    yield Paragraph(
-        (
-            f"The left model has {found.left_parameters:,} parameters, the right one "
-            f"{found.right_parameters:,}: "
-            + ("as many. " if not difference else with_minus(f"{difference:+,}. ")),
-            See(_COUNTS),
-            " has what became of the tensors from left to right.",
-        )
+    yield Paragraph.of(
+        f"The left model has {found.left_parameters:,} parameters, the right one "
+        f"{found.right_parameters:,}: "
+        + ("as many. " if not difference else with_minus(f"{difference:+,}. ")),
+        See(_COUNTS),
+        " has what became of the tensors from left to right.",
     )
     rows = []
     for state, count in found.counts.items():
         infos = [one.right or one.left for one in found.tensors if one.state == state]
         elements = sum(info.numel for info in infos if info is not None)
         if count:
-            rows.append(Row(((state,), (f"{count:,}",), (f"{elements:,}",))))
+            rows.append(Row.of(state, f"{count:,}", f"{elements:,}"))
     columns = (Column("State", share=1), Column("Tensors", "right"), Column("Elements", "right"))
     yield Table(columns, tuple(rows), _COUNTS, ("What became of the tensors.",))
 
@@ -86,10 +83,10 @@ def _configuration(found: Comparison, architecture: Architecture) -> Section:
     symbols = [symbol.key for symbol in architecture.symbols if symbol.key not in other]
     both = [(key, value_text(architecture.config.get(key))) for key in symbols]
     rows = [
-        Row(((Strong(key.key),), (Code(value_text(key.left)),), (Code(value_text(key.right)),)))
+        Row.of(Strong(key.key), Code(value_text(key.left)), Code(value_text(key.right)))
         for key in found.keys
     ]
-    rows += [Row(((key,), (Code(value),), (Code(value),))) for key, value in both]
+    rows += [Row.of(key, Code(value), Code(value)) for key, value in both]
     same = len(architecture.config.keys() - other.keys())
     words: Text = (
         count_text(
@@ -105,32 +102,29 @@ def _configuration(found: Comparison, architecture: Architecture) -> Section:
     return Section("models-configuration", "Configurations", blocks)
 
 
-def _movement(found: Comparison, pictures: dict[str, Picture]) -> Section | None:
+def _movement(found: Comparison, pictures: Pictures) -> Section | None:
     """Show how far tensors moved: by layer and kind, and the largest movers."""
     compared = [one for one in found.tensors if one.change is not None]
     others = sorted((one for one in found.tensors if one.state != "same"), key=_size, reverse=True)
     blocks: list[Block] = []
     if compared:
         grid = change_grid(found, has_places=False)
-        pictures["change"] = Picture(grid, height=min(720, 230 + 22 * len(grid.rows)))
         places = tensor_places([one.name for one in compared])
         blocks.append(
-            Paragraph(
-                (
-                    *(
-                        See(_GRID),
-                        " shows how far each tensor moved: the norm of the difference by ",
-                    ),
-                    *("the norm of the left tensor. ", See(_MODULES), " adds that up by layer, "),
-                    *(See(_KINDS), " by kind of tensor."),
-                )
+            Paragraph.of(
+                *(
+                    See(_GRID),
+                    " shows how far each tensor moved: the norm of the difference by ",
+                ),
+                *("the norm of the left tensor. ", See(_MODULES), " adds that up by layer, "),
+                *(See(_KINDS), " by kind of tensor."),
             )
         )
         blocks.append(
-            Figure(
+            pictures.figure(
                 "change",
-                _GRID,
-                ("How far each kind of tensor moved in each layer: ‖Δ‖ / ‖left‖.",),
+                Picture(grid, height=min(720, 230 + 22 * len(grid.rows))),
+                "How far each kind of tensor moved in each layer: ‖Δ‖ / ‖left‖.",
                 "A grid of layers by kinds of tensor, coloured by how far they moved.",
             )
         )
@@ -143,7 +137,7 @@ def _movement(found: Comparison, pictures: dict[str, Picture]) -> Section | None
             blocks.append(_table(title, _gathered(compared, groups), name, caption))
     if others:
         blocks += [
-            Paragraph((See(_CHANGED), " lists the tensors that differ, the farthest first.")),
+            Paragraph.of(See(_CHANGED), " lists the tensors that differ, the farthest first."),
             _changed(others),
         ]
     elif not compared:
@@ -176,14 +170,12 @@ def _together(tensors: Sequence[ComparedTensor]) -> _Moved:
 def _table(title: str, groups: Mapping[str, _Moved], name: str, caption: str) -> Table:
     most = max((one.relative or 0.0 for one in groups.values()), default=0.0)
     rows = tuple(
-        Row(
-            (
-                (Code(group or "(model)"),),
-                (_figure(one.relative),),
-                (Bar((one.relative or 0.0) / most if most else 0.0),),
-                (_figure(one.max_abs),),
-                (f"{one.changed / one.count:.2%}" if one.count else "–",),
-            )
+        Row.of(
+            Code(group or "(model)"),
+            _figure(one.relative),
+            Bar((one.relative or 0.0) / most if most else 0.0),
+            _figure(one.max_abs),
+            f"{one.changed / one.count:.2%}" if one.count else "–",
         )
         for group, one in groups.items()
     )
@@ -221,14 +213,12 @@ def _tensor(tensor: ComparedTensor) -> Row:
     sides = (side for side in (tensor.left, tensor.right) if side is not None)
     shapes = " → ".join(dict.fromkeys(shape_text(side.shape) for side in sides))
     figures = (None, None) if change is None else (change.relative, change.max_abs)
-    return Row(
-        (
-            (Code(tensor.name),),
-            (tensor.state,),
-            (shapes,),
-            *((_figure(value),) for value in figures),
-            ("–" if change is None else f"{change.count - change.equal:,}",),
-        )
+    return Row.of(
+        Code(tensor.name),
+        tensor.state,
+        shapes,
+        *(_figure(value) for value in figures),
+        "–" if change is None else f"{change.count - change.equal:,}",
     )
 
 

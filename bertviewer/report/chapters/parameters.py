@@ -16,7 +16,6 @@ from bertviewer.report.blocks import (
     Break,
     Code,
     Column,
-    Figure,
     Letters,
     Maths,
     Muted,
@@ -30,7 +29,7 @@ from bertviewer.report.blocks import (
     Tick,
 )
 from bertviewer.report.costs import sum_terms
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
 
 _PARTS, _SYMBOLS, _GROUPS = "table:parts", "table:symbols", "table:groups"
@@ -48,19 +47,21 @@ def parameters(subject: Subject) -> Drafted:
         _symbols(architecture),
         _groups(subject),
     )
-    intro = Paragraph(
-        (
-            See(_PARTS),
-            " has the parts and what they count, ",
-            See(_AREAS),
-            " all modules, each as large as its parameters are many. A tied tensor counts once, at "
-            "its first name.",
-        )
+    intro = Paragraph.of(
+        See(_PARTS),
+        " has the parts and what they count, ",
+        See(_AREAS),
+        " all modules, each as large as its parameters are many. A tied tensor counts once, at "
+        "its first name.",
     )
-    figure = Figure(
+    area = areas_of(architecture, "parameters")
+    if len(architecture.modules) > MOST_AREAS:
+        area = _without_insides(area)
+    pictures = Pictures()
+    figure = pictures.figure(
         "areas",
-        _AREAS,
-        (f"The parameters of {tree.node.class_name}: areas are counts, equal layers are alike.",),
+        Picture(area, height=300),
+        f"The parameters of {tree.node.class_name}: areas are counts, equal layers are alike.",
         "Nested rectangles, one for each module, as large as its parameters are many.",
     )
     blocks: tuple[Block, ...] = (
@@ -69,11 +70,7 @@ def parameters(subject: Subject) -> Drafted:
         figure,
         *answers(subject, "parameters"),
     )
-    found = tuple(section for section in sections if section is not None)
-    area = areas_of(architecture, "parameters")
-    if len(architecture.modules) > MOST_AREAS:
-        area = _without_insides(area)
-    pictures = {"areas": Picture(area, height=300)}
+    found = tuple(filter(None, sections))
     return Drafted(Section("parameters", "Parameters", blocks, found), pictures)
 
 
@@ -113,13 +110,11 @@ def _counting(rows: tuple[TreeRow, ...], architecture: Architecture) -> Section 
     sums = tuple(_sum(row, architecture) for row in rows if row.parameters)
     if not any(one.terms for one in sums):
         return None
-    intro = Paragraph(
-        (
-            "Each count in the configuration's symbols (",
-            See(_SYMBOLS),
-            "), with numbers put in, and its values. A tick says that the result is equal to the "
-            "number of elements of the real tensors.",
-        )
+    intro = Paragraph.of(
+        "Each count in the configuration's symbols (",
+        See(_SYMBOLS),
+        "), with numbers put in, and its values. A tick says that the result is equal to the "
+        "number of elements of the real tensors.",
     )
     return Section("counting", "Counting formulas", (intro, *sums))
 
@@ -133,7 +128,7 @@ def _sum(row: TreeRow, architecture: Architecture) -> Sum:
 
 def _symbols(architecture: Architecture) -> Section | None:
     rows = tuple(
-        Row(((Maths(symbol_maths(s.letter)),), (Code(s.key),), (f"{s.value:,}",), (s.meaning,)))
+        Row.of(Maths(symbol_maths(s.letter)), Code(s.key), f"{s.value:,}", s.meaning)
         for s in architecture.symbols
     )
     if not rows:
@@ -163,18 +158,18 @@ def _groups(subject: Subject) -> Section:
     relations = relations_text(groups.relations)
     here = f", where {relations}" if relations else ""
     rows = [
-        Row(((group.title,), tuple(_lines(group.lines)), (f"{group.result:,}",)))
+        Row.of(group.title, tuple(_lines(group.lines)), f"{group.result:,}")
         for group in groups.groups
     ]
     total = (f"{groups.total:,}", " ", Tick(groups.reconciles))
-    rows.append(Row((("Total",), (f"in {groups.tensors:,} tensors",), total), "total"))
+    rows.append(Row.of("Total", f"in {groups.tensors:,} tensors", total, look="total"))
     table = Table(
         (Column("Group"), Column("Counted as", share=1), Column("Parameters", "right")),
         tuple(rows),
         _GROUPS,
         ("The model's count by groups.",),
     )
-    intro = Paragraph((See(_GROUPS), f" adds up every tensor of a group, one by one{here}."))
+    intro = Paragraph.of(See(_GROUPS), f" adds up every tensor of a group, one by one{here}.")
     blocks: tuple[Block, ...] = (intro, table)
     return Section("groups", "By groups", blocks)
 

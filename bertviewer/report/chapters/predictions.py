@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bertviewer.charts.class_tables import answer_table, class_table, token_class_table
+from bertviewer.charts.class_tables import scores_table
 from bertviewer.charts.naming import visible
 from bertviewer.charts.prediction_tables import actual_summary, candidates_table, lens_table
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -37,14 +37,8 @@ def predictions(subject: Subject) -> Drafted | None:
 
 
 def _classes(run: ActivationRun, scores: ClassScores) -> Iterator[Block]:
-    match scores.of:
-        case "answer":
-            table = answer_table(run, scores)
-        case "tokens":
-            table = token_class_table(run, scores)
-        case _:
-            table = class_table(scores)
-    yield Paragraph((See(_CLASSES), f" has what the head says of the {scores.of}."))
+    table = scores_table(run, scores)
+    yield Paragraph.of(See(_CLASSES), f" has what the head says of the {scores.of}.")
     if scores.random_tensors:
         yield _random(scores.random_tensors)
     yield table_of(table, _CLASSES, ("The scores of the model's head.",), MOST_ROWS)
@@ -56,22 +50,20 @@ def _at(run: ActivationRun, found: Predictions) -> Iterator[Block]:
     lens = f"table:lens-{found.position}"
     where = f"token {found.position}, {token}"
     actual = actual_summary(run, found)
-    yield Paragraph(
-        (See(name), f" has the likeliest tokens at {where}. ", f"{actual}." if actual else "")
+    yield Paragraph.of(
+        See(name), f" has the likeliest tokens at {where}. ", f"{actual}." if actual else ""
     )
     if found.random_tensors:
         yield _random(found.random_tensors)
     caption = (f"What the model predicts at {where}.",)
     yield table_of(candidates_table(run, found), name, caption)
     if found.no_layers:
-        yield Paragraph((found.no_layers,), "note")
+        yield Paragraph.of(found.no_layers, look="note")
     elif found.layers:
-        yield Paragraph(
-            (
-                See(lens),
-                " has what the same head makes of each layer's hidden state, the last one first "
-                "(the logit lens, nostalgebraist 2020).",
-            )
+        yield Paragraph.of(
+            See(lens),
+            " has what the same head makes of each layer's hidden state, the last one first "
+            "(the logit lens, nostalgebraist 2020).",
         )
         table = lens_table(run, found)
         yield table_of(
@@ -80,13 +72,11 @@ def _at(run: ActivationRun, found: Predictions) -> Iterator[Block]:
 
 
 def _random(tensors: tuple[str, ...]) -> Paragraph:
-    return Paragraph(
-        (
-            count_text(
-                len(tensors),
-                "The scores pass through 1 tensor that is random: they mean nothing.",
-                "The scores pass through {0} tensors that are random: they mean nothing.",
-            ),
+    return Paragraph.of(
+        count_text(
+            len(tensors),
+            "The scores pass through 1 tensor that is random: they mean nothing.",
+            "The scores pass through {0} tensors that are random: they mean nothing.",
         ),
-        "warning",
+        look="warning",
     )

@@ -4,16 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from bertviewer.charts.comparison import overlaid
 from bertviewer.charts.layers import layer_chart
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.blocks import (
     Block,
-    Break,
-    Code,
     Column,
-    Figure,
     Paragraph,
     Row,
     Section,
@@ -24,18 +20,15 @@ from bertviewer.report.blocks import (
 from bertviewer.report.chapters.runs_heads import heads
 from bertviewer.report.chapters.runs_predictions import predictions
 from bertviewer.report.chapters.runs_tokens import BothRuns, norms, similarity
-from bertviewer.report.chapters.sentence import STATISTIC_TITLES
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.chapters.sentence import STATISTIC_TITLES, said
+from bertviewer.report.pictures import Drafted, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import exact
+from bertviewer.report.tables import layer_table
 
-_LAYERS, _NORMS_A, _NORMS_B = "figure:runs-layers", "figure:runs-norms-a", "figure:runs-norms-b"
-_NORMS, _COSINES = "figure:runs-norms", "figure:runs-cosines"
+_LAYERS = "figure:runs-layers"
 _RUNS, _OTHERS, _OUTPUT = "table:runs", "table:runs-others", "table:runs-output"
-_SAME = "table:runs-same"
-_SIDE, _GRID = 560, 270
-MOST_TOKENS = 40
-"""Tokens whose vectors are compared in a table."""
+_SIDES = ("A", "B", "B − A")
 
 Value = float | None
 Series = Iterable[tuple[str, Sequence[Value], Sequence[Value]]]
@@ -48,7 +41,7 @@ def runs(subject: Subject) -> Drafted | None:
     if b is None or a is None:
         return None
     two = BothRuns(a, b, align(a.tokens, b.tokens))
-    pictures: dict[str, Picture] = {}
+    pictures = Pictures()
     sections = (
         _statistics(subject, two, pictures),
         norms(two, pictures),
@@ -57,37 +50,29 @@ def runs(subject: Subject) -> Drafted | None:
         predictions(subject),
     )
     blocks: tuple[Block, ...] = (
-        Paragraph((Strong("A"), " ", *_said(a)), "quote"),
-        Paragraph((Strong("B"), " ", *_said(b)), "quote"),
-        Paragraph(
-            (
-                count_text(
-                    len(two.pairs),
-                    "One of B's {1} tokens has a partner of the same id and order among A's {2}",
-                    "{0} of B's {1} tokens have a partner of the same id and order among A's {2}",
-                    len(b.tokens),
-                    len(a.tokens),
-                ),
-                "; where tokens are compared, these are.",
-            )
+        Paragraph.of(Strong("A"), " ", *said(a), look="quote"),
+        Paragraph.of(Strong("B"), " ", *said(b), look="quote"),
+        Paragraph.of(
+            count_text(
+                len(two.pairs),
+                "One of B's {1} tokens has a partner of the same id and order among A's {2}",
+                "{0} of B's {1} tokens have a partner of the same id and order among A's {2}",
+                len(b.tokens),
+                len(a.tokens),
+            ),
+            "; where tokens are compared, these are.",
         ),
     )
-    found = tuple(section for section in sections if section is not None)
+    found = tuple(filter(None, sections))
     return Drafted(Section("runs", "Two runs", blocks, found), pictures)
 
 
-def _said(run: ActivationRun) -> tuple[str | Break, ...]:
-    pair = run.sentence.pair
-    return (run.sentence.text,) if pair is None else (run.sentence.text, Break(), pair)
-
-
-def _statistics(subject: Subject, two: BothRuns, pictures: dict[str, Picture]) -> Section:
+def _statistics(subject: Subject, two: BothRuns, pictures: Pictures) -> Section:
     statistic, architecture = subject.statistic, subject.architecture
     of_b, of_a = (layer_chart(architecture, run, statistic) for run in (two.b, two.a))
     blocks: list[Block] = []
     if of_b.lines and of_a.lines:
-        pictures["runs-layers"] = Picture(overlaid(of_b, of_a))
-        words = (
+        words = Paragraph.of(
             See(_LAYERS),
             " and ",
             See(_RUNS),
@@ -95,14 +80,14 @@ def _statistics(subject: Subject, two: BothRuns, pictures: dict[str, Picture]) -
             See(_OTHERS),
             " how much larger each statistic is in B.",
         )
-        drawn = Figure(
+        drawn = pictures.figure(
             "runs-layers",
-            _LAYERS,
-            (f"The {statistic} of the output of each layer; A is dashed.",),
+            overlaid(of_b, of_a),
+            f"The {statistic} of the output of each layer; A is dashed.",
             f"Lines over the layers: the {statistic} of each one's output in A and in B.",
         )
         blocks += [
-            Paragraph(words),
+            words,
             drawn,
             _both(_series(subject, two, statistic), statistic),
             _differences(subject, two),
@@ -119,33 +104,21 @@ def _series(subject: Subject, two: BothRuns, statistic: str) -> Series:
 
 
 def _both(series: Series, statistic: str) -> Table:
-    rows: list[Row] = []
-    for label, of_a, of_b in series:
-        rows += [Row(((Code(label),),), "head")] if label else []
-        for layer, (left, right) in enumerate(zip(of_a, of_b, strict=False)):
-            figures = (left, right, _less(right, left))
-            rows.append(Row(((str(layer),), *((exact(value),) for value in figures))))
-    titles = ("A", "B", "B − A")
-    columns = (Column("Layer", "right"), *(Column(title, "decimal", 1) for title in titles))
-    return Table(columns, tuple(rows), _RUNS, (f"The {statistic} of both runs.",))
+    stacks = (
+        (label, ((a, b, _less(b, a)) for a, b in zip(of_a, of_b, strict=False)))
+        for label, of_a, of_b in series
+    )
+    return layer_table(stacks, _SIDES, _RUNS, f"The {statistic} of both runs.")
 
 
 def _differences(subject: Subject, two: BothRuns) -> Table:
-    every = {name: tuple(_series(subject, two, name)) for name in STATISTIC_NAMES}
-    rows: list[Row] = []
-    for stack, (label, *_) in enumerate(every["mean"]):
-        rows += [Row(((Code(label),),), "head")] if label else []
-        count = min(map(len, every["mean"][stack][1:]))
-        for layer in range(count):
-            cells = (
-                exact(_less(of_b[layer], of_a[layer]))
-                for _, of_a, of_b in (found[stack] for found in every.values())
-            )
-            rows.append(Row(((str(layer),), *((cell,) for cell in cells))))
-    titles = (STATISTIC_TITLES[name] for name in STATISTIC_NAMES)
-    columns = (Column("Layer", "right"), *(Column(title, "decimal", 1) for title in titles))
-    caption = ("How much larger each statistic of a layer's output is in B: B − A.",)
-    return Table(columns, tuple(rows), _OTHERS, caption)
+    every = (_series(subject, two, name) for name in STATISTIC_TITLES)
+    stacks = (
+        (found[0][0], zip(*(map(_less, of_b, of_a) for _, of_a, of_b in found), strict=True))
+        for found in zip(*every, strict=True)
+    )
+    caption = "How much larger each statistic of a layer's output is in B: B − A."
+    return layer_table(stacks, STATISTIC_TITLES.values(), _OTHERS, caption)
 
 
 def _outputs(two: BothRuns) -> Table:
@@ -153,10 +126,10 @@ def _outputs(two: BothRuns) -> Table:
     for name in STATISTIC_NAMES:
         left, right = (figure(run.modules[0].statistics, name) for run in (two.a, two.b))
         figures = (left, right, _less(right, left))
-        rows.append(Row(((STATISTIC_TITLES[name],), *((exact(value),) for value in figures))))
+        rows.append(Row.of(STATISTIC_TITLES[name], *(exact(value) for value in figures)))
     columns = (
         Column("Output of the model", share=1),
-        *(Column(title, "decimal") for title in ("A", "B", "B − A")),
+        *(Column(title, "decimal") for title in _SIDES),
     )
     return Table(columns, tuple(rows), _OUTPUT, ("The model's output in both runs.",))
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from bertviewer.charts.attentions import Attended, attention_pair, head_chart
 from bertviewer.charts.comparison import grid_difference
-from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
-from bertviewer.report.pictures import Picture
+from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.pictures import Picture, Pictures
 from bertviewer.report.subject import Subject
 
 _HEADS, _HEAD = "table:runs-heads", "figure:runs-head"
 _SIDE = 620
 
 
-def heads(subject: Subject, pictures: dict[str, Picture]) -> Section | None:
+def heads(subject: Subject, pictures: Pictures) -> Section | None:
     """Return the section; ``None`` where no head was looked at in both runs, or none changed."""
     run, beside = subject.run, subject.looks.beside
     if run is None or beside is None or beside.maps is None:
@@ -23,27 +23,22 @@ def heads(subject: Subject, pictures: dict[str, Picture]) -> Section | None:
     b, a = pair.charts(lambda attended: head_chart(attended, first.head))
     assert a is not None
     found = grid_difference(b, a, pair.partners.columns, pair.partners.rows)
-    pictures["runs-head"] = Picture(replace(found, is_root=False), _SIDE, _SIDE)
-    rows = tuple(
-        Row(((one.layer.name,), (str(one.head),), (f"{one.value:.6f}",))) for one in beside.heads
-    )
+    rows = tuple(Row.of(one.layer.name, str(one.head), f"{one.value:.6f}") for one in beside.heads)
     columns = (Column("Layer", share=1), Column("Head", "right"), Column("Mean |Δ|", "decimal"))
     title = f"Head {first.head} of {first.layer.name}"
     blocks: tuple[Block, ...] = (
-        Paragraph(
-            (
-                *(
-                    See(_HEADS),
-                    " lists the heads whose maps changed the most over the tokens that ",
-                ),
-                *("both runs have, ", See(_HEAD), " shows the first of them."),
-            )
+        Paragraph.of(
+            *(
+                See(_HEADS),
+                " lists the heads whose maps changed the most over the tokens that ",
+            ),
+            *("both runs have, ", See(_HEAD), " shows the first of them."),
         ),
         Table(columns, rows, _HEADS, ("The heads that changed the most.",)),
-        Figure(
+        pictures.figure(
             "runs-head",
-            _HEAD,
-            (f"{title}: what each token takes from each in B, less what it takes in A.",),
+            Picture(replace(found, is_root=False), _SIDE, _SIDE),
+            f"{title}: what each token takes from each in B, less what it takes in A.",
             f"The attention map of {title[:1].lower()}{title[1:]}, B less A.",
             0.8,
         ),

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from bertviewer.charts.class_tables import answer_table, class_table, token_class_table
-from bertviewer.charts.figures import FigureTable
+from bertviewer.charts.class_tables import scores_table
 from bertviewer.charts.naming import visible
 from bertviewer.charts.prediction_tables import candidates_table
-from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.alignment import align
-from bertviewer.core.analysis.class_scores import ClassScores, classification
+from bertviewer.core.analysis.class_scores import classification
 from bertviewer.report.blocks import Block, Paragraph, Section, See
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import table_of
@@ -29,8 +27,9 @@ def _blocks(subject: Subject) -> Iterator[Block]:
     assert other is not None
     b, a = (classification(each, subject.architecture) for each in (run, other))
     if b is not None and a is not None and (b.of, b.labels) == (a.of, a.labels):
-        yield Paragraph((See(_CLASSES), f" has what the head says of the {b.of} in both runs."))
-        table = _classes(run, other, b, a)
+        yield Paragraph.of(See(_CLASSES), f" has what the head says of the {b.of} in both runs.")
+        partners = {mine: theirs for theirs, mine in align(other.tokens, run.tokens)}
+        table = scores_table(run, b, a, partners)
         yield table_of(table, _CLASSES, ("The scores of the model's head, A and B.",), MOST_ROWS)
     for mine in subject.looks.predictions:
         theirs = None if beside is None else beside.predictions.get(mine.position)
@@ -38,19 +37,6 @@ def _blocks(subject: Subject) -> Iterator[Block]:
             continue
         name = f"table:runs-predicted-{mine.position}"
         where = f"token {mine.position}, {visible(run.tokens[mine.position].text)}"
-        yield Paragraph((See(name), f" has the likeliest tokens at {where}, in both runs."))
+        yield Paragraph.of(See(name), f" has the likeliest tokens at {where}, in both runs.")
         found = candidates_table(run, mine, theirs, is_compared=True)
         yield table_of(found, name, (f"What the model predicts at {where}, in A and B.",))
-
-
-def _classes(
-    run: ActivationRun, other: ActivationRun, b: ClassScores, a: ClassScores
-) -> FigureTable:
-    partners = {mine: theirs for theirs, mine in align(other.tokens, run.tokens)}
-    match b.of:
-        case "answer":
-            return answer_table(run, b, a, partners)
-        case "tokens":
-            return token_class_table(run, b, a, partners)
-        case _:
-            return class_table(b, a)

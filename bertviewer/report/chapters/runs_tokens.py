@@ -9,13 +9,13 @@ from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import token_pair_path
 from bertviewer.core.frozen import frozen
-from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
-from bertviewer.report.pictures import Picture
+from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.pictures import Picture, Pictures
 from bertviewer.report.summaries import cosine_text
 
 _NORMS_A, _NORMS_B = "figure:runs-norms-a", "figure:runs-norms-b"
 _NORMS, _COSINES, _SAME = "figure:runs-norms", "figure:runs-cosines", "table:runs-same"
-_SIDE, _GRID = 560, 270
+_SIDE = 560
 MOST_TOKENS = 40
 """Tokens whose vectors are compared in a table."""
 
@@ -29,37 +29,33 @@ class BothRuns:
     pairs: Sequence[tuple[int, int]]
 
 
-def norms(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
+def norms(two: BothRuns, pictures: Pictures) -> Section | None:
     """Return the section; ``None`` where a run kept no norms."""
     if not two.a.token_norms or not two.b.token_norms:
         return None
     of_b, of_a = norms_chart(two.b), norms_chart(two.a)
     level_b, level_a = levelled(of_b, of_a)
-    pictures["runs-norms-a"] = Picture(level_a, height=_GRID)
-    pictures["runs-norms-b"] = Picture(level_b, height=_GRID)
     alt = "A grid of hidden states by tokens, coloured by the norm."
     blocks: list[Block] = [
-        Paragraph(
-            (
-                See(_NORMS_A),
-                " and ",
-                See(_NORMS_B),
-                " have the Euclidean norm of each token's vector in colours of one scale",
-                *((", ", See(_NORMS), " what B has more") if two.pairs else ()),
-                ".",
-            )
+        Paragraph.of(
+            See(_NORMS_A),
+            " and ",
+            See(_NORMS_B),
+            " have the Euclidean norm of each token's vector in colours of one scale",
+            *((", ", See(_NORMS), " what B has more") if two.pairs else ()),
+            ".",
         ),
-        Figure("runs-norms-a", _NORMS_A, ("The norm of every token's vector in A.",), alt),
-        Figure("runs-norms-b", _NORMS_B, ("The norm of every token's vector in B.",), alt),
+        pictures.figure("runs-norms-a", level_a, "The norm of every token's vector in A.", alt),
+        pictures.figure("runs-norms-b", level_b, "The norm of every token's vector in B.", alt),
     ]
     if two.pairs:
-        pictures["runs-norms"] = Picture(grid_difference(of_b, of_a, two.pairs), height=_GRID)
-        caption = ("The norms of B less those of A; what has no partner in A is empty.",)
-        blocks.append(Figure("runs-norms", _NORMS, caption, alt))
+        less = grid_difference(of_b, of_a, two.pairs)
+        caption = "The norms of B less those of A; what has no partner in A is empty."
+        blocks.append(pictures.figure("runs-norms", less, caption, alt))
     return Section("runs-norms", "Token norms of A and B", tuple(blocks))
 
 
-def similarity(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
+def similarity(two: BothRuns, pictures: Pictures) -> Section | None:
     """Compare the vectors of the same tokens, and how alike tokens are among themselves.
 
     ``None`` stands for runs without states, of other sizes, or without a token in common.
@@ -74,12 +70,10 @@ def similarity(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
     names, last = names_of_states(two.b), len(two.b.hidden_states) - 1
     shown = tuple(dict.fromkeys((0, last // 2, last)))
     rows = tuple(
-        Row(
-            (
-                (f"{place} {shortened(visible(two.b.tokens[place].text), LONGEST)}",),
-                (str(partner),),
-                *((cosine_text(path[state]),) for state in shown),
-            )
+        Row.of(
+            f"{place} {shortened(visible(two.b.tokens[place].text), LONGEST)}",
+            str(partner),
+            *(cosine_text(path[state]) for state in shown),
         )
         for place, partner, path in found
     )
@@ -90,22 +84,19 @@ def similarity(two: BothRuns, pictures: dict[str, Picture]) -> Section | None:
     )
     b, a = similarity_chart(two.b, last), similarity_chart(two.a, last)
     difference = grid_difference(b, a, two.pairs, two.pairs)
-    pictures["runs-cosines"] = Picture(difference, _SIDE, _SIDE)
     blocks: tuple[Block, ...] = (
-        Paragraph(
-            (
-                See(_SAME),
-                " has the cosine of one token's vectors in the two runs: 1 where what stands "
-                "around it changes nothing. ",
-                See(_COSINES),
-                f" has how much more alike every two tokens of {names[last]} are in B.",
-            )
+        Paragraph.of(
+            See(_SAME),
+            " has the cosine of one token's vectors in the two runs: 1 where what stands "
+            "around it changes nothing. ",
+            See(_COSINES),
+            f" has how much more alike every two tokens of {names[last]} are in B.",
         ),
         Table(columns, rows, _SAME, ("The cosine of the same token in A and in B.",)),
-        Figure(
+        pictures.figure(
             "runs-cosines",
-            _COSINES,
-            (f"The cosine of every two tokens in {names[last]}, B less A.",),
+            Picture(difference, _SIDE, _SIDE),
+            f"The cosine of every two tokens in {names[last]}, B less A.",
             "A grid of tokens by tokens, coloured by the difference of the cosines.",
             0.75,
         ),

@@ -15,9 +15,7 @@ from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Block,
     Break,
-    Code,
     Column,
-    Figure,
     Paragraph,
     Row,
     Section,
@@ -27,13 +25,14 @@ from bertviewer.report.blocks import (
     TokenBox,
     Tokens,
 )
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import exact, tokenizer_note
+from bertviewer.report.tables import layer_table
 
 TOKEN_LENGTH = 32
 MOST_FEATURES = 12
-_LAYERS, _NORMS, _HISTOGRAM = "figure:layers", "figure:norms", "figure:histogram"
+_LAYERS, _NORMS = "figure:layers", "figure:norms"
 _STATISTICS, _OUTLIERS, _OUTPUT = "table:statistics", "table:outliers", "table:output"
 
 STATISTIC_TITLES = {
@@ -53,27 +52,24 @@ def sentence(subject: Subject) -> Drafted | None:
     run = subject.run
     if run is None:
         return None
-    pictures: dict[str, Picture] = {}
+    pictures = Pictures()
     sections = (
         _layers(subject, run, pictures),
         _norms(run, pictures),
         _outliers(subject, run),
         _output(subject, run, pictures),
     )
-    found = tuple(section for section in sections if section is not None)
+    found = tuple(filter(None, sections))
     blocks = (*_text(subject, run), *answers(subject, "tokens"))
     return Drafted(Section("sentence", "The sentence", blocks, found), pictures)
 
 
 def _text(subject: Subject, run: ActivationRun) -> Iterator[Block]:
-    said: Text = (run.sentence.text,)
-    if run.sentence.pair is not None:
-        said = (run.sentence.text, Break(), run.sentence.pair)
-    yield Paragraph(said, "quote")
+    yield Paragraph(said(run), "quote")
     has_segments = _has_segments(subject)
     words = f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary"
-    yield Paragraph(
-        (f"{words} and, after the point, its segment." if has_segments else f"{words}.",)
+    yield Paragraph.of(
+        f"{words} and, after the point, its segment." if has_segments else f"{words}."
     )
     second = second_start(run.tokens)
     yield Tokens(
@@ -88,83 +84,85 @@ def _text(subject: Subject, run: ActivationRun) -> Iterator[Block]:
     )
 
 
+def said(run: ActivationRun) -> Text:
+    """Return what was run, each of two texts on a line of its own."""
+    text, pair = run.sentence.text, run.sentence.pair
+    return (text,) if pair is None else (text, Break(), pair)
+
+
+def outlier_rule(state: str) -> str:
+    """Return what an outlier of a hidden state is."""
+    return (
+        f"A feature is an outlier of {state} where a token's value is more than {DEVIATIONS:g} "
+        "standard deviations from the state's mean (Bondarenko et al. 2021)."
+    )
+
+
 def _has_segments(subject: Subject) -> bool:
     """Tell whether the model reads segments: GPT-2 and T5 have none."""
     tensors = subject.architecture.parameters
     return any(tensor.name.endswith("token_type_embeddings.weight") for tensor in tensors)
 
 
-def _layers(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) -> Section | None:
+def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section | None:
     architecture, statistic = subject.architecture, subject.statistic
-    figures = {name: layer_chart(architecture, run, name).lines for name in STATISTIC_NAMES}
-    lines = figures["mean"]
+    every = [layer_chart(architecture, run, name).lines for name in STATISTIC_TITLES]
+    lines = every[0]
     if not lines:
         return None
-    pictures["layers"] = Picture(layer_chart(architecture, run, statistic), height=240)
-    rows: list[Row] = []
-    for index, line in enumerate(lines):
-        if len(lines) > 1:
-            rows.append(Row(((Code(line.label),),), "head"))
-        for layer in range(len(line.values)):
-            cells = [exact(figures[name][index].values[layer]) for name in STATISTIC_NAMES]
-            rows.append(Row(((str(layer),), *((cell,) for cell in cells))))
-    columns = (
-        Column("Layer", "right"),
-        *(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES),
+    stacks = (
+        (
+            line.label if len(lines) > 1 else "",
+            zip(*(one[place].values for one in every), strict=True),
+        )
+        for place, line in enumerate(lines)
     )
-    caption = (
+    table = layer_table(
+        stacks,
+        STATISTIC_TITLES.values(),
+        _STATISTICS,
         "The output of each layer over all its finite elements: std is the population standard "
         "deviation, Zeros the part that is exactly 0, NaN and Inf are counts.",
     )
-    intro = Paragraph(
-        (
-            See(_LAYERS),
-            f" shows the {statistic} of each layer's output, ",
-            See(_STATISTICS),
-            " all.",
-        )
+    intro = Paragraph.of(
+        See(_LAYERS), f" shows the {statistic} of each layer's output, ", See(_STATISTICS), " all."
     )
-    picture = Figure(
+    picture = pictures.figure(
         "layers",
-        _LAYERS,
-        (f"The {statistic} of the output of each layer.",),
+        Picture(layer_chart(architecture, run, statistic), height=240),
+        f"The {statistic} of the output of each layer.",
         f"A line over the layers: the {statistic} of each one's output.",
     )
-    table = Table(columns, tuple(rows), _STATISTICS, caption)
     blocks: tuple[Block, ...] = (intro, picture, table, *answers(subject, "statistics"))
     return Section("statistics", "Layer by layer", blocks)
 
 
-def _norms(run: ActivationRun, pictures: dict[str, Picture]) -> Section | None:
+def _norms(run: ActivationRun, pictures: Pictures) -> Section | None:
     if not run.token_norms:
         return None
-    pictures["norms"] = Picture(norms_chart(run), height=270)
     states = names_of_states(run)
     # GPT-2's last hidden state is not what its last layer gave.
     last = states[-1] if states else "the last layer"
-    words = (
+    words = Paragraph.of(
         See(_NORMS),
         f" has the Euclidean norm of each token's vector, from the embeddings (emb) to {last}.",
     )
-    picture = Figure(
+    picture = pictures.figure(
         "norms",
-        _NORMS,
-        ("The norm of every token's vector in every hidden state.",),
+        norms_chart(run),
+        "The norm of every token's vector in every hidden state.",
         "A grid of hidden states by tokens, coloured by the norm.",
     )
-    return Section("norms", "Token norms", (Paragraph(words), picture))
+    return Section("norms", "Token norms", (words, picture))
 
 
 def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
     if not run.hidden_states:
         return None
     found = outlier_features(run)
-    rule = (
-        f"A feature is an outlier of a hidden state where a token's value is more than "
-        f"{DEVIATIONS:g} standard deviations from the state's mean (Bondarenko et al. 2021)."
-    )
+    rule = outlier_rule("a hidden state")
     if not found:
-        nothing = Paragraph((rule, " There is none here."))
+        nothing = Paragraph.of(rule, " There is none here.")
         return Section("outliers", "Outlier features", (nothing,))
     states = names_of_states(run)
     rows = []
@@ -172,14 +170,12 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
         largest = feature.largest
         token = visible(run.tokens[largest.token].text)
         rows.append(
-            Row(
-                (
-                    (str(feature.index),),
-                    (f"{len(feature.states)} of {len(run.hidden_states)}",),
-                    (with_minus(f"{largest.deviation:+.1f}"),),
-                    (states[largest.state],),
-                    (shortened(token, TOKEN_LENGTH), f" ({largest.token})"),
-                )
+            Row.of(
+                str(feature.index),
+                f"{len(feature.states)} of {len(run.hidden_states)}",
+                with_minus(f"{largest.deviation:+.1f}"),
+                states[largest.state],
+                (shortened(token, TOKEN_LENGTH), f" ({largest.token})"),
             )
         )
     columns = (
@@ -192,29 +188,29 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
     caption = "The outlier features, those of most hidden states first."
     if len(found) > MOST_FEATURES:
         caption = f"The first {MOST_FEATURES} of {len(found):,} outlier features."
-    words = Paragraph((rule, " ", See(_OUTLIERS), " lists them."))
+    words = Paragraph.of(rule, " ", See(_OUTLIERS), " lists them.")
     table = Table(columns, tuple(rows), _OUTLIERS, (caption,))
     blocks: tuple[Block, ...] = (words, table, *answers(subject, "outliers"))
     return Section("outliers", "Outlier features", blocks)
 
 
-def _output(subject: Subject, run: ActivationRun, pictures: dict[str, Picture]) -> Section:
+def _output(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section:
     root = run.modules[0].statistics
-    rows = (Row(tuple((exact(figure(root, name)),) for name in STATISTIC_NAMES)),)
+    rows = (Row.of(*(exact(figure(root, name)) for name in STATISTIC_NAMES)),)
     columns = tuple(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES)
     blocks: list[Block] = [
-        Paragraph(
-            (See(_OUTPUT), " has the figures of what the whole model gave.", *_not_finite(run))
+        Paragraph.of(
+            See(_OUTPUT), " has the figures of what the whole model gave.", *_not_finite(run)
         ),
         Table(columns, rows, _OUTPUT, ("The output of the model over all its finite elements.",)),
     ]
     if subject.looks.histogram is not None:
-        pictures["histogram"] = Picture(histogram_chart(subject.looks.histogram, root), height=230)
+        chart = histogram_chart(subject.looks.histogram, root)
         blocks.append(
-            Figure(
+            pictures.figure(
                 "histogram",
-                _HISTOGRAM,
-                ("How the elements of the model's output are spread.",),
+                Picture(chart, height=230),
+                "How the elements of the model's output are spread.",
                 "A histogram of the output's elements.",
             )
         )

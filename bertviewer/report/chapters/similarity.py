@@ -7,8 +7,8 @@ from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.analysis.similarity import cosine_matrix
 from bertviewer.report.answers import answers
-from bertviewer.report.blocks import Block, Column, Figure, Paragraph, Row, Section, See, Table
-from bertviewer.report.pictures import Drafted, Picture
+from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import cosine_text
 
@@ -26,34 +26,32 @@ def similarity(subject: Subject) -> Drafted | None:
     for state, vectors in enumerate(run.hidden_states):
         others = _between(cosine_matrix(vectors))
         figures = (others.mean(), others.min(), others.max()) if len(others) else (np.nan,) * 3
-        rows.append(Row(((names[state],), *((cosine_text(float(f)),) for f in figures))))
+        rows.append(Row.of(names[state], *(cosine_text(float(f)) for f in figures)))
     columns = (
         Column("Hidden state", share=1),
         Column("Mean", "decimal"),
         Column("Least", "decimal"),
         Column("Largest", "decimal"),
     )
+    pictures = Pictures()
     blocks: tuple[Block, ...] = (
-        Paragraph(
-            (
-                "The cosine of two tokens' vectors is 1 where they point the same way. ",
-                See(_MEANS),
-                " has it for every two different tokens, ",
-                See(_COSINES),
-                f" all of them in {names[last]}.",
-            )
+        Paragraph.of(
+            "The cosine of two tokens' vectors is 1 where they point the same way. ",
+            See(_MEANS),
+            " has it for every two different tokens, ",
+            See(_COSINES),
+            f" all of them in {names[last]}.",
         ),
         Table(columns, tuple(rows), _MEANS, ("The cosines between different tokens.",)),
-        Figure(
+        pictures.figure(
             "cosines",
-            _COSINES,
-            (f"The cosine of every two tokens in {names[last]}.",),
+            Picture(similarity_chart(run, last), _SIDE, _SIDE),
+            f"The cosine of every two tokens in {names[last]}.",
             "A grid of tokens by tokens, coloured by the cosine.",
             0.75,
         ),
         *answers(subject, "similarity"),
     )
-    pictures = {"cosines": Picture(similarity_chart(run, last), _SIDE, _SIDE)}
     return Drafted(Section("similarity", "Similarity of tokens", blocks), pictures)
 
 

@@ -34,11 +34,9 @@ def values(subject: Subject) -> Drafted | None:
     run, modules = subject.run, subject.looks.values
     if run is None or not (run.hidden_states or modules):
         return None
-    intro = Paragraph(
-        (
-            "All figures of a run are made of numbers like these. Of each tensor the first and the "
-            "last rows and columns are shown; dots stand for those between.",
-        )
+    intro = Paragraph.of(
+        "All figures of a run are made of numbers like these. Of each tensor the first and the "
+        "last rows and columns are shown; dots stand for those between."
     )
     sections = tuple(section for section in (_modules(modules), _tokens(run)) if section)
     return Drafted(Section("values", "Values", (intro,), sections))
@@ -53,7 +51,7 @@ def _modules(modules: Sequence[SeenModule]) -> Section | None:
     blocks: list[Block] = []
     for name, (columns, rows) in zip(names, tables.items(), strict=True):
         said = " has numbers that modules took and gave in this run, token by token."
-        blocks.append(Paragraph((See(name), said)))
+        blocks.append(Paragraph.of(See(name), said))
         caption = ("What modules took and gave; columns are features.",)
         blocks.append(Table(_columns("Token", columns), tuple(rows), name, caption))
     return (
@@ -80,11 +78,11 @@ def _are_same(one: Corner, other: Corner) -> bool:
 
 
 def _rows(title: Text, corner: Corner) -> Iterator[Row]:
-    yield Row(((*title, Muted(f"{shape_text(corner.shape)} {corner.dtype}")),), "head")
+    yield Row.of((*title, Muted(f"{shape_text(corner.shape)} {corner.dtype}")), look="head")
     before = -1
     for place, row in enumerate(corner.rows):
         if row != before + 1:
-            yield Row(((DOTS,), *((DOTS,) for _ in _with_dots(corner.columns, corner.columns))))
+            yield Row.of(DOTS, *(DOTS for _ in _with_dots(corner.columns, corner.columns)))
         before = row
         token = corner.tokens[place]
         name = f"{row} {shortened(visible(token), LONGEST)}" if token else str(row)
@@ -125,7 +123,7 @@ def _shown_tokens(run: ActivationRun) -> tuple[int, ...]:
 
 def _numbers(name: str, found: Sequence[float], places: Sequence[int]) -> Row:
     cells = _with_dots([cell_text(value) for value in found], places)
-    return Row(((name,), *((str(cell),) for cell in cells)))
+    return Row.of(name, *(str(cell) for cell in cells))
 
 
 def _columns(title: str, places: Sequence[int]) -> tuple[Column, ...]:

@@ -37,7 +37,7 @@ def vectors(subject: Subject) -> Drafted | None:
         ("The cosine of the two sentences in the last hidden state, beside unrelated ones.",),
     )
     blocks: tuple[Block, ...] = (
-        Paragraph((found.first, Break(), found.second), "quote"),
+        Paragraph.of(found.first, Break(), found.second, look="quote"),
         Paragraph(intro),
         table,
         *answers(subject, "sentence vectors"),
@@ -48,4 +48,4 @@ def vectors(subject: Subject) -> Drafted | None:
 def _row(found: PooledCosines) -> Row:
     cosine, base = found.last, found.last_baseline or Baseline(*(float("nan"),) * 3)
     figures = (cosine, base.mean, base.low, base.high)
-    return Row(((found.label,), *((cosine_text(value),) for value in figures)))
+    return Row.of(found.label, *(cosine_text(value) for value in figures))

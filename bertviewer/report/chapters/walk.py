@@ -43,13 +43,11 @@ def walk(subject: Subject) -> Drafted:
         Column("Counted as", share=1.2),
         Column("Trainable", "right"),
     )
-    intro = Paragraph(
-        (
-            See(_STEPS),
-            " goes from the inputs on: what goes into each step, what comes out, and what is "
-            "learnt. One layer stands for all that are alike. Shapes are of B sentences of S "
-            "tokens.",
-        )
+    intro = Paragraph.of(
+        See(_STEPS),
+        " goes from the inputs on: what goes into each step, what comes out, and what is "
+        "learnt. One layer stands for all that are alike. Shapes are of B sentences of S "
+        "tokens.",
     )
     table = Table(columns, tuple(rows), _STEPS, ("The walk through the model, step by step.",))
     return Drafted(Section("walk", "Step by step", (intro, table)))
@@ -60,17 +58,15 @@ def _rows(part: WalkPart) -> Iterator[Row]:
     said: Text = (part.title, Letters(f", of {times}" if part.times > 1 else ""))
     if not part.is_planned:
         said = (*said, " ", Muted("its modules in the tree's order"))
-    yield Row((said, (f"{part.trainable:,}", " ", Tick(part.reconciles))), "head")
+    yield Row.of(said, (f"{part.trainable:,}", " ", Tick(part.reconciles)), look="head")
     for step in part.steps:
-        yield Row(
-            (
-                (Muted(str(step.number)),),
-                (step.name,) if step.path is None else (step.name, Break(), Code(step.path)),
-                _shape(step.input_shape),
-                _shape(step.output_shape),
-                _counted(step),
-                () if step.is_input else (f"{step.count.trainable:,}",),
-            )
+        yield Row.of(
+            Muted(str(step.number)),
+            (step.name,) if step.path is None else (step.name, Break(), Code(step.path)),
+            _shape(step.input_shape),
+            _shape(step.output_shape),
+            _counted(step),
+            () if step.is_input else (f"{step.count.trainable:,}",),
         )
 
 

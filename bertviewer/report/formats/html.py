@@ -73,7 +73,7 @@ def _front(front: Front, reading: Reading) -> Iterator[str]:
     author = f"{html_words(front.author)}, " if front.author else ""
     yield f'<p class="author">{author}{written}</p>'
     if front.warning:
-        yield from html_block(Paragraph((front.warning,), "warning"), reading, 2)
+        yield from html_block(Paragraph.of(front.warning, look="warning"), reading, 2)
     if front.facts:
         yield from html_block(Facts(front.facts), reading, 2)
     yield "</header>"

@@ -92,7 +92,7 @@ def _title_page(front: Front, blocks: LatexBlocks) -> Iterator[str]:
         yield rf"\reportauthor{{{latex_words(front.author)}}}"
     yield rf"\reportauthor{{{day_text(front.date)}}}"
     if front.warning:
-        yield from blocks.lines(Paragraph((front.warning,), "warning"))
+        yield from blocks.lines(Paragraph.of(front.warning, look="warning"))
     if front.picture:
         yield rf"\cover{{{blocks.folder}/{picture_file(front.picture, '.pdf')}}}"
     yield r"\vfill"

@@ -39,7 +39,7 @@ def _front(front: Front, blocks: MarkdownBlocks) -> Iterator[str]:
     for line in (markdown_words(front.subtitle), author + day_text(front.date)):
         yield from (started(line), "") if line else ()
     if front.warning:
-        yield from (*blocks.lines(Paragraph((front.warning,), "warning"), 2), "")
+        yield from (*blocks.lines(Paragraph.of(front.warning, look="warning"), 2), "")
     if front.picture:
         yield from (blocks.picture(front.picture, "The stack of the model's layers"), "")
     if front.facts:

@@ -3,9 +3,8 @@
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.class_charts import answer_chart, label_grid
-from bertviewer.charts.class_tables import answer_table, best_line, class_table, token_class_table
+from bertviewer.charts.class_tables import best_line, scores_table
 from bertviewer.charts.comparison import Partners
-from bertviewer.charts.figures import FigureTable
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.plots.grid_plot import GridPlot
@@ -56,7 +55,7 @@ class ClassesPanel(QWidget):
         has_chart = scores.of in ("tokens", "answer")
         self._columns.setMaximumWidth(ANY_WIDTH if has_chart else WIDEST)
         self._b, self._a, self._partners = b, a, partners
-        self._table.show_table(_table(run, scores, of_a, _tokens(partners)))
+        self._table.show_table(scores_table(run, scores, of_a, _tokens(partners)))
         self.mark_token()
         self._workspace.draw_queue.later(self._show_chart)
 
@@ -86,13 +85,3 @@ class ClassesPanel(QWidget):
 def _tokens(partners: Partners) -> dict[int, int]:
     """Return the places of B's tokens in A."""
     return {b: a for a, b in partners.tokens}
-
-
-def _table(
-    run: ActivationRun, b: ClassScores, a: ClassScores | None, tokens: dict[int, int]
-) -> FigureTable:
-    if b.of == "tokens":
-        return token_class_table(run, b, a, tokens)
-    if b.of == "answer":
-        return answer_table(run, b, a, tokens)
-    return class_table(b, a)
