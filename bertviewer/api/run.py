@@ -216,7 +216,7 @@ class Run:
 
     def summary(self) -> str:
         """Return what ``bertviewer run`` prints."""
-        from bertviewer.report.summaries import run_text
+        from bertviewer.report.run_text import run_text
 
         return run_text(self.data)
 

@@ -1,4 +1,4 @@
-"""What a check found, gathered by kind of module: for the terminal and for paper."""
+"""What a check found, in words and by kind of module: for the terminal, the window and paper."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.frozen import frozen
+from bertviewer.core.text.numerals import count_text
 
 
 @frozen
@@ -48,3 +49,44 @@ def nearness(step: CheckStep) -> float:
     if step.max_abs_error is None:
         return float("inf")
     return step.max_abs_error / step.tolerance if step.tolerance else step.max_abs_error
+
+
+def check_verdict(check: Check) -> str:
+    """Return one line that says how the check came out."""
+    crosses = len(check.crosses)
+    if not check.steps:
+        return "Nothing could be checked."
+    if not crosses:
+        within = "✓ The only step is within its tolerance."
+        return count_text(len(check.steps), within, "✓ All {0} steps are within their tolerance.")
+    return count_text(
+        crosses,
+        "✗ 1 of {1} steps is NOT within its tolerance.",
+        "✗ {0} of {1} steps are NOT within their tolerance.",
+        len(check.steps),
+    )
+
+
+def by_flow_note(check: Check) -> str:
+    """Return one line that says what has no formula of its own, "" if all has."""
+    count = check.by_flow
+    if not count:
+        return ""
+    return count_text(
+        count,
+        "1 step of {1} is proven by the flow: what a clean instance of the model does, operation "
+        "by operation.",
+        "{0} steps of {1} are proven by the flow: what a clean instance of the model does, "
+        "operation by operation.",
+        len(check.steps),
+    )
+
+
+def other_attention_note(check: Check) -> str:
+    """Return what steps named ``(eager)`` or ``(sdpa)`` are, "" if there are none."""
+    ways = {"eager": "step by step, which shows its weights", "sdpa": "fused into one operation"}
+    found = [way for way in ways if any(f"({way})" in step.step for step in check.steps)]
+    return " ".join(
+        f"({way}): the attention was run once more as transformers' “{way}”, {ways[way]}."
+        for way in found
+    )

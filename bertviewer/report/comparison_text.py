@@ -5,7 +5,8 @@ import json
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.comparison import ComparedTensor, Comparison
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.report.summaries import aligned, deviation, provenance
+from bertviewer.report.numbers import deviation
+from bertviewer.report.summaries import aligned, provenance
 
 _TENSORS = ("Tensor", "State", "Left", "Right", "|Δ|/|left|", "Max |Δ|", "Changed")
 

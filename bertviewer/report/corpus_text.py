@@ -4,7 +4,8 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.comparing import HEAD_FIGURES, CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus, Place
 from bertviewer.core.text.numerals import count_text
-from bertviewer.report.summaries import aligned, number, provenance
+from bertviewer.report.numbers import number
+from bertviewer.report.summaries import aligned, provenance
 
 MOST_ROWS = 20
 """So many modules, heads and features of a comparison are listed; JSON has all."""

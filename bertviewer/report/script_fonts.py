@@ -5,17 +5,15 @@ scripts families of the system are taken, the first one of a list that has the c
 of them has is printed as its code, as no report may be refused because of a token.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
 
 import typst
 
-from bertviewer.charts.font_files import font_folders
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.text_direction import are_isolates_paired
+from bertviewer.report.typst_files import compiled
 
 OWN = ("Libertinus Serif", "Inter", "New Computer Modern Math", "DejaVu Sans Mono")
 """The families that are there on every machine."""
@@ -37,25 +35,6 @@ _CONTROL = re.compile(
 )
 """What has no letter, or has the letters after it run the other way."""
 _ISOLATE = re.compile(r"[\u2066-\u2069]")
-
-
-@cache
-def compiler(*, with_system: bool) -> typst.Compiler:
-    """Return one compiler for all pages and formulas, with the system's fonts or without."""
-    return typst.Compiler(font_paths=_fonts(with_system=with_system))
-
-
-def what_is_said(files: Mapping[str, bytes], label: str, *, with_system: bool) -> Any:
-    """Set files, and return what the template says about them under a label."""
-    # typst's annotations know files in memory under one name for paths only.
-    compiler = typst.Compiler(files, font_paths=_fonts(with_system=with_system))  # type: ignore[type-var]
-    return json.loads(compiler.query(label, field="value", one=True))
-
-
-@cache
-def _fonts(*, with_system: bool) -> typst.Fonts:
-    """Look for fonts, once: with the system's it takes 0.1 s, in which all threads stand still."""
-    return typst.Fonts(include_system_fonts=with_system, font_paths=font_folders())
 
 
 @frozen
@@ -124,11 +103,8 @@ def _can_set(text: str, *, with_system: bool) -> bool:
         '#read("text").clusters().join(" ")'
     )
     try:
-        compiler(with_system=with_system).compile(
-            {"main.typ": page.encode(), "text": text.encode()},  # type: ignore[type-var]
-            format="pdf",
-            pdf_standards=["a-2b"],
-        )
+        files = {"main.typ": page.encode(), "text": text.encode()}
+        compiled(files, with_system=with_system, format="pdf", pdf_standards=["a-2b"])
     except typst.TypstError:
         return False
     return True

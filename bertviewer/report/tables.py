@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from bertviewer.charts.figures import Figure, FigureTable
 from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table, Text
-from bertviewer.report.summaries import exact
+from bertviewer.report.numbers import exact
 
 Figures = Iterable[float | None]
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from bertviewer.charts.theme import PAPER, Theme
@@ -21,7 +20,8 @@ from bertviewer.core.text.numerals import day_text
 from bertviewer.report.choices import Paper
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.paging import fill_pages
-from bertviewer.report.script_fonts import Lettering, compiler, lettering_of, what_is_said
+from bertviewer.report.script_fonts import Lettering, lettering_of
+from bertviewer.report.typst_files import compiled, drawing_as, what_is_said
 
 _FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
 """What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
@@ -49,16 +49,13 @@ def formula_svg(
         "color": color,
         "muted": muted,
     }
-    sources: dict[str, bytes] = {
+    files = {
         "main.typ": _template("formula.typ"),
         "maths.typ": _template("maths.typ"),
         "data.json": json.dumps(data).encode(),
     }
-    setter = compiler(with_system=_FOREIGN.search(str(data)) is not None)
-    # typst's annotations know files in memory under one name for paths only.
-    svg = setter.compile(sources, format="svg")  # type: ignore[type-var]
-    if not isinstance(svg, bytes):
-        raise TypeError("the formula took more than one page")
+    is_foreign = _FOREIGN.search(str(data)) is not None
+    (svg,) = compiled(files, with_system=is_foreign, format="svg")
     return svg
 
 
@@ -69,7 +66,13 @@ def report_pdf(document: ReportDocument, paper: Paper = "a4", theme: Theme = PAP
         UserError: it cannot be set.
     """
     files, lettering = _files(document, paper, theme)
-    (pdf,) = _set(files, lettering.with_system, format="pdf", pdf_standards=["a-2a", "ua-1"])
+    with _refusals():
+        (pdf,) = compiled(
+            files,
+            with_system=lettering.with_system,
+            format="pdf",
+            pdf_standards=["a-2a", "ua-1"],
+        )
     return pdf
 
 
@@ -82,19 +85,14 @@ def report_pages(
         UserError: it cannot be set.
     """
     files, lettering = _files(document, paper, theme)
-    return _set(files, lettering.with_system, format="svg")
+    with _refusals():
+        return compiled(files, with_system=lettering.with_system, format="svg")
 
 
 def page_png(page: bytes, pixels_per_inch: float) -> bytes:
     """Draw one of ``report_pages`` as it is printed, as a PNG."""
-    files = {"main.typ": _PAGE, "page.svg": page}
-    (png,) = _set(files, with_system=False, format="png", ppi=pixels_per_inch)
-    return png
-
-
-_PAGE = b"""#set page(width: auto, height: auto, margin: 0pt)
-#image("page.svg")
-"""
+    with _refusals():
+        return drawing_as(page, format="png", ppi=pixels_per_inch)
 
 
 def _files(
@@ -129,19 +127,6 @@ def _files(
     return files, lettering
 
 
-def _set(files: dict[str, bytes], with_system: bool, **wishes: Any) -> tuple[bytes, ...]:
-    """Have Typst set files, and return what came of it: a file, or one for each page.
-
-    Raises:
-        UserError: they cannot be set.
-    """
-    with _refusals():
-        made = compiler(with_system=with_system).compile(files, **wishes)
-    if made is None:
-        raise TypeError("typst gave nothing")
-    return (made,) if isinstance(made, bytes) else tuple(made)
-
-
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Turn what Typst refuses into an error that a person reads.
@@ -173,11 +158,6 @@ def _colors(theme: Theme) -> dict[str, str]:
     }
 
 
-def prepare() -> None:
-    """Do what only the first formula needs; any thread may."""
-    compiler(with_system=False)
-
-
 def _texts(value: object) -> Iterator[str]:
     """Yield all texts of a document's data."""
     if isinstance(value, str):
@@ -201,10 +181,6 @@ def _printable(value: Any, lettering: Lettering) -> Any:
     return value
 
 
-def _folder() -> Path:
-    return resources_folder() / "report"
-
-
 @cache
 def _template(name: str) -> bytes:
-    return (_folder() / name).read_bytes()
+    return (resources_folder() / "report" / name).read_bytes()

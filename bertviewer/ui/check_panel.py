@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.report.summaries import by_flow_note, check_verdict, other_attention_note
+from bertviewer.report.check_summary import by_flow_note, check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.text.numerals import with_minus
-from bertviewer.report.summaries import deviation
+from bertviewer.report.numbers import deviation
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 

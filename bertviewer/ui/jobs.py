@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 FIRST_TAB = "bertviewer.ui.map.tab"
 OVERVIEW = "bertviewer.ui.inspector.page"
-VIEW_MODULES = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
+VIEW_MODULES = (
+    "bertviewer.ui.run.run_panel",
+    "bertviewer.ui.tensors.inspector",
+    "bertviewer.report.typesetting",
+)
 REPORT_MODULES = ("bertviewer.ui.report.dialog", "bertviewer.report.drawing")
 REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
@@ -120,9 +124,9 @@ def prepare_views() -> None:
     """
     for name in VIEW_MODULES:
         import_module(name)
-    from bertviewer.report import typesetting
+    from bertviewer.report import typst_files
 
-    typesetting.prepare()
+    typst_files.prepare()
 
 
 def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:

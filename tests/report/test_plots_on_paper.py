@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from bertviewer.charts.theme import GREY, PAPER, Theme
 from bertviewer.plots.fonts import load_fonts
 from bertviewer.plots.paper import plot_svg
-from bertviewer.report.script_fonts import compiler, lettering_of
+from bertviewer.report.script_fonts import lettering_of
+from bertviewer.report.typst_files import compiled
 from tests.plots.kinds import KINDS, Show
 from tests.plots.test_svg import HEIGHT, WIDTH
 
@@ -32,12 +33,9 @@ def test_each_kind_is_taken(
     svg = plot_svg(show(window), WIDTH, HEIGHT, theme)
     lettering = lettering_of(svg)
     files = {"main.typ": PAGE, "plot.svg": lettering.printable(svg).encode()}
-    pdf = compiler(with_system=lettering.with_system).compile(
-        files,  # type: ignore[type-var]
-        format="pdf",
-        pdf_standards=["a-2a"],
+    (pdf,) = compiled(
+        files, with_system=lettering.with_system, format="pdf", pdf_standards=["a-2a"]
     )
-    assert isinstance(pdf, bytes)
     (page,) = pypdf.PdfReader(io.BytesIO(pdf)).pages
     found = " ".join(page.extract_text(orientations=(0, 90)).split())
     for word in words:

@@ -17,16 +17,9 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.report.summaries import (
-    csv,
-    markdown,
-    number,
-    provenance,
-    run_text,
-    text,
-    tokenizer_note,
-    totals,
-)
+from bertviewer.report.numbers import number
+from bertviewer.report.run_text import run_text, tokenizer_note
+from bertviewer.report.summaries import csv, markdown, provenance, text, totals
 
 
 @pytest.fixture(scope="module")

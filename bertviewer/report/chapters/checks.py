@@ -22,11 +22,17 @@ from bertviewer.report.blocks import (
     Table,
     Tick,
 )
-from bertviewer.report.check_summary import reasons, summarise
+from bertviewer.report.check_summary import (
+    by_flow_note,
+    check_verdict,
+    other_attention_note,
+    reasons,
+    summarise,
+)
 from bertviewer.report.looks import ComparedElement
+from bertviewer.report.numbers import deviation
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import by_flow_note, check_verdict, deviation, other_attention_note
 
 MOST_CROSSES = 20
 _KINDS, _LAYER, _CROSSES = "table:checks", "table:check-layer", "table:crosses"

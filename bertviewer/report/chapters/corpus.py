@@ -27,9 +27,9 @@ from bertviewer.report.blocks import (
     Table,
 )
 from bertviewer.report.chapters.sentence import outlier_rule
+from bertviewer.report.numbers import exact
 from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import exact
 from bertviewer.report.tables import layer_table
 
 MOST_FEATURES = 12

@@ -14,8 +14,8 @@ from bertviewer.report.blocks import (
     TokenBox,
     Tokens,
 )
+from bertviewer.report.numbers import deviation
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import deviation
 
 _STATES = "table:padding"
 _LONGEST = 32

@@ -24,9 +24,10 @@ from bertviewer.report.blocks import (
     Text,
 )
 from bertviewer.report.comparison_text import value_text
+from bertviewer.report.numbers import deviation
 from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import deviation, provenance
+from bertviewer.report.summaries import provenance
 
 _KEYS, _COUNTS, _CHANGED = "table:model-keys", "table:model-counts", "table:changed"
 _MODULES, _KINDS, _GRID = "table:changed-modules", "table:changed-kinds", "figure:change"

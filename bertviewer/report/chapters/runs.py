@@ -21,9 +21,9 @@ from bertviewer.report.chapters.runs_heads import heads
 from bertviewer.report.chapters.runs_predictions import predictions
 from bertviewer.report.chapters.runs_tokens import BothRuns, norms, similarity
 from bertviewer.report.chapters.sentence import STATISTIC_TITLES, said
+from bertviewer.report.numbers import exact
 from bertviewer.report.pictures import Drafted, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import exact
 from bertviewer.report.tables import layer_table
 
 _LAYERS = "figure:runs-layers"

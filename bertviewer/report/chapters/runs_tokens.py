@@ -10,8 +10,8 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import token_pair_path
 from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.numbers import cosine_text
 from bertviewer.report.pictures import Picture, Pictures
-from bertviewer.report.summaries import cosine_text
 
 _NORMS_A, _NORMS_B = "figure:runs-norms-a", "figure:runs-norms-b"
 _NORMS, _COSINES, _SAME = "figure:runs-norms", "figure:runs-cosines", "table:runs-same"

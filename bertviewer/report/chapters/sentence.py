@@ -25,9 +25,10 @@ from bertviewer.report.blocks import (
     TokenBox,
     Tokens,
 )
+from bertviewer.report.numbers import exact
 from bertviewer.report.pictures import Drafted, Picture, Pictures
+from bertviewer.report.run_text import tokenizer_note
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import exact, tokenizer_note
 from bertviewer.report.tables import layer_table
 
 TOKEN_LENGTH = 32

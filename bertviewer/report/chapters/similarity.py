@@ -8,9 +8,9 @@ from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.analysis.similarity import cosine_matrix
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.numbers import cosine_text
 from bertviewer.report.pictures import Drafted, Picture, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import cosine_text
 
 _MEANS, _COSINES = "table:cosines", "figure:cosines"
 _SIDE = 560

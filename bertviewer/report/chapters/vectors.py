@@ -4,9 +4,9 @@ from bertviewer.core.analysis.sentence_vectors import Baseline, PooledCosines
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import Block, Break, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.numbers import cosine_text
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
-from bertviewer.report.summaries import cosine_text
 
 _COSINES = "table:sentence-cosines"
 

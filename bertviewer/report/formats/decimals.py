@@ -17,23 +17,16 @@ class Split:
     fraction: Text
 
 
-@frozen
-class Decimals:
-    """The widest text behind the whole numbers of each decimal column, by the column's place."""
-
-    fractions: tuple[str, ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[Column], rows: Sequence[Row]) -> "Decimals":
-        """Return what all rows have in common."""
-        widest = [""] * len(columns)
-        for row in rows:
-            if row.look == "head":
-                continue
-            for place, (column, cell) in enumerate(zip(columns, row.cells, strict=True)):
-                if column.align == "decimal" and (split := split_of(cell)):
-                    widest[place] = max(widest[place], _words(split.fraction), key=len)
-        return cls(tuple(widest))
+def widest_fractions(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the widest text behind the whole numbers of each column; empty of other columns."""
+    widest = [""] * len(columns)
+    for row in rows:
+        if row.look == "head":
+            continue
+        for place, (column, cell) in enumerate(zip(columns, row.cells, strict=True)):
+            if column.align == "decimal" and (split := split_of(cell)):
+                widest[place] = max(widest[place], _words(split.fraction), key=len)
+    return tuple(widest)
 
 
 def split_of(cell: Text) -> Split | None:

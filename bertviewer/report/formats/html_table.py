@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import Column, Row, Table, Text
-from bertviewer.report.formats.decimals import Decimals, split_of
+from bertviewer.report.formats.decimals import split_of, widest_fractions
 from bertviewer.report.formats.html_text import html_text, html_words
 from bertviewer.report.formats.reading import Reading, anchor
 
@@ -28,7 +28,7 @@ def html_table(table: Table, reading: Reading) -> Iterator[str]:
     )
     if any(column.title or column.unit for column in table.columns):
         yield "<thead><tr>" + "".join(map(_title, table.columns)) + "</tr></thead>"
-    rows = _Rows(table.columns, Decimals.of(table.columns, table.rows), reading)
+    rows = _Rows(table.columns, widest_fractions(table.columns, table.rows), reading)
     for group in _groups(table.rows):
         yield "<tbody>"
         yield from map(rows.html, group)
@@ -42,7 +42,7 @@ class _Rows:
     """The rows of one table."""
 
     columns: Sequence[Column]
-    decimals: Decimals
+    fractions: Sequence[str]
     reading: Reading
 
     def html(self, row: Row) -> str:
@@ -72,7 +72,7 @@ class _Rows:
         return f"<{name}{scope}{classes}{style}>{self._inside(place, cell)}</{name}>"
 
     def _inside(self, place: int, cell: Text) -> str:
-        room = len(self.decimals.fractions[place])
+        room = len(self.fractions[place])
         split = split_of(cell) if room else None
         if split is None:
             return html_text(cell, self.reading)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bertviewer.core.frozen import frozen
 from bertviewer.report.blocks import Break, Column, Row, Table
-from bertviewer.report.formats.decimals import Decimals
+from bertviewer.report.formats.decimals import widest_fractions
 from bertviewer.report.formats.text_widths import text_width, words_width
 
 GAP = 8.0
@@ -21,12 +21,12 @@ class LatexColumns:
 
     Attributes:
         widths: in points, 0 for one that is as wide as its widest cell.
-        decimals: what stands behind the points of numbers.
+        fractions: the widest text that stands behind the points of numbers.
     """
 
     columns: tuple[Column, ...]
     widths: tuple[float, ...]
-    decimals: Decimals
+    fractions: tuple[str, ...]
 
     @classmethod
     def of(cls, table: Table, room: float) -> "LatexColumns":
@@ -44,7 +44,7 @@ class LatexColumns:
                 widths.append(width)
             else:
                 widths.append(0.0)
-        return cls(table.columns, tuple(widths), Decimals.of(table.columns, table.rows))
+        return cls(table.columns, tuple(widths), widest_fractions(table.columns, table.rows))
 
     @property
     def preamble(self) -> str:

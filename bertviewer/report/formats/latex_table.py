@@ -73,7 +73,7 @@ class _Rows:
         return " & ".join(cells)
 
     def _cell(self, place: int, cell: Text, row: Row) -> str:
-        widest = self.columns.decimals.fractions[place]
+        widest = self.columns.fractions[place]
         split = split_of(cell) if widest else None
         if split is None:
             text = latex_text(cell, self.reading)

@@ -44,7 +44,6 @@ _ESCAPES = {
     "*": "{*}",
 }
 _ESCAPED = re.compile("|".join(map(re.escape, _ESCAPES)))
-_CODE_ESCAPES = {"'": r"\textquotesingle{}"}
 # They would become one sign with the next.
 _JOINED = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 _MORE_SPACES = re.compile(r"(?:^ )|(?<= ) ")
@@ -83,8 +82,7 @@ def latex_code(code: str) -> str:
     if not code:
         return ""
     broken = _breakable(_BREAKS.sub(_BREAK, one_line(code)))
-    for sign, command in _CODE_ESCAPES.items():
-        escaped = _escaped(broken).replace(sign, command)
+    escaped = _escaped(broken).replace("'", r"\textquotesingle{}")
     return rf"\code{{{_marked(escaped)}}}"
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from bertviewer.core.frozen import frozen
-from bertviewer.report.script_fonts import compiler
+from bertviewer.report.typst_files import compiled
 
 _PAGE = b"""\
 #for (source, is-block) in json("data.json") {
@@ -30,12 +30,9 @@ def mathml_of(lines: Iterable[Line]) -> Mapping[Line, str]:
         ValueError: Typst does not give one element for each line.
     """
     wanted = list(dict.fromkeys(lines))
-    sources: dict[str, bytes] = {
+    files = {
         "main.typ": _PAGE,
         "data.json": json.dumps([[line.source, line.is_block] for line in wanted]).encode(),
     }
-    # typst's annotations know files in memory under one name for paths only.
-    page = compiler(with_system=False).compile(sources, format="html")  # type: ignore[type-var]
-    if not isinstance(page, bytes):
-        raise TypeError("the mathematics gave no single page")
+    (page,) = compiled(files, format="html")
     return dict(zip(wanted, _ELEMENT.findall(page.decode()), strict=True))

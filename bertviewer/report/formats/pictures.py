@@ -4,13 +4,8 @@ import re
 from collections.abc import Mapping
 
 from bertviewer.report.formats.reading import anchor
-from bertviewer.report.script_fonts import Lettering, compiler, lettering_of
-
-_PAGE = b"""\
-#set document(date: none)
-#set page(width: auto, height: auto, margin: 0pt)
-#image("drawing.svg")
-"""
+from bertviewer.report.script_fonts import lettering_of
+from bertviewer.report.typst_files import drawing_as
 
 
 def files_ending(suffix: str) -> re.Pattern[str]:
@@ -34,17 +29,9 @@ def svg_files(pictures: Mapping[str, str]) -> dict[str, bytes]:
 def pdf_files(pictures: Mapping[str, str]) -> dict[str, bytes]:
     """Return drawings as PDFs of one page, as large as the drawing, by the names of their files."""
     lettering = lettering_of("".join(pictures.values()))
-    return {picture_file(name, ".pdf"): _pdf(svg, lettering) for name, svg in pictures.items()}
-
-
-def _pdf(svg: str, lettering: Lettering) -> bytes:
-    sources: dict[str, bytes] = {
-        "main.typ": _PAGE,
-        "drawing.svg": lettering.printable(svg).encode(),
+    return {
+        picture_file(name, ".pdf"): drawing_as(
+            lettering.printable(svg).encode(), with_system=lettering.with_system, format="pdf"
+        )
+        for name, svg in pictures.items()
     }
-    setter = compiler(with_system=lettering.with_system)
-    # typst's annotations know files in memory under one name for paths only.
-    page = setter.compile(sources, format="pdf")  # type: ignore[type-var]
-    if not isinstance(page, bytes):
-        raise TypeError("a drawing gave no single page")
-    return page

@@ -12,7 +12,7 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import with_minus
-from bertviewer.report.summaries import deviation
+from bertviewer.report.numbers import deviation
 from bertviewer.ui.sorting import sorted_order
 from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel

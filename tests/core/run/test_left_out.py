@@ -20,7 +20,7 @@ from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.run.measuring import left_out, measure
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
-from bertviewer.report.summaries import run_text
+from bertviewer.report.run_text import run_text
 from tests.core.checking.small_models import SENTENCE, small_model
 from tests.core.formulas.formula_models import TINY
 from tests.core.run.plain_figures import assert_figures

@@ -1,0 +1,82 @@
+"""A run and its check as text for a terminal."""
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import Check
+from bertviewer.core.activations.statistics import figure
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.text.numerals import count_text
+from bertviewer.report.check_summary import by_flow_note, check_verdict, reasons, summarise
+from bertviewer.report.numbers import deviation, number
+from bertviewer.report.summaries import Table, aligned, provenance
+
+RUN_FIGURES = ("mean", "std", "min", "max", "rms", "zero_fraction")
+
+
+def run_text(run: ActivationRun) -> str:
+    """Return a run's tokens and the statistics of every module as aligned plain text."""
+    tokens: Table = [(str(t.id), t.text, str(t.segment)) for t in run.tokens]
+    modules: Table = []
+    for module in run.modules:
+        statistics = module.statistics
+        figures = (figure(statistics, name) for name in RUN_FIGURES)
+        modules.append(
+            (
+                module.path or module.class_name,
+                shape_text(module.output_shape),
+                *(number(value) for value in figures),
+                module.left_out or str(statistics.nan_count + statistics.inf_count),
+            )
+        )
+    header = ("Module", "Output Shape", *RUN_FIGURES, "NaN+Inf")
+    parts = [
+        provenance(run.source),
+        tokenizer_note(run),
+        "",
+        aligned(("Id", "Token", "Segment"), tokens, right=(0,)),
+        "",
+        aligned(header, modules, right=range(2, len(header))),
+        "",
+        f"Forward: {run.seconds_forward * 1000:.1f} ms",
+    ]
+    if run.check is not None:
+        parts += ["", *_check_lines(run, run.check)]
+    return "\n".join(parts)
+
+
+def tokenizer_note(run: ActivationRun) -> str:
+    """Return one line that says whose tokens a run's are."""
+    tokens = count_text(len(run.tokens), "1 token", "{0} tokens")
+    if run.tokenizer == "model":
+        return tokens
+    if run.tokenizer == "bert":
+        return (
+            f"{tokens} by BERT's tokenizer: beside the model is a vocab.txt alone, and no file of "
+            "its own tokenizer"
+        )
+    return (
+        f"{tokens} by a stand-in tokenizer: the configuration has no vocabulary, so words are "
+        "numbered by a hash"
+    )
+
+
+def _check_lines(run: ActivationRun, check: Check) -> list[str]:
+    rows: Table = [
+        (
+            summary.kind,
+            str(summary.steps),
+            str(summary.crosses),
+            deviation(summary.worst.max_abs_error),
+            deviation(summary.worst.tolerance),
+        )
+        for summary in summarise(run, check)
+    ]
+    header = ("Check", "Steps", "Crosses", "Worst |Δ|", "Tolerance")
+    lines = [aligned(header, rows, right=range(1, 5))] if rows else []
+    lines += ["", check_verdict(check), *filter(None, [by_flow_note(check)])]
+    lines += [
+        f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
+        f"tolerance {deviation(step.tolerance)}{' (flow)' if step.proof == 'flow' else ''}"
+        for step in check.crosses
+    ]
+    lines += [f"Not checked ({count}): {reason}" for reason, count in reasons(check).items()]
+    return lines
