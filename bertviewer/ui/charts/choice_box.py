@@ -1,6 +1,8 @@
-"""A list to choose from that gives way where room is short."""
+"""A list to choose from that gives way where room is short, and what any list offers."""
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from collections.abc import Iterable
+
+from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QPaintEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -15,6 +17,22 @@ from bertviewer.ui.tips import both_tips
 LEAST = 56
 """Pixels that are left of it however short the room is."""
 MOST_VISIBLE = 24
+
+
+def offer(box: QComboBox, items: Iterable[tuple[str, object]], usual: int = 0) -> None:
+    """Offer these in a list, each with what it stands for; nobody is told.
+
+    What is chosen stays so if it is among them; else it is the one of the number ``usual``.
+    """
+    wanted, items = box.currentData(), list(items)
+    if items == [(box.itemText(n), box.itemData(n)) for n in range(box.count())]:
+        return
+    stands_for = [data for _, data in items]
+    with QSignalBlocker(box):
+        box.clear()
+        for text, data in items:
+            box.addItem(text, data)
+        box.setCurrentIndex(stands_for.index(wanted) if wanted in stands_for else usual)
 
 
 class ChoiceBox(QComboBox):

@@ -12,7 +12,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.charts.choice_box import ChoiceBox
+from bertviewer.ui.charts.choice_box import ChoiceBox, offer
 from bertviewer.ui.layouts import in_column, tool_button
 from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.offers import after_error
@@ -86,16 +86,8 @@ class AllHeads(View):
     def _offer(self) -> None:
         """Offer the figures that heads have in this run."""
         run = self.workspace.runs.run
-        names = {} if run is None else measure_names(run)
-        if names == self._names:
-            return
-        before, self._names = self.measure, names
-        self._measure.blockSignals(True)
-        self._measure.clear()
-        for measure, name in names.items():
-            self._measure.addItem(name, measure)
-        self._measure.setCurrentIndex(max(0, self._measure.findData(before)))
-        self._measure.blockSignals(False)
+        self._names = {} if run is None else measure_names(run)
+        offer(self._measure, ((name, measure) for measure, name in self._names.items()))
 
     def _show(self) -> None:
         done, count = self._survey.done, len(self._layers)

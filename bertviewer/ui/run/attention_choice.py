@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.ui.charts.choice_box import ChoiceBox
+from bertviewer.ui.charts.choice_box import ChoiceBox, offer
 from bertviewer.ui.translation import translate
 
 
@@ -18,19 +18,10 @@ class AttentionChoice(ChoiceBox):
         purpose = translate("AttentionChoice", "Layer whose attention is shown")
         super().__init__("attentionChoice", purpose, 9)
         self.setToolTip(self.tr("Layer whose attention is shown; it follows the tree"))
-        self._layers: tuple[AttentionLayer, ...] = ()
-        self.currentIndexChanged.connect(self._on_index)
+        self.currentIndexChanged.connect(lambda: self.chosen.emit(self.currentData()))
 
     def offer(self, layers: Sequence[AttentionLayer], current: AttentionLayer) -> None:
         """Offer these, and show which of them is the current one."""
-        self.blockSignals(True)
-        if self._layers != tuple(layers):
-            self._layers = tuple(layers)
-            self.clear()
-            self.addItems([layer.name for layer in layers])
-        self.setCurrentIndex(self._layers.index(current))
-        self.blockSignals(False)
-
-    def _on_index(self, index: int) -> None:
-        if 0 <= index < len(self._layers):
-            self.chosen.emit(self._layers[index])
+        offer(self, ((layer.name, layer) for layer in layers))
+        with QSignalBlocker(self):
+            self.setCurrentIndex(layers.index(current))

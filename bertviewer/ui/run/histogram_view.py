@@ -15,7 +15,7 @@ from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Offer
-from bertviewer.ui.layouts import in_row, split
+from bertviewer.ui.layouts import in_row, named, split
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.offers import retry
 from bertviewer.ui.run.view import View
@@ -32,9 +32,8 @@ class HistogramView(View):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._request = RunRequest[Histogram | None](workspace, self)
-        self._log = QCheckBox(self.tr("Log counts"))
-        self._log.setObjectName("logCounts")
-        self._log.setToolTip(self.tr("Draw the counts on a logarithmic axis: few are seen then"))
+        tip = self.tr("Draw the counts on a logarithmic axis: few are seen then")
+        self._log = named(QCheckBox(self.tr("Log counts")), "logCounts", tip=tip)
         self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
         self._panel.plot.setObjectName("histogramPlot")
         self._statistics = FigureView(

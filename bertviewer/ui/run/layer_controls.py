@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.layers import BAND, SPREAD, STATISTICS
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.token_classes import TokenClass
-from bertviewer.ui.charts.choice_box import ChoiceBox
+from bertviewer.ui.charts.choice_box import ChoiceBox, offer
 from bertviewer.ui.layouts import in_row
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
@@ -72,14 +72,14 @@ class LayerControls(QWidget):
     def set_parts(self, parts: Sequence[str]) -> None:
         """Offer these parts of a layer; the choice stays where it still can."""
         items = [(self.tr(_FOLLOW), None), (self.tr(_OUTPUT), ""), *((p, p) for p in parts)]
-        _fill(self._part, items)
+        offer(self._part, items)
 
     def set_classes(self, classes: Sequence[TokenClass]) -> None:
         """Offer these classes of tokens; the choice stays where it still can."""
         items: list[tuple[str, str | None]] = [(kind.label, kind.name) for kind in classes]
         if len(items) > 2:
             items.append((self.tr("each class"), EACH))
-        _fill(self._tokens, items)
+        offer(self._tokens, items)
 
     def chosen(self, classes: Sequence[TokenClass]) -> tuple[TokenClass, ...]:
         """Return the classes that are to be shown of a run that has these."""
@@ -98,16 +98,3 @@ class LayerControls(QWidget):
         """Offer what there is to choose of a single feature: the tokens."""
         self._statistic.setEnabled(not is_shown)
         self._part.setEnabled(not is_shown)
-
-
-def _fill(choice: QComboBox, items: Sequence[tuple[str, str | None]]) -> None:
-    """Put items in place of those that a box has, the same one chosen, or else the first."""
-    if items == [(choice.itemText(n), choice.itemData(n)) for n in range(choice.count())]:
-        return
-    wanted = choice.currentData()
-    choice.blockSignals(True)
-    choice.clear()
-    for text, data in items:
-        choice.addItem(text, data)
-    choice.setCurrentIndex(max(0, choice.findData(wanted)))
-    choice.blockSignals(False)

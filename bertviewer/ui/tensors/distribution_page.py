@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
@@ -12,6 +11,7 @@ from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.layouts import named, split
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.workspace import Workspace
@@ -22,22 +22,17 @@ TABLE = 190  # pixels
 class DistributionPage(ComputedPage):
     """A histogram beside the statistics of the same values."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self._log = QCheckBox(self.tr("Log counts"))
-        self._log.setObjectName("tensorLogCounts")
-        self._log.setToolTip(self.tr("Draw the counts on a logarithmic axis: few are seen then"))
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        tip = self.tr("Draw the counts on a logarithmic axis: few are seen then")
+        self._log = named(QCheckBox(self.tr("Log counts")), "tensorLogCounts", tip=tip)
         self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
         self._panel.plot.setObjectName("tensorHistogram")
         self._statistics = FigureView(
             workspace, "tensorStatistics", self.tr("Statistics of the tensor")
         )
-        columns = QSplitter(Qt.Orientation.Horizontal)
-        columns.addWidget(self._panel)
-        columns.addWidget(self._statistics)
-        columns.setChildrenCollapsible(False)
+        columns = split(self._panel, self._statistics, sizes=(600, TABLE))
         columns.setStretchFactor(0, 1)
-        columns.setSizes([600, TABLE])
         self.set_content(columns)
         self._log.toggled.connect(self.refresh)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QComboBox
 
 from bertviewer.charts.tensor_charts import map_chart
 from bertviewer.core.tensors.named_values import Axis
@@ -13,6 +13,7 @@ from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import named
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.workspace import Workspace
@@ -28,14 +29,14 @@ class HeatmapPage(ComputedPage):
 
     needs_torch = False
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._region: tuple[Span, Span] = (0, 0), (0, 0)
-        self._shown = QComboBox()
-        self._shown.setObjectName("heatmapShown")
-        self._shown.setAccessibleName(self.tr("What a block of cells shows"))
-        self._shown.setToolTip(
-            self.tr("What a block of cells shows: its mean, or the value farthest from 0")
+        self._shown = named(
+            QComboBox(),
+            "heatmapShown",
+            says=self.tr("What a block of cells shows"),
+            tip=self.tr("What a block of cells shows: its mean, or the value farthest from 0"),
         )
         self._shown.addItem(self.tr("mean"), "mean")
         self._shown.addItem(self.tr("extreme"), "extreme")

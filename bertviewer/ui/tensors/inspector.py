@@ -1,7 +1,7 @@
 """Looks into one tensor: what it is, which part of it is wanted, and the views of that."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from bertviewer.charts.place import Place
 from bertviewer.core.architecture.architecture import Architecture
@@ -10,6 +10,8 @@ from bertviewer.core.tensors.named_values import Axis, NamedValues
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.ui.background.requests import Request
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.subject import Subject
 from bertviewer.ui.tensors.title import TensorTitle
@@ -35,21 +37,13 @@ class Inspector(QWidget):
         self._rows = Axis()  # what stands for a parameter's rows, once that is found
         self._values = Request[NamedValues | None](workspace.requests, self, needs_torch=False)
         self._tokens = Request[TokenIndex](workspace.requests, self)
-        self._title = TensorTitle(workspace)
-        self._title.setObjectName("tensorTitle")
+        self._title = named(TensorTitle(workspace), "tensorTitle")
         self._parts = PartChoice()
         self._worst = WorstLine()
         self._views = TensorViews(workspace)
-        self._below = QHBoxLayout()
-        self._below.setContentsMargins(16, 0, 8, 0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
+        self._below = in_row(margins=(16, 0, 8, 0))
         self._head = self._make_head()
-        layout.addLayout(self._head)
-        layout.addLayout(self._below)
-        layout.addWidget(self._worst)
-        layout.addWidget(self._views, 1)
+        in_column(self._head, self._below, self._worst, (self._views, 1), on=self, spacing=2)
         self._parts.changed.connect(self._on_part)
         self._parts.head_chosen.connect(lambda head: workspace.selection.go(Place(head=head)))
         token = self._parts.tokens.token_chosen
@@ -101,20 +95,11 @@ class Inspector(QWidget):
         self._views.forget()
 
     def _make_head(self) -> QHBoxLayout:
-        close = QToolButton()
-        close.setObjectName("closeTensor")
-        close.setText("×")
-        close.setAutoRaise(True)
-        close.setToolTip(self.tr("Close: only the list of tensors is left"))
+        close = flat_button("closeTensor", "×", self.tr("Close: only the list of tensors is left"))
         close.setAccessibleName(self.tr("Close the tensor"))
         close.clicked.connect(self.closed)
-        line = QHBoxLayout()
-        line.setContentsMargins(16, 6, 8, 0)
-        line.addWidget(self._title, 1)
-        line.addWidget(self._parts)
-        line.addWidget(self._views.save_button)
-        line.addWidget(close)
-        return line
+        title, save = (self._title, 1), self._views.save_button
+        return in_row(title, self._parts, save, close, margins=(16, 6, 8, 0))
 
     def _on_values(self) -> None:
         subject, found = self._subject, self._values.result

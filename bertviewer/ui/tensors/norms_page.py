@@ -3,20 +3,14 @@
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QHeaderView,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHeaderView, QPushButton, QWidget
 
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors import jobs
@@ -30,24 +24,17 @@ WIDTHS = {NUMBER: 96, NAME: 150}  # pixels; a title has its arrow beside it
 class NormsPage(ComputedPage):
     """Euclidean norms with bars; a double click chooses a row of the tensor."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._model = NormsModel(self)
-        self._axis = QComboBox()
-        self._axis.setObjectName("normsAxis")
-        self._axis.setAccessibleName(self.tr("Norms of rows or of columns"))
+        says = self.tr("Norms of rows or of columns")
+        self._axis = named(QComboBox(), "normsAxis", says=says)
         self._axis.addItem(self.tr("of each row"), True)
         self._axis.addItem(self.tr("of each column"), False)
         self._described = ElidedLabel()
-        save = QPushButton(self.tr("Save as CSV…"))
-        save.setObjectName("saveNorms")
+        save = named(QPushButton(self.tr("Save as CSV…")), "saveNorms")
         save.clicked.connect(lambda: choose_data(self, self._model, "norms.csv", workspace))
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 1, 0, 3)
-        line.setSpacing(10)
-        line.addWidget(self._axis)
-        line.addWidget(self._described, 1)
-        line.addWidget(save)
+        line = in_row(self._axis, (self._described, 1), save, margins=(0, 1, 0, 3), spacing=10)
         self._table = table = make_table(self._model, "normsTable", self.tr("Norms"))
         self._bars = ShareBarDelegate(self)  # views do not own their delegates
         table.setItemDelegateForColumn(NORM, self._bars)
@@ -58,11 +45,7 @@ class NormsPage(ComputedPage):
         header.setSortIndicator(NUMBER, Qt.SortOrder.AscendingOrder)
         table.setSortingEnabled(True)
         content = QWidget()
-        layout = QVBoxLayout(content)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(line)
-        layout.addWidget(table, 1)
+        in_column(line, (table, 1), on=content, spacing=0)
         self.set_content(content)
         self._axis.currentIndexChanged.connect(self.refresh)
         table.doubleClicked.connect(self._on_double_click)

@@ -4,12 +4,13 @@ from collections.abc import Hashable
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.system import libraries
 from bertviewer.core.tensors.part import TensorPart
 from bertviewer.ui.background.requests import ModelWork, Request
-from bertviewer.ui.tensors.notice import Notice
+from bertviewer.ui.charts.message import Message, Offer
+from bertviewer.ui.layouts import in_column, stacked
 from bertviewer.ui.workspace import Workspace
 
 
@@ -21,8 +22,8 @@ class TensorPage(QWidget):
 
     row_chosen = Signal(int)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.workspace = workspace
         self.part: TensorPart | None = None
 
@@ -55,20 +56,16 @@ class ComputedPage(TensorPage):
 
     needs_torch = True
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self.request = Request[Any](workspace.requests, self, needs_torch=self.needs_torch)
         self._is_stopped = False
-        self._notice = Notice()
-        self._pages = QStackedWidget()
-        self._pages.addWidget(self._notice)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._pages)
+        self._message = Message("tensorNotice")
+        self._pages = stacked(self._message)
+        in_column(self._pages, on=self)
         self.request.finished.connect(self.refresh)
         self.request.late.connect(self._on_late)
-        self.request.progressed.connect(self._notice.show_progress)
-        self._notice.pressed.connect(self._on_pressed)
+        self.request.progressed.connect(self._message.show_progress)
 
     def set_content(self, content: QWidget) -> None:
         """Take the widget that shows the results."""
@@ -85,8 +82,7 @@ class ComputedPage(TensorPage):
         """Keep nothing: the model is another one."""
         super().forget()
         self.request.forget()
-        self._pages.setCurrentIndex(0)
-        self._notice.say("")
+        self._say("")
 
     def refresh(self) -> None:
         """Show the part, or ask for what that takes."""
@@ -95,16 +91,13 @@ class ComputedPage(TensorPage):
             return
         if why := self.why_not(part):
             self.request.cancel()
-            self._notice.say(why, self.way_out(part))
-            self._pages.setCurrentIndex(0)
+            self._say(why, self.way_out(part))
         elif self._is_stopped:
-            self._notice.say(self.tr("Cancelled."), self.tr("Compute"))
-            self._pages.setCurrentIndex(0)
+            self._say(self.tr("Cancelled."), Offer(self.tr("Compute"), self._go_on))
         elif not self.request.want(self.key(part), self.work(part)):
             return
         elif self.request.error:
-            self._notice.say(self.request.error)
-            self._pages.setCurrentIndex(0)
+            self._say(self.request.error)
         else:
             self.draw(part, self.request.result)
             self._pages.setCurrentIndex(1)
@@ -125,25 +118,25 @@ class ComputedPage(TensorPage):
         """Return why a part cannot be shown, "" if it can."""
         return "" if min(part.matrix.shape) else self.tr("The tensor has no elements.")
 
-    def way_out(self, part: TensorPart) -> str:
-        """Return the title of a button that shows it all the same, "" if nothing does."""
+    def way_out(self, part: TensorPart) -> Offer | None:
+        """Return how it is shown all the same, ``None`` if it is not."""
         del part
-        return ""
+        return None
 
-    def insist(self) -> None:
-        """Show what ``why_not()`` has warned of."""
+    def _say(self, words: str, offer: Offer | None = None, *, is_computing: bool = False) -> None:
+        self._message.show_text(words, offer, is_computing=is_computing)
+        self._pages.setCurrentIndex(0)
 
     def _on_late(self) -> None:
         is_for_torch = self.needs_torch and not libraries.are_settled()
         words = self.tr("Loading torch…") if is_for_torch else self.tr("Computing…")
-        self._notice.say(words, self.tr("Cancel"), is_computing=True)
-        self._pages.setCurrentIndex(0)
+        self._say(words, Offer(self.tr("Cancel"), self._stop), is_computing=True)
 
-    def _on_pressed(self) -> None:
-        if self.request.is_waiting:
-            self.request.cancel()
-            self._is_stopped = True
-        else:
-            self._is_stopped = False
-            self.insist()
+    def _stop(self) -> None:
+        self.request.cancel()
+        self._is_stopped = True
+        self.refresh()
+
+    def _go_on(self) -> None:
+        self._is_stopped = False
         self.refresh()

@@ -1,11 +1,13 @@
 """Which slice of a tensor is looked at: a head, a token, or where in more than two dimensions."""
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSpinBox, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 
 from bertviewer.core.tensors.heads import HeadLayout
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import TensorValues
+from bertviewer.ui.charts.choice_box import offer
+from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.tensors.token_choice import TokenChoice
 
 ALL = -1
@@ -31,15 +33,13 @@ class PartChoice(QWidget):
         self._shared = 1  # so many of the window's heads have one of the tensor's
         self._sizes: tuple[int, ...] = ()  # of the dimensions before the last two
         self._leading: dict[int, QSpinBox] = {}
-        self._part = _choice("partOfHeads", self.tr("Query, key or value"))
-        self._head = _choice("headChoice", self.tr("Head"))
+        self._part = named(QComboBox(), "partOfHeads", says=self.tr("Query, key or value"))
+        self._head = named(QComboBox(), "headChoice", says=self.tr("Head"))
         self.tokens = TokenChoice()
-        self._beside = _choice("comparedChoice", self.tr("Given, recomputed or their difference"))
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(6)
-        for choice in (self._part, self._head, self.tokens, self._beside):
-            self._row.addWidget(choice)
+        says = self.tr("Given, recomputed or their difference")
+        self._beside = named(QComboBox(), "comparedChoice", says=says)
+        choices = self._part, self._head, self.tokens, self._beside
+        self._row = in_row(*choices, on=self, spacing=6)
         self._part.currentIndexChanged.connect(self._on_part)
         self._head.currentIndexChanged.connect(self._on_head)
         self.tokens.changed.connect(self.changed)
@@ -73,36 +73,21 @@ class PartChoice(QWidget):
         if (layout, shared) == (self._layout, self._shared) and self._head.count():
             return
         self._layout, self._shared = layout, shared
-        for choice in (self._part, self._head):
-            choice.blockSignals(True)
-            choice.clear()
-        if layout is not None:
-            self._fill(layout)
-        for choice in (self._part, self._head):
-            choice.blockSignals(False)
+        self._offer(layout)
         self._part.setVisible(layout is not None and len(layout.parts) > 1)
         self._head.setVisible(layout is not None)
         self._enable()
 
     def show_beside(self, titles: tuple[str, ...]) -> None:
         """Offer several tensors of which one is shown, the last one at first."""
-        before = [self._beside.itemData(row) for row in range(self._beside.count())]
-        if before != list(titles):
-            self._beside.blockSignals(True)
-            self._beside.clear()
-            for title in titles:
-                self._beside.addItem(title, title)
-            self._beside.setCurrentIndex(len(titles) - 1)
-            self._beside.blockSignals(False)
+        offer(self._beside, ((title, title) for title in titles), len(titles) - 1)
         self._beside.setVisible(len(titles) > 1)
 
     def show_head(self, head: int | None) -> bool:
         """Choose a head, of this tensor and of others; return whether that shows another slice."""
         self._wanted = head
         before = self._head.currentIndex()
-        self._head.blockSignals(True)
         self._choose_wanted()
-        self._head.blockSignals(False)
         return self._head.isEnabled() and self._head.currentIndex() != before
 
     def show_index(self, index: tuple[int, ...]) -> None:
@@ -145,29 +130,29 @@ class PartChoice(QWidget):
             return None
         return layout.span(part, 0)[0], layout.span(part, layout.heads - 1)[1]
 
-    def _fill(self, layout: HeadLayout) -> None:
-        has_all = layout.axis != "matrices"
-        if len(layout.parts) > 1:
-            self._part.addItem(self.tr("all parts"), ALL)
-        for number, part in enumerate(layout.parts):
-            self._part.addItem(part, number)
-        if has_all:
-            self._head.addItem(self.tr("all heads"), ALL)
-        for head in range(layout.heads):
-            first, stop = layout.span(0, head)
-            self._head.addItem(self.tr("head {0}").format(head), head)
-            if has_all:
-                self._head.setItemData(
-                    head + 1, f"{layout.axis} {first}–{stop - 1}", Qt.ItemDataRole.ToolTipRole
-                )
+    def _offer(self, layout: HeadLayout | None) -> None:
+        parts = () if layout is None else layout.parts
+        whole = ((self.tr("all parts"), ALL),) if len(parts) > 1 else ()
+        offer(self._part, (*whole, *((part, number) for number, part in enumerate(parts))))
+        has_all = layout is not None and layout.axis != "matrices"
+        every = ((self.tr("all heads"), ALL),) if has_all else ()
+        heads = range(0 if layout is None else layout.heads)
+        offer(self._head, (*every, *((self.tr("head {0}").format(head), head) for head in heads)))
+        if layout is not None and has_all:
+            for head in heads:
+                first, stop = layout.span(0, head)
+                tip = f"{layout.axis} {first}–{stop - 1}"
+                self._head.setItemData(head + 1, tip, Qt.ItemDataRole.ToolTipRole)
         self._choose_wanted()
 
     def _choose_wanted(self) -> None:
+        """Choose the head that is wanted, and tell nobody."""
         if self._layout is not None:
             head = ALL if self._wanted is None else self._wanted // self._shared
             is_there = head < self._layout.heads
-            # Of matrices one has to be chosen.
-            self._head.setCurrentIndex(max(0, self._head.findData(head if is_there else ALL)))
+            with QSignalBlocker(self._head):
+                # Of matrices one has to be chosen.
+                self._head.setCurrentIndex(max(0, self._head.findData(head if is_there else ALL)))
 
     def _show_leading(self, sizes: tuple[int, ...], layout: HeadLayout | None) -> None:
         """Offer what is not told by a head, and is not a batch of one."""
@@ -185,10 +170,8 @@ class PartChoice(QWidget):
             box.deleteLater()
         self._leading = {}
         for axis, size in wanted.items():
-            box = QSpinBox()
-            box.setObjectName(f"leadingIndex{axis}")
-            box.setAccessibleName(self.tr("Index in dimension {0}").format(axis))
-            box.setToolTip(self.tr("Index in dimension {0}").format(axis))
+            says = self.tr("Index in dimension {0}").format(axis)
+            box = named(QSpinBox(), f"leadingIndex{axis}", says=says, tip=says)
             box.setRange(0, max(0, size - 1))
             box.valueChanged.connect(self.changed)
             self._row.insertWidget(len(self._leading), box)
@@ -210,10 +193,3 @@ class PartChoice(QWidget):
 
     def _enable(self) -> None:
         self._head.setEnabled(self._part.currentData() != ALL)
-
-
-def _choice(name: str, accessible_name: str) -> QComboBox:
-    choice = QComboBox()
-    choice.setObjectName(name)
-    choice.setAccessibleName(accessible_name)
-    return choice

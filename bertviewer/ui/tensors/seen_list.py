@@ -7,6 +7,8 @@ from PySide6.QtWidgets import QComboBox
 
 from bertviewer.core.activations.seen_tensor import SeenTensor
 from bertviewer.ui.background.requests import Request
+from bertviewer.ui.charts.choice_box import offer
+from bertviewer.ui.layouts import named
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.watched_run import FROM_FILE
 from bertviewer.ui.workspace import Workspace
@@ -31,10 +33,9 @@ class SeenList(QObject):
         self.path = ""
         self.why = ""
         """Why there is nothing to see, or "" if there is or will be."""
-        self.choice = QComboBox()
-        self.choice.setObjectName("callChoice")
-        self.choice.setAccessibleName(self.tr("Call of the module"))
-        self.choice.setToolTip(self.tr("The run called this module several times: which call?"))
+        tip = self.tr("The run called this module several times: which call?")
+        says = self.tr("Call of the module")
+        self.choice = named(QComboBox(), "callChoice", says=says, tip=tip)
         self.choice.hide()
         self.choice.currentIndexChanged.connect(self.changed)
         self._request.finished.connect(self.changed)
@@ -63,7 +64,9 @@ class SeenList(QObject):
         watched = self._workspace.runs.watched
         activation = None if watched is None else watched.run.activation(path)
         calls = 0 if activation is None else len(activation.calls)
-        self._offer(calls, is_new=path != self.path)
+        says = self.tr("call {0} of {1}")
+        offer(self.choice, ((says.format(n, calls), n) for n in range(calls)))
+        self.choice.setVisible(calls > 1)
         self.path = path
         self.why = ""
         if watched is None or watched.capture is None or activation is None:
@@ -86,16 +89,3 @@ class SeenList(QObject):
 
     def _key(self) -> object:
         return self._workspace.runs.watched, self.path, self.call
-
-    def _offer(self, calls: int, *, is_new: bool) -> None:
-        """Offer the calls of a module; of another one the first."""
-        if is_new or self.choice.count() != calls:
-            before = self.call
-            self.choice.blockSignals(True)
-            self.choice.clear()
-            self.choice.addItems(
-                [self.tr("call {0} of {1}").format(n, calls) for n in range(calls)]
-            )
-            self.choice.setCurrentIndex(before if before < calls else 0)
-            self.choice.blockSignals(False)
-        self.choice.setVisible(calls > 1)

@@ -1,9 +1,7 @@
 """A tensor's singular values, and what they tell of its rank."""
 
+from functools import partial
 from typing import Any
-
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QWidget
 
 from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.charts.tensor_charts import spectrum_chart
@@ -14,6 +12,8 @@ from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.charts.message import Offer
+from bertviewer.ui.layouts import split
 from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.workspace import Workspace
@@ -27,8 +27,8 @@ TABLE = 225  # pixels
 class SpectrumPage(ComputedPage):
     """Singular values on a logarithmic axis, beside what they tell of the tensor."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._agreed: Matrix | None = None
         self._panel = ChartPanel(workspace, "", SpectrumPlot)
         self._panel.plot.setObjectName("spectrumPlot")
@@ -36,12 +36,8 @@ class SpectrumPage(ComputedPage):
             workspace, "spectrumFacts", self.tr("What the singular values tell")
         )
         # Side by side: a flat plot tells little of how fast values fall.
-        columns = QSplitter(Qt.Orientation.Horizontal)
-        columns.addWidget(self._panel)
-        columns.addWidget(self._facts)
-        columns.setChildrenCollapsible(False)
+        columns = split(self._panel, self._facts, sizes=(600, TABLE))
         columns.setStretchFactor(0, 1)
-        columns.setSizes([600, TABLE])
         self.set_content(columns)
 
     def work(self, part: TensorPart) -> ModelWork[Any]:
@@ -66,14 +62,15 @@ class SpectrumPage(ComputedPage):
             ).format(*(f"{size:,}" for size in (*matrix.shape, cost(matrix.shape) // 10**9)))
         return super().why_not(part)
 
-    def way_out(self, part: TensorPart) -> str:
+    def way_out(self, part: TensorPart) -> Offer | None:
         """Offer to compute what takes long."""
         is_long = not part.is_vector and cost(part.matrix.shape) > MOST_COST
-        return self.tr("Compute all the same") if is_long else ""
+        call = partial(self._agree, part.matrix)
+        return Offer(self.tr("Compute all the same"), call) if is_long else None
 
-    def insist(self) -> None:
-        """Compute what takes long."""
-        self._agreed = None if self.part is None else self.part.matrix
+    def _agree(self, matrix: Matrix) -> None:
+        self._agreed = matrix
+        self.refresh()
 
     def forget(self) -> None:
         """Keep nothing: the model is another one."""

@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.activations.seen_tensor import SeenName
@@ -12,6 +12,7 @@ from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row
 from bertviewer.ui.tables import make_sortable, make_table
 from bertviewer.ui.tensors import subject
 from bertviewer.ui.tensors.inspector import Inspector
@@ -47,7 +48,7 @@ class TensorsTab(QWidget):
         self._is_closed = self._is_choosing = False
         self._seen = SeenList(workspace, self)
         self._model = TensorTableModel(self)
-        self._summary: QLabel = plain_label("")
+        self._summary = plain_label("")
         self._table = make_table(self._model, "tensorTable", self.tr("Tensors of the module"))
         self._table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         make_sortable(self._table)
@@ -57,20 +58,11 @@ class TensorsTab(QWidget):
         self._table.horizontalHeader().setResizeContentsPrecision(MEASURED)
         self._inspector = Inspector(workspace)
         self._inspector.hide()
-        head = QHBoxLayout()
-        head.setContentsMargins(16, 10, 8, 4)
-        head.addWidget(self._summary, 1)
-        head.addWidget(self._seen.choice)
+        head = in_row((self._summary, 1), self._seen.choice, margins=(16, 10, 8, 4))
         listed = QWidget()
-        layout = QVBoxLayout(listed)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self._table, 1)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
+        in_column(head, (self._table, 1), on=listed, spacing=0)
         self._sides = TurningSplitter(listed, self._inspector, (LIST, TENSOR), NARROW)
-        outer.addWidget(self._sides)
+        in_column(self._sides, on=self)
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         self._inspector.closed.connect(self._on_closed)
         self._seen.changed.connect(self.refresh)

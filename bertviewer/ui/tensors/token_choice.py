@@ -1,13 +1,13 @@
 """Which token's row of a tensor is looked at: all of them, or one that is read downwards."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from bertviewer.charts.naming import LONGEST, shortened, visible
 from bertviewer.core.tensors.named_values import Axis
 from bertviewer.core.weights.reading import Span
-
-ALL = 0
+from bertviewer.ui.charts.choice_box import offer
+from bertviewer.ui.layouts import named
 
 
 class TokenChoice(QComboBox):
@@ -22,10 +22,8 @@ class TokenChoice(QComboBox):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows = Axis()
-        self.setObjectName("tokenChoice")
-        self.setAccessibleName(self.tr("Token"))
-        self.setToolTip(self.tr("The row of a single token is read downwards"))
+        tip = self.tr("The row of a single token is read downwards")
+        named(self, "tokenChoice", says=self.tr("Token"), tip=tip)
         self.currentIndexChanged.connect(self._on_index)
         self.show_rows(Axis())
 
@@ -38,26 +36,16 @@ class TokenChoice(QComboBox):
     def show_rows(self, rows: Axis) -> None:
         """Offer what the rows of a tensor are; the same token stays chosen."""
         places = rows.places if rows.kind == "token" and len(rows.places) > 1 else ()
-        chosen = self._rows.places[self.currentIndex() - 1] if self.currentIndex() > 0 else None
-        is_same = (places, rows.names.names) == (self._rows.places, self._rows.names.names)
         self.setVisible(bool(places))
-        if is_same and self.count():
-            return
-        self._rows = rows if places else Axis()
-        self.blockSignals(True)
-        self.clear()
-        self.addItem(self.tr("all tokens"))
-        names = (shortened(visible(name), LONGEST) for name in self._rows.names.names)
-        self.addItems([f"{place}  {name}" for place, name in zip(places, names, strict=True)])
-        self.setCurrentIndex(places.index(chosen) + 1 if chosen in places else ALL)
-        self.blockSignals(False)
+        names = (shortened(visible(name), LONGEST) for name in rows.names.names) if places else ()
+        tokens = ((f"{n}  {name}", n) for n, name in zip(places, names, strict=True))
+        offer(self, ((self.tr("all tokens"), None), *tokens))
 
     def choose(self, token: int | None) -> None:
         """Choose a token of the run, if it has a row here, and tell nobody."""
-        if token in self._rows.places:
-            self.blockSignals(True)
-            self.setCurrentIndex(self._rows.places.index(token) + 1)
-            self.blockSignals(False)
+        if token is not None and (row := self.findData(token)) >= 0:
+            with QSignalBlocker(self):
+                self.setCurrentIndex(row)
 
     def follow(self, token: int | None) -> bool:
         """Choose a token of the run, if a single one is shown; return whether it is another."""
@@ -73,5 +61,5 @@ class TokenChoice(QComboBox):
 
     def _on_index(self, index: int) -> None:
         if index > 0:
-            self.token_chosen.emit(self._rows.places[index - 1])
+            self.token_chosen.emit(self.currentData())
         self.changed.emit()

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QVBoxLayout,
-    QWidget,
 )
 
 from bertviewer.charts.cell_words import exact_text, place_text
@@ -43,8 +42,8 @@ FEW = 256
 class ValuesPage(TensorPage):
     """The table, a field to go to a row, and the exact value of a cell."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
         self._model = ValuesModel(self)
         self._table = table = make_table(
             self._model, "valuesTable", self.tr("Values"), copies=False

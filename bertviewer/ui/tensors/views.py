@@ -1,20 +1,14 @@
 """The views of one tensor: buttons that choose one, and the page of the one that is chosen."""
 
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QHBoxLayout,
-    QStackedWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QWidget
 
 from bertviewer.core.tensors.part import TensorPart
+from bertviewer.ui.charts.message import Message
+from bertviewer.ui.layouts import STRETCH, in_column, in_row, stacked, tool_button
 from bertviewer.ui.pages import PageKind, Pages
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
 from bertviewer.ui.tensors.norms_page import NormsPage
-from bertviewer.ui.tensors.notice import Notice
 from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.spectrum_page import SpectrumPage
@@ -39,18 +33,12 @@ class TensorViews(QWidget):
         self._part: TensorPart | None = None
         self.save_button = SaveButton(workspace)
         """To be put wherever there is room for it."""
-        self._notice = Notice()
+        self._message = Message("tensorNotice")
         self._pages = Pages(PAGES, workspace, self._refresh, self)
         self._pages.built.connect(self._on_built)
-        self._stack = QStackedWidget()
-        for widget in (*self._pages.slots, self._notice):
-            self._stack.addWidget(widget)
+        self._stack = stacked(*self._pages.slots, self._message)
         self._buttons = QButtonGroup(self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addLayout(self._make_line())
-        layout.addWidget(self._stack, 1)
+        in_column(self._make_line(), (self._stack, 1), on=self, spacing=2)
         self._buttons.idToggled.connect(self._on_button)
 
     @property
@@ -66,8 +54,8 @@ class TensorViews(QWidget):
     def say(self, words: str) -> None:
         """Show nothing but words: there are no values."""
         self._take(None)
-        self._notice.say(words)
-        self._stack.setCurrentWidget(self._notice)
+        self._message.show_text(words)
+        self._stack.setCurrentWidget(self._message)
 
     def leave(self) -> None:
         """Want nothing more: the views are out of sight."""
@@ -81,20 +69,13 @@ class TensorViews(QWidget):
             page.forget()
 
     def _make_line(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        line.setContentsMargins(8, 0, 8, 0)
-        line.setSpacing(2)
         for number, kind in enumerate(PAGES):
-            button = QToolButton()
-            button.setObjectName(f"tensorView{number}")
-            button.setText(translate("TensorViews", kind.title))
-            button.setCheckable(True)
+            title = translate("TensorViews", kind.title)
+            button = tool_button(f"tensorView{number}", title, is_checkable=True)
             button.setAutoRaise(True)
             self._buttons.addButton(button, number)
-            line.addWidget(button)
         self._buttons.button(0).setChecked(True)
-        line.addStretch(1)
-        return line
+        return in_row(*self._buttons.buttons(), STRETCH, margins=(8, 0, 8, 0), spacing=2)
 
     def go_to(self, row: int, column: int) -> None:
         """Bring a cell of the matrix that is shown into sight, among its values."""

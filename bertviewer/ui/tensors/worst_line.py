@@ -1,7 +1,7 @@
 """The element in which what was given and what was recomputed differ the most."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.cell_words import place_text
 from bertviewer.charts.theme import GRID
@@ -10,6 +10,7 @@ from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.text.numerals import number_text
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_row, named
 
 
 class WorstLine(QWidget):
@@ -19,18 +20,14 @@ class WorstLine(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._text: QLabel = plain_label("")
-        self._text.setObjectName("largestDifferenceText")
+        self._text = named(plain_label(""), "largestDifferenceText")
         button = flat_button(
             "largestDifference",
             self.tr("Go to it"),
             self.tr("Go to the element with the largest difference"),
         )
         button.clicked.connect(self.wanted)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(4 * GRID, 0, 2 * GRID, 0)
-        line.addWidget(self._text, 1)
-        line.addWidget(button)
+        in_row((self._text, 1), button, on=self, margins=(4 * GRID, 0, 2 * GRID, 0))
         self.hide()
 
     def show_worst(self, found: NamedValues | None) -> None:

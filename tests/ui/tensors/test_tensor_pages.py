@@ -18,9 +18,9 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.message import Message
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors import jobs, spectrum_page
-from bertviewer.ui.tensors.notice import Notice
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import (
     HEATMAP,
@@ -52,8 +52,9 @@ def chosen(window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path) -> Ma
     return window
 
 
-def notice(window: MainWindow) -> Notice:
-    shown = [one for one in window.findChildren(Notice) if one.isVisible()]
+def notice(window: MainWindow) -> Message:
+    every = (label.parentWidget() for label in window.findChildren(QLabel, "tensorNotice"))
+    shown = [one for one in every if isinstance(one, Message) and one.isVisible()]
     assert len(shown) == 1
     return shown[0]
 
@@ -63,7 +64,7 @@ def words(window: MainWindow) -> str:
 
 
 def press(window: MainWindow, qtbot: QtBot, title: str) -> None:
-    button = find(notice(window), QPushButton, "tensorNoticeButton")
+    button = find(notice(window), QPushButton, "tensorNoticeAction")
     assert button.isVisible()
     assert button.text() == title
     qtbot.mouseClick(button, LEFT)
@@ -98,7 +99,7 @@ def test_what_is_being_computed_can_be_cancelled(
     button = f"tensorView{NORMS}"
     find(chosen, QToolButton, button).click()
     qtbot.waitUntil(lambda: words(chosen) == "Computing…")
-    bar = find(notice(chosen), QProgressBar, "tensorProgress")
+    bar = find(notice(chosen), QProgressBar, "tensorNoticeProgress")
     qtbot.waitUntil(lambda: bar.maximum() == 10 and bar.value() == 3)
     press(chosen, qtbot, "Cancel")
     assert words(chosen) == "Cancelled."
