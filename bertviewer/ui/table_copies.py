@@ -1,17 +1,22 @@
 """A table's rows taken along: for a spreadsheet, as CSV, as Markdown."""
 
+import csv
+import io
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView
 
-from bertviewer.charts.table import Table, csv_text
+from bertviewer.charts.table import Cell, Table, csv_text, written
+from bertviewer.core.frozen import frozen
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import MINUS
 from bertviewer.core.text.python_path import python_expression
+from bertviewer.ui.layouts import named
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 PATH_ROLE = Qt.ItemDataRole.UserRole + 3
@@ -23,65 +28,58 @@ COPY_ROLE = Qt.ItemDataRole.UserRole + 4
 _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
-class CopiedTable:
-    """Cells of a table as texts; numbers without what is only there to be read."""
+@frozen(eq=False)
+class Cells:
+    """Cells of a table.
 
-    def __init__(
-        self, model: QAbstractItemModel, rows: Sequence[int], columns: Sequence[int]
-    ) -> None:
-        self._model, self._rows, self._columns = model, rows, columns
+    Attributes:
+        titles: of the columns.
+        rows: the values, as data.
+        texts: what is read, where that is another text.
+        first: the number of the first row, where rows are told by their numbers.
+    """
 
-    def header(self) -> tuple[str, ...]:
-        """Return the titles."""
-        across = Qt.Orientation.Horizontal
-        return tuple(str(self._model.headerData(n, across) or "") for n in self._columns)
-
-    def texts(self) -> list[tuple[str, ...]]:
-        """Return the cells as they are read."""
-        return [
-            tuple(_text(self._model.index(row, column)) for column in self._columns)
-            for row in self._rows
-        ]
+    titles: tuple[str, ...]
+    rows: Sequence[tuple[Cell, ...]]
+    texts: Sequence[Sequence[str]] = ()
+    first: int | None = None
 
     def table(self) -> Table:
         """Return a header and rows, to take along as data."""
-        numbers = [self._is_number(column) for column in self._columns]
-        rows = [
-            tuple(
-                _bare(text) if is_number else text
-                for text, is_number in zip(row, numbers, strict=True)
-            )
-            for row in self.texts()
-        ]
-        return self.header(), list(rows)
-
-    def _is_number(self, column: int) -> bool:
-        role = Qt.ItemDataRole.TextAlignmentRole
-        side = self._model.headerData(column, Qt.Orientation.Horizontal, role)
-        return side is not None and bool(Qt.AlignmentFlag(side) & Qt.AlignmentFlag.AlignRight)
+        if self.first is None:
+            return self.titles, list(self.rows)
+        return ("", *self.titles), [(n, *row) for n, row in enumerate(self.rows, self.first)]
 
 
-def offer_copies(table: QAbstractItemView, names: Collection[str] = ()) -> None:
-    """Put ways to copy into a context menu, those of these names or all, the first on Ctrl+C."""
+Chosen = Callable[[bool], Cells | None]
+"""Gives all cells, or those that are selected; ``None`` where they cannot be had."""
+
+
+def offer_copies(
+    table: QAbstractItemView, names: Collection[str] = (), chosen: Chosen | None = None
+) -> None:
+    """Put ways to copy into a context menu, those of these names or all, the first on Ctrl+C.
+
+    ``chosen`` gives the cells where the model's texts are not what is taken along.
+    """
+    cells = chosen or partial(_chosen, table)
     for name, title, copy, is_all in _COPIES:
         if names and name not in names:
             continue
-        action = QAction(translate("tables", title), table)
-        action.setObjectName(name)
+        action = named(QAction(translate("tables", title), table), name)
         if name in _KEYS:
             action.setShortcut(QKeySequence(_KEYS[name]))
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-
-        def carry_out(
-            _checked: bool = False,
-            copy: Callable[[CopiedTable], str] = copy,
-            is_all: bool = is_all,
-        ) -> None:
-            QApplication.clipboard().setText(copy(_chosen(table, is_all)))
-
-        action.triggered.connect(carry_out)
+        action.triggered.connect(partial(_carry_out, copy, cells, is_all))
         table.addAction(action)
     table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+
+
+def _carry_out(
+    copy: Callable[[Cells], str], chosen: Chosen, is_all: bool, _checked: bool = False
+) -> None:
+    if (cells := chosen(is_all)) is not None:
+        QApplication.clipboard().setText(copy(cells))
 
 
 def offer_paths(table: QAbstractItemView) -> None:
@@ -104,8 +102,7 @@ def offer(
     is_first: bool = False,
 ) -> None:
     """Put into a context menu what is done with a row that is about something."""
-    action = QAction(title, table)
-    action.setObjectName(name)
+    action = named(QAction(title, table), name)
     action.triggered.connect(lambda _=False: call())
     if is_first and table.actions():
         table.insertAction(table.actions()[0], action)
@@ -119,30 +116,54 @@ def offer(
     table.selectionModel().currentChanged.connect(show)
 
 
-def markdown_text(copied: CopiedTable) -> str:
-    """Return cells as a table in Markdown, as they are read."""
-    return "\n".join(markdown_table(copied.header(), copied.texts()))
-
-
-def _chosen(table: QAbstractItemView, is_all: bool) -> CopiedTable:
+def _chosen(table: QAbstractItemView, is_all: bool) -> Cells:
     """Return the selected cells, all of them if that is wished or nothing is selected."""
-    model, chosen = table.model(), table.selectionModel().selectedIndexes()
+    model, indexes = table.model(), table.selectionModel().selectedIndexes()
     columns = [n for n in range(model.columnCount()) if not _is_hidden(table, n)]
-    if is_all or not chosen:
-        return CopiedTable(model, range(model.rowCount()), columns)
-    rows = sorted({index.row() for index in chosen})
-    within = {index.column() for index in chosen}
-    return CopiedTable(model, rows, [n for n in columns if n in within])
+    rows: Sequence[int] = range(model.rowCount())
+    if indexes and not is_all:
+        rows = sorted({index.row() for index in indexes})
+        within = {index.column() for index in indexes}
+        columns = [n for n in columns if n in within]
+    across, side = Qt.Orientation.Horizontal, Qt.ItemDataRole.TextAlignmentRole
+    titles = tuple(str(model.headerData(n, across) or "") for n in columns)
+    are_numbers = [_is_right(model.headerData(n, across, side)) for n in columns]
+    texts = [tuple(_text(model.index(row, column)) for column in columns) for row in rows]
+    data = [
+        tuple(
+            _bare(text) if is_number else text
+            for text, is_number in zip(row, are_numbers, strict=True)
+        )
+        for row in texts
+    ]
+    return Cells(titles, data, texts)
+
+
+def _is_right(side: Any) -> bool:
+    return side is not None and bool(Qt.AlignmentFlag(side) & Qt.AlignmentFlag.AlignRight)
 
 
 def _is_hidden(table: QAbstractItemView, column: int) -> bool:
     return isinstance(table, QTableView) and table.isColumnHidden(column)
 
 
-def _lines(copied: CopiedTable) -> str:
+def _lines(cells: Cells, header: Sequence[Sequence[Cell]] = ()) -> str:
     """Return cells for a spreadsheet, without titles."""
-    _, rows = copied.table()
-    return "\n".join("\t".join(str(cell).replace("\n", " ") for cell in row) for row in rows)
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerows(map(written, row) for row in (*header, *cells.rows))
+    return text.getvalue().removesuffix("\n")
+
+
+def _titled_lines(cells: Cells) -> str:
+    return _lines(cells, [cells.titles])
+
+
+def _markdown(cells: Cells) -> str:
+    """Return cells as a table in Markdown, as they are read."""
+    titles, rows = cells.table()
+    texts = cells.texts or [list(map(written, row)) for row in rows]
+    return "\n".join(markdown_table(titles, texts))
 
 
 def _text(index: QModelIndex) -> str:
@@ -156,13 +177,13 @@ def _bare(text: str) -> str:
     return plain.replace(",", "") if _GROUPED.fullmatch(plain) else plain
 
 
-_COPIES: tuple[tuple[str, str, Callable[[CopiedTable], str], bool], ...] = (
+_COPIES: tuple[tuple[str, str, Callable[[Cells], str], bool], ...] = (
     ("copyCells", QT_TRANSLATE_NOOP("tables", "&Copy"), _lines, False),
-    ("copyAll", QT_TRANSLATE_NOOP("tables", "Copy a&ll"), _lines, True),
+    ("copyAll", QT_TRANSLATE_NOOP("tables", "Copy a&ll"), _titled_lines, True),
     ("copyCsv", QT_TRANSLATE_NOOP("tables", "Copy as CS&V"), csv_text, False),
-    ("copyMarkdown", QT_TRANSLATE_NOOP("tables", "Copy as &Markdown"), markdown_text, False),
+    ("copyMarkdown", QT_TRANSLATE_NOOP("tables", "Copy as &Markdown"), _markdown, False),
     ("copyAllCsv", QT_TRANSLATE_NOOP("tables", "Copy &all as CSV"), csv_text, True),
-    ("copyAllMarkdown", QT_TRANSLATE_NOOP("tables", "Copy all as Mar&kdown"), markdown_text, True),
+    ("copyAllMarkdown", QT_TRANSLATE_NOOP("tables", "Copy all as Mar&kdown"), _markdown, True),
 )
 _PATHS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
     ("copyRowPath", QT_TRANSLATE_NOOP("tables", "Copy &path"), str),

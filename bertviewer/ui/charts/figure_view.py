@@ -1,13 +1,10 @@
 """A table of figures on the screen: bars and shades, and its data to take along."""
 
-import csv
-import io
 import re
-from collections.abc import Callable, Sequence
 from math import ceil
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette, QResizeEvent
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Signal
+from PySide6.QtGui import QAction, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -20,12 +17,11 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.place import Place
-from bertviewer.charts.table import Cell, csv_text, written
-from bertviewer.core.text.markdown import markdown_table
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.charts.figure_rows import FigureRows
-from bertviewer.ui.layouts import in_column
+from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.ui.table_copies import Cells, offer_copies
 from bertviewer.ui.tables import SHARE_ROLE, make_table
 from bertviewer.ui.workspace import Workspace
 
@@ -57,15 +53,11 @@ class FigureView(QWidget):
         # Views keep delegates, and do not own them.
         self._bars, self._shades = ShareBarDelegate(self), _ShadeDelegate(self)
         self._plain = QStyledItemDelegate(self)
-        for title, keys, slot in (
-            (self.tr("Copy"), QKeySequence(QKeySequence.StandardKey.Copy), self._copy),
-            (self.tr("Copy all"), QKeySequence("Ctrl+Shift+C"), self._copy_all),
-            (self.tr("Copy data as CSV"), QKeySequence(), self._copy_csv),
-            (self.tr("Copy data as Markdown"), QKeySequence(), self._copy_markdown),
-            (self.tr("Save data as CSV…"), QKeySequence(), self._save),
-        ):
-            self._add_action(title, keys, slot)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        names = ("copyCells", "copyAll", "copyAllCsv", "copyAllMarkdown")
+        offer_copies(table, names, self._cells)
+        save = named(QAction(self.tr("Save data as CSV…"), table), "saveData")
+        save.triggered.connect(self._save)
+        table.addAction(save)
         in_column(table, on=self)
         table.selectionModel().currentRowChanged.connect(self._on_current)
 
@@ -168,42 +160,15 @@ class FigureView(QWidget):
         if current.isValid() and self.shown.places:
             self.chosen.emit(self.shown.places[current.row()])
 
-    def _add_action(self, title: str, keys: QKeySequence, slot: Callable[[], None]) -> None:
-        action = QAction(title, self._table)
-        action.setShortcut(keys)
-        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        action.triggered.connect(slot)
-        self._table.addAction(action)
-
-    def _copy(self) -> None:
-        _, rows = self.shown.table()
-        selected = [index.row() for index in self._table.selectionModel().selectedRows()]
-        _put([rows[row] for row in selected] or rows)
-
-    def _copy_all(self) -> None:
-        header, rows = self.shown.table()
-        _put([header, *rows])
-
-    def _copy_csv(self) -> None:
-        QApplication.clipboard().setText(csv_text(self.shown))
-
-    def _copy_markdown(self) -> None:
-        header, rows = self.shown.table()
-        texts = [[written(cell) for cell in row] for row in rows]
-        QApplication.clipboard().setText("\n".join(markdown_table(header, texts)))
+    def _cells(self, is_all: bool) -> Cells:
+        titles, rows = self.shown.table()
+        chosen = [] if is_all else self._table.selectionModel().selectedRows()
+        return Cells(titles, [rows[index.row()] for index in chosen] or rows)
 
     def _save(self) -> None:
         # Called as it is in the program: predictionTable.
         name = re.sub(r"(?=[A-Z])", "-", self._table.objectName()).lower()
         choose_data(self, self.shown, f"{name}.csv", self._workspace)
-
-
-def _put(rows: Sequence[Sequence[Cell]]) -> None:
-    """Copy rows for a spreadsheet, tabs between the cells."""
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerows(map(written, row) for row in rows)
-    QApplication.clipboard().setText(text.getvalue().rstrip("\n"))
 
 
 class _ShadeDelegate(QStyledItemDelegate):

@@ -1,26 +1,18 @@
 """A tensor's values in a table: what is under the mouse is told with all its digits."""
 
-from collections.abc import Callable
-from functools import partial
-
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QApplication,
-    QHBoxLayout,
     QHeaderView,
-    QVBoxLayout,
 )
 
 from bertviewer.charts.cell_words import exact_text, place_text
-from bertviewer.charts.table import Cell, Table, csv_text, written
 from bertviewer.core.errors import UserError
-from bertviewer.core.frozen import frozen
 from bertviewer.core.tensors.part import TensorPart
-from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.table_copies import Cells, offer_copies
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.even_header import EvenHeader
 from bertviewer.ui.tensors.go_to import GoTo
@@ -51,32 +43,11 @@ class ValuesPage(TensorPage):
         self._dress_table()
         self._go_to = GoTo()
         self._go_to.setFixedWidth(GO_TO)
-        self._described = ElidedLabel()
-        self._described.setObjectName("cellValue")
+        self._described = named(ElidedLabel(), "cellValue")
         self._described.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        line = QHBoxLayout()
-        line.setContentsMargins(8, 3, 8, 3)
-        line.setSpacing(10)
-        line.addWidget(self._go_to)
-        line.addWidget(self._described, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(line)
-        layout.addWidget(table, 1)
-        for name, title, way in (
-            ("copyValues", self.tr("Copy"), _lines),
-            ("copyValuesCsv", self.tr("Copy as CSV"), _csv),
-            ("copyValuesMarkdown", self.tr("Copy as Markdown"), _markdown),
-        ):
-            copy = QAction(title, table)
-            copy.setObjectName(name)
-            if way is _lines:
-                copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
-                copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            copy.triggered.connect(partial(self.copy, way))
-            table.addAction(copy)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        line = in_row(self._go_to, (self._described, 1), margins=(8, 3, 8, 3), spacing=10)
+        in_column(line, (table, 1), on=self, spacing=0)
+        offer_copies(table, ("copyCells", "copyCsv", "copyMarkdown"), self._chosen)
         table.entered.connect(self._tell)
         table.selectionModel().currentChanged.connect(self._tell)
         self._model.modelReset.connect(self._described.clear)
@@ -146,12 +117,12 @@ class ValuesPage(TensorPage):
             for each in (last, index):
                 self._table.scrollTo(each, QAbstractItemView.ScrollHint.EnsureVisible)
 
-    def copy(self, way: "Callable[[_Cells], str]") -> None:
-        """Copy the selected cells, all digits of their values, as ``way`` writes them."""
+    def _chosen(self, _is_all: bool) -> Cells | None:
+        """Return the selected cells, all digits of their values; say why they cannot be had."""
         ranges = self._table.selectionModel().selection()
         part = self._model.part
         if part is None or ranges.isEmpty():
-            return
+            return None
         chosen = ranges.first()
         rows = chosen.top(), chosen.bottom() + 1
         columns = chosen.left(), chosen.right() + 1
@@ -160,17 +131,16 @@ class ValuesPage(TensorPage):
             self._described.setText(
                 self.tr("{0} cells are too many to copy: save them as a file").format(f"{count:,}")
             )
-            return
+            return None
         try:
             block = part.block(rows, columns).tolist()
         except UserError as error:
             self._described.setText(str(error))
-            return
-        titles = tuple(part.column_title(column) for column in range(*columns))
-        cells = _Cells(block, part.first_line + rows[0], titles)
-        QApplication.clipboard().setText(way(cells))
+            return None
         told = count_text(count, self.tr("Copied 1 value"), self.tr("Copied {0} values"))
         self._described.setText(told)
+        titles = tuple(part.column_title(column) for column in range(*columns))
+        return Cells(titles, block, first=part.first_line + rows[0])
 
     def _dress_table(self) -> None:
         table = self._table
@@ -235,32 +205,3 @@ class ValuesPage(TensorPage):
             self.tr("No token begins with {0}") if has_tokens else self.tr("There is no row {0}")
         )
         self._described.setText(words.format(text))
-
-
-@frozen
-class _Cells:
-    """Values that are next to one another, the index of the first line, and the columns' titles."""
-
-    values: list[list[Cell]]
-    row: int
-    titles: tuple[str, ...]
-
-    def table(self) -> Table:
-        """Return them with the titles of their columns and the numbers of their lines."""
-        return ("", *self.titles), [
-            (self.row + number, *row) for number, row in enumerate(self.values)
-        ]
-
-
-def _lines(cells: _Cells) -> str:
-    """Return lines with tabs between the values."""
-    return "\n".join("\t".join(map(written, row)) for row in cells.values)
-
-
-def _csv(cells: _Cells) -> str:
-    return csv_text(cells)
-
-
-def _markdown(cells: _Cells) -> str:
-    header, rows = cells.table()
-    return "\n".join(markdown_table(header, [list(map(written, row)) for row in rows]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtGui import QAction, QColor, QPalette
 from PySide6.QtWidgets import QApplication, QFileDialog, QTableView, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
@@ -82,9 +82,8 @@ def view(worker: Worker, qtbot: QtBot) -> FigureView:
 
 @pytest.fixture
 def act(view: FigureView) -> Callable[[str], str]:
-    def act(title: str) -> str:
-        table = find(view, QTableView, "figures")
-        next(action for action in table.actions() if action.text() == title).trigger()
+    def act(name: str) -> str:
+        find(find(view, QTableView, "figures"), QAction, name).trigger()
         return QApplication.clipboard().text()
 
     return act
@@ -92,11 +91,11 @@ def act(view: FigureView) -> Callable[[str], str]:
 
 def test_what_is_copied(view: FigureView, act: Callable[[str], str]) -> None:
     whole = f'Token\tP\tLogit\n<s>\t{THIRD!r}\t-2.0625\n"a\tb"\t\t10.0'
-    assert act("Copy all") == whole
-    assert act("Copy") == whole.partition("\n")[2]
+    assert act("copyAll") == whole
+    assert act("copyCells") == whole.partition("\n")[2]
     view.mark(1)
-    assert act("Copy") == '"a\tb"\t\t10.0'
-    rows = list(csv.reader(act("Copy data as CSV").splitlines()))
+    assert act("copyCells") == '"a\tb"\t\t10.0'
+    rows = list(csv.reader(act("copyAllCsv").splitlines()))
     assert rows == [["Token", "P", "Logit"], ["<s>", repr(THIRD), "-2.0625"], ["a\tb", "", "10.0"]]
 
 
