@@ -126,7 +126,7 @@ class Model:
         _node(self.architecture, path)
         # The letters of shapes take as long as all formulas.
         architecture = self.loaded.with_formulas(self._progress)
-        return flow_of(architecture, path).to_json(architecture.source)
+        return flow_of(architecture, path).document(architecture.source)
 
     @in_one_line
     def flow_text(self, path: str = "") -> str:

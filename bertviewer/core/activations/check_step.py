@@ -1,14 +1,15 @@
 """What a check found: plain data, free of torch."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 
 Proof = Literal["formula", "flow"]
 
 
 @frozen
-class CheckStep:
+class CheckStep(Document):
     """One comparison: what a module gave, and the same recomputed in float64.
 
     ``step`` says what of the module at ``path`` is compared. ``max_abs_error`` is the largest
@@ -23,17 +24,6 @@ class CheckStep:
     tolerance: float
     ok: bool
     proof: Proof = "formula"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the step as in ``bertviewer.run/1``."""
-        return {
-            "path": self.path,
-            "step": self.step,
-            "max_abs_error": self.max_abs_error,
-            "tolerance": self.tolerance,
-            "ok": self.ok,
-            "proof": self.proof,
-        }
 
 
 @frozen

@@ -15,8 +15,9 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import DOCUMENTS, to_json
 from bertviewer.core.system.garbage import no_search_for_garbage
-from bertviewer.core.text.special_floats import decoded, encoded
+from bertviewer.core.text.special_floats import encoded
 
 SCHEMA = "bertviewer.architecture/1"
 
@@ -106,15 +107,7 @@ class Architecture:
             "schema": SCHEMA,
             "source": self.source.to_json(),
             "config": encoded(self.config),
-            "symbols": {
-                symbol.letter: {
-                    "key": symbol.key,
-                    "value": symbol.value,
-                    "meaning": symbol.meaning,
-                    "variable": symbol.variable,
-                }
-                for symbol in self.symbols
-            },
+            "symbols": {entry.pop("letter"): entry for entry in map(to_json, self.symbols)},
             "totals": {
                 "parameters": total,
                 "trainable": self.root.trainable,
@@ -123,8 +116,8 @@ class Architecture:
                 "bytes": bytes_by_dtype(total),
             },
             "shares": self.shares,
-            "modules": [node.to_json() for node in self.modules],
-            "parameters": [tensor.to_json() for tensor in self.parameters],
+            "modules": to_json(self.modules),
+            "parameters": to_json(self.parameters),
             "compute": None if self.costs is None else self.costs.to_json(),
         }
 
@@ -138,21 +131,13 @@ class Architecture:
         """
         if data.get("schema") != SCHEMA:
             raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
+        symbols = [{"letter": letter, **entry} for letter, entry in data["symbols"].items()]
         return cls(
             source=SourceInfo.from_json(data["source"]),
-            config=decoded(data["config"]),
-            symbols=tuple(
-                Symbol(
-                    letter,
-                    entry["key"],
-                    entry["value"],
-                    entry["meaning"],
-                    entry.get("variable", ""),
-                )
-                for letter, entry in data["symbols"].items()
-            ),
-            modules=tuple(ModuleNode.from_json(entry) for entry in data["modules"]),
-            parameters=tuple(TensorInfo.from_json(entry) for entry in data["parameters"]),
+            config=DOCUMENTS.read(Mapping[str, Any], data["config"]),
+            symbols=DOCUMENTS.read(tuple[Symbol, ...], symbols),
+            modules=DOCUMENTS.read(tuple[ModuleNode, ...], data["modules"]),
+            parameters=DOCUMENTS.read(tuple[TensorInfo, ...], data["parameters"]),
             costs=Costs.from_json(data["compute"]) if data.get("compute") else None,
         )
 

@@ -11,6 +11,7 @@ from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 from bertviewer.core.text.special_floats import Scalar
 
 SCHEMA = "bertviewer.flow/1"
@@ -47,7 +48,7 @@ Letters = tuple[str, ...]
 
 
 @frozen
-class Node:
+class Node(Document):
     """One box of the drawing.
 
     Attributes:
@@ -78,6 +79,11 @@ class Node:
             that is more than one.
     """
 
+    JSON = (
+        "id kind name path class_name=class operation shape symbolic_shape macs nodes details"
+        " repeat reads operands edges?nodes"
+    )
+
     id: str
     kind: NodeKind
     name: str
@@ -94,53 +100,9 @@ class Node:
     reads: tuple[str, ...] = ()
     operands: tuple[Operand, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the node as in ``bertviewer.flow/1``."""
-        found: dict[str, Any] = {
-            "id": self.id,
-            "kind": self.kind,
-            "name": self.name,
-            "path": self.path,
-            "class": self.class_name,
-            "operation": self.operation,
-            "shape": list(self.shape),
-            "symbolic_shape": None if self.symbolic_shape is None else list(self.symbolic_shape),
-            "macs": self.macs,
-            "nodes": None if self.nodes is None else [node.to_json() for node in self.nodes],
-            "details": dict(self.details),
-            "repeat": _repeat_json(self.repeat),
-            "reads": list(self.reads),
-            "operands": [operand.to_json() for operand in self.operands],
-        }
-        if self.nodes is not None:
-            found["edges"] = [edge.to_json() for edge in self.edges]
-        return found
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Node":
-        """Read what ``to_json`` gave."""
-        nodes = data["nodes"]
-        return cls(
-            data["id"],
-            data["kind"],
-            data["name"],
-            data["path"],
-            data["class"],
-            data["operation"],
-            tuple(data["shape"]),
-            _letters(data["symbolic_shape"]),
-            data["macs"],
-            None if nodes is None else tuple(map(cls.from_json, nodes)),
-            tuple(map(Edge.from_json, data.get("edges", ()))),
-            data["details"],
-            Repeat(**data["repeat"]) if data["repeat"] else None,
-            tuple(data["reads"]),
-            tuple(map(Operand.from_json, data["operands"])),
-        )
-
 
 @frozen
-class Edge:
+class Edge(Document):
     """A tensor on its way from one node to another.
 
     Attributes:
@@ -156,6 +118,8 @@ class Edge:
         through: the modules of those movements that have one, dropouts, by their paths.
     """
 
+    JSON = "source=from target=to shape symbolic_shape role movement through"
+
     source: str
     target: str
     shape: Shape = ()
@@ -164,38 +128,15 @@ class Edge:
     movement: tuple[str, ...] = ()
     through: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the edge as in ``bertviewer.flow/1``."""
-        return {
-            "from": self.source,
-            "to": self.target,
-            "shape": list(self.shape),
-            "symbolic_shape": None if self.symbolic_shape is None else list(self.symbolic_shape),
-            "role": self.role,
-            "movement": list(self.movement),
-            "through": list(self.through),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Edge":
-        """Read what ``to_json`` gave."""
-        return cls(
-            data["from"],
-            data["to"],
-            tuple(data["shape"]),
-            _letters(data["symbolic_shape"]),
-            data["role"],
-            tuple(data["movement"]),
-            tuple(data["through"]),
-        )
-
 
 @frozen
-class Flow:
+class Flow(Document):
     """One module's flow.
 
     ``repeat`` is the run of equal layers that it is one of.
     """
+
+    JSON = "path class_name=class repeat nodes edges"
 
     path: str
     class_name: str
@@ -225,48 +166,6 @@ class Flow:
         hangs = all({edge.source, edge.target} <= known for edge in edges)
         return hangs and len(known) == len(names)
 
-    def to_json(self, source: SourceInfo) -> dict[str, Any]:
+    def document(self, source: SourceInfo) -> dict[str, Any]:
         """Return the document ``bertviewer.flow/1``."""
-        return {"schema": SCHEMA, "source": source.to_json(), **self.body()}
-
-    def body(self) -> dict[str, Any]:
-        """Return what the document says of the flow itself."""
-        return {
-            "path": self.path,
-            "class": self.class_name,
-            "repeat": _repeat_json(self.repeat),
-            "nodes": [node.to_json() for node in self.nodes],
-            "edges": [edge.to_json() for edge in self.edges],
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Flow":
-        """Read what ``to_json`` gave.
-
-        Raises:
-            ValueError: the document is of another schema.
-        """
-        if data.get("schema") != SCHEMA:
-            raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
-        return cls.from_body(data)
-
-    @classmethod
-    def from_body(cls, data: Mapping[str, Any]) -> "Flow":
-        """Read what ``body`` gave."""
-        return cls(
-            data["path"],
-            data["class"],
-            tuple(map(Node.from_json, data["nodes"])),
-            tuple(map(Edge.from_json, data["edges"])),
-            Repeat(**data["repeat"]) if data["repeat"] else None,
-        )
-
-
-def _repeat_json(repeat: Repeat | None) -> dict[str, int] | None:
-    if repeat is None:
-        return None
-    return {"first": repeat.first, "last": repeat.last, "count": repeat.count}
-
-
-def _letters(data: list[str] | None) -> Letters | None:
-    return None if data is None else tuple(data)
+        return {"schema": SCHEMA, "source": source.to_json(), **self.to_json()}

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 
 
 @frozen
-class Flows:
+class Flows(Document):
     """What each module of a model computes, once for modules that do the same.
 
     Attributes:
@@ -18,6 +18,8 @@ class Flows:
         missing: why a module has none, one line, by its path. One that was not called has no line.
         lengths: the sentence that shapes and multiply-adds are for, by the letters B, S and S_d.
     """
+
+    JSON = "distinct=kinds like missing lengths"
 
     distinct: Mapping[str, Flow]
     like: Mapping[str, str] = field(default_factory=dict)
@@ -45,25 +47,6 @@ class Flows:
         if any(other.startswith(below) for other in (*self.distinct, *self.like)):
             return "it is not called itself, what is in it is"
         return "it is not called"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain dicts, lists and scalars."""
-        return {
-            "kinds": {path: flow.body() for path, flow in self.distinct.items()},
-            "like": dict(self.like),
-            "missing": dict(self.missing),
-            "lengths": dict(self.lengths),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Flows":
-        """Read what ``to_json`` gave."""
-        return cls(
-            {path: Flow.from_body(flow) for path, flow in data["kinds"].items()},
-            data["like"],
-            data["missing"],
-            data["lengths"],
-        )
 
 
 def _moved(node: Node, first: str, path: str) -> Node:

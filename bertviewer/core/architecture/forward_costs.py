@@ -5,17 +5,18 @@ puts numbers in.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import field
 from typing import Any
 
 from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import DOCUMENTS, Document, by_fields
 
 
 @frozen
-class ModuleCosts:
+class ModuleCosts(Document):
     """What one module does in one forward pass, all of its calls together.
 
     Attributes:
@@ -27,6 +28,8 @@ class ModuleCosts:
         output_shape: the dimensions of the first tensor that it gives.
         reason: why ``macs`` is ``None``, one line; empty where there is a formula.
     """
+
+    JSON = "macs=macs_formula input_shape output_shape reason"
 
     macs: str | None
     input_shape: tuple[str, ...] | None
@@ -61,6 +64,8 @@ class Costs:
         reason: why there is nothing, one line; empty where there is.
     """
 
+    JSON = "symbols modules peak=peak_elements peak_fixed variables domain reason"
+
     symbols: tuple[Symbol, ...]
     modules: Mapping[str, ModuleCosts]
     peak: tuple[str, ...]
@@ -86,51 +91,13 @@ class Costs:
         return self.reason or ("" if module is None else module.reason)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the ``compute`` object of ``bertviewer.architecture/1``."""
-        return {
-            "symbols": [asdict(symbol) for symbol in self.symbols],
-            "modules": [
-                {
-                    "path": path,
-                    "macs_formula": module.macs,
-                    "input_shape": _listed(module.input_shape),
-                    "output_shape": _listed(module.output_shape),
-                    "reason": module.reason,
-                }
-                for path, module in self.modules.items()
-            ],
-            "peak_elements": list(self.peak),
-            "peak_fixed": dict(self.peak_fixed),
-            "variables": dict(self.variables),
-            "domain": self.domain,
-            "reason": self.reason,
-        }
+        """Return the ``compute`` object of ``bertviewer.architecture/1``: modules in a list."""
+        modules = [{"path": path, **module.to_json()} for path, module in self.modules.items()]
+        return by_fields(self) | {"modules": modules}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Costs":
         """Read what ``to_json`` gave."""
-        return cls(
-            tuple(Symbol(**entry) for entry in data["symbols"]),
-            {
-                entry["path"]: ModuleCosts(
-                    entry["macs_formula"],
-                    _tupled(entry["input_shape"]),
-                    _tupled(entry["output_shape"]),
-                    entry.get("reason", ""),
-                )
-                for entry in data["modules"]
-            },
-            tuple(data["peak_elements"]),
-            data["peak_fixed"],
-            data["variables"],
-            data.get("domain"),
-            data["reason"],
-        )
-
-
-def _listed(shape: tuple[str, ...] | None) -> list[str] | None:
-    return None if shape is None else list(shape)
-
-
-def _tupled(shape: list[str] | None) -> tuple[str, ...] | None:
-    return None if shape is None else tuple(shape)
+        modules = {entry["path"]: entry for entry in data["modules"]}
+        found: Costs = DOCUMENTS.read(cls, {**data, "modules": modules})
+        return found

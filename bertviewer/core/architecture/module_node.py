@@ -1,9 +1,10 @@
 """One module of a model: what it holds, how often it stands there, and its formulas."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 from bertviewer.core.text.special_floats import Scalar
 
 FormulaFrom = Literal["role", "flow"]
@@ -19,7 +20,7 @@ class Repeat:
 
 
 @frozen
-class ModuleNode:
+class ModuleNode(Document):
     """One module, as ``named_modules()`` lists it.
 
     ``parameters`` counts elements below and in the module, ``own_parameters`` those of its own
@@ -32,6 +33,11 @@ class ModuleNode:
     module's ``flow``.
     ``class_module`` is the Python module that defines the class, empty where it is not known.
     """
+
+    JSON = (
+        "path class_name=class class_module depth parameters own_parameters trainable share"
+        " repeat attributes count_formula domain forward_formula formula_from"
+    )
 
     path: str
     class_name: str
@@ -57,44 +63,3 @@ class ModuleNode:
     def parent(self) -> str | None:
         """The path of the module above, ``None`` for the root."""
         return self.path.rpartition(".")[0] if self.path else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the module's entry in ``bertviewer.architecture/1``."""
-        repeat = self.repeat
-        return {
-            "path": self.path,
-            "class": self.class_name,
-            "class_module": self.class_module,
-            "depth": self.depth,
-            "parameters": self.parameters,
-            "own_parameters": self.own_parameters,
-            "trainable": self.trainable,
-            "share": self.share,
-            "repeat": repeat
-            and {"first": repeat.first, "last": repeat.last, "count": repeat.count},
-            "attributes": dict(self.attributes),
-            "count_formula": self.count_formula,
-            "domain": self.domain,
-            "forward_formula": self.forward_formula,
-            "formula_from": self.formula_from,
-        }
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> "ModuleNode":
-        """Read what ``to_json`` gave."""
-        return cls(
-            path=entry["path"],
-            class_name=entry["class"],
-            depth=entry["depth"],
-            parameters=entry["parameters"],
-            own_parameters=entry["own_parameters"],
-            trainable=entry["trainable"],
-            share=entry["share"],
-            repeat=Repeat(**entry["repeat"]) if entry["repeat"] else None,
-            attributes=entry["attributes"],
-            count_formula=entry["count_formula"],
-            forward_formula=entry["forward_formula"],
-            class_module=entry.get("class_module", ""),
-            domain=entry.get("domain"),
-            formula_from=entry.get("formula_from"),
-        )

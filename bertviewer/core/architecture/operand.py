@@ -1,9 +1,7 @@
 """One operand of an operation: a node's result, a parameter, a number."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 
 PARTS = ("part ", "chunk ", "split", "unbind ", "tensor_split ", "narrow ", "select ", "unfold ")
 """How the words for what is taken of a tensor begin."""
@@ -12,7 +10,7 @@ TRANSPOSED = "transposed"
 
 
 @frozen
-class Operand:
+class Operand(Document):
     """What one operation takes in one place; one of ``node`` to ``plain`` says what.
 
     Attributes:
@@ -25,6 +23,8 @@ class Operand:
         key: the name that the argument is given by, "" for one by its place.
     """
 
+    JSON = "node?node parts?parts parameter?parameter role?role plain?plain key?key"
+
     node: str = ""
     parts: tuple[str, ...] = ()
     parameter: str = ""
@@ -36,20 +36,3 @@ class Operand:
     def is_tensor(self) -> bool:
         """Whether it is no plain number or word."""
         return not self.plain
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is said of it; what is empty is left out."""
-        found: dict[str, Any] = {
-            "node": self.node,
-            "parts": list(self.parts),
-            "parameter": self.parameter,
-            "role": self.role,
-            "plain": self.plain,
-            "key": self.key,
-        }
-        return {name: told for name, told in found.items() if told}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Operand":
-        """Read what ``to_json`` gave."""
-        return cls(**{**data, "parts": tuple(data.get("parts", ()))})

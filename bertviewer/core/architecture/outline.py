@@ -1,10 +1,7 @@
 """A model in a few numbers, as a small picture of its stack shows it: plain data."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
-
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 
 
 @frozen
@@ -25,7 +22,7 @@ class StackOutline:
 
 
 @frozen
-class Outline:
+class Outline(Document):
     """Where a model has its parameters, and how large it is.
 
     Attributes:
@@ -45,12 +42,3 @@ class Outline:
     width: int
     heads: int
     stacks: tuple[StackOutline, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Outline":
-        """Read what ``to_json`` gave."""
-        return cls(**{**data, "stacks": tuple(StackOutline(**one) for one in data["stacks"])})

@@ -1,18 +1,18 @@
 """One learnable tensor of a model, without its values."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 
 
 @frozen
-class TensorInfo:
+class TensorInfo(Document):
     """One learnable tensor under one name; a tied tensor has one entry for each of its names.
 
     ``symbolic_shape`` writes each dimension in the configuration's symbols where it is known.
     ``tied_to`` is the first name of the same tensor, ``None`` for the first name itself.
     """
+
+    JSON = "name shape symbolic_shape numel dtype trainable tied_to"
 
     name: str
     shape: tuple[int, ...]
@@ -33,28 +33,3 @@ class TensorInfo:
     def owner(self) -> str:
         """The path of the module that holds it."""
         return self.name.rpartition(".")[0]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tensor's entry in ``bertviewer.architecture/1``."""
-        return {
-            "name": self.name,
-            "shape": list(self.shape),
-            "symbolic_shape": None if self.symbolic_shape is None else list(self.symbolic_shape),
-            "numel": self.numel,
-            "dtype": self.dtype,
-            "trainable": self.trainable,
-            "tied_to": self.tied_to,
-        }
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> "TensorInfo":
-        """Read what ``to_json`` gave."""
-        symbolic = entry["symbolic_shape"]
-        return cls(
-            name=entry["name"],
-            shape=tuple(entry["shape"]),
-            dtype=entry["dtype"],
-            trainable=entry["trainable"],
-            tied_to=entry["tied_to"],
-            symbolic_shape=None if symbolic is None else tuple(symbolic),
-        )

@@ -21,13 +21,13 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.cache.conformity import conforms
 from bertviewer.core.cache.store import OddContent, Store
 from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import DOCUMENTS, Reader, by_fields
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
@@ -131,7 +131,7 @@ def model_content(seen: SeenModel) -> dict[str, Any]:
 
 def keys_content(keys: KeyReport) -> dict[str, Any]:
     """Return a key report as plain data, whole."""
-    return {**keys.to_json(), "files": dict(keys.files), "stored": dict(keys.stored)}
+    return by_fields(keys)
 
 
 def shipped(kind: str) -> Store:
@@ -185,9 +185,7 @@ def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenMode
     architecture = Architecture.from_json(content["architecture"])
     if content["flows"] is not None:
         architecture = replace(architecture, flows=Flows.from_json(content["flows"]))
-    seen = SeenModel(architecture, tuple(content["heads"]))
-    if not conforms(seen, SeenModel):
-        raise OddContent("it holds something else than a model")
+    seen = SeenModel(architecture, DOCUMENTS.read(tuple[str, ...], content["heads"]))
     if seen.architecture.config.get("model_type") != data.get("model_type"):
         raise OddContent("it is of another family")
     _prove(seen.architecture)
@@ -197,15 +195,7 @@ def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenMode
 def _read_keys(
     content: Mapping[str, Any], checkpoint: Checkpoint, architecture: Architecture
 ) -> KeyReport:
-    keys = KeyReport(
-        **{
-            **content,
-            "missing": tuple(content["missing"]),
-            "unexpected": tuple(content["unexpected"]),
-        }
-    )
-    if not conforms(keys, KeyReport):
-        raise OddContent("it holds something else than a key report")
+    keys: KeyReport = Reader(is_exact=True).read(KeyReport, content)
     shapes = {tensor.name: tensor.shape for tensor in architecture.parameters}
     for name, key in keys.stored.items():
         if shapes.get(name, checkpoint.tensors[key].shape) != checkpoint.tensors[key].shape:

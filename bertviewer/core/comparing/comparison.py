@@ -8,6 +8,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Document
 from bertviewer.core.text.special_floats import encoded
 
 SCHEMA = "bertviewer.comparison/1"
@@ -25,7 +26,7 @@ STATES: tuple[State, ...] = (
 
 
 @frozen
-class Change:
+class Change(Document):
     """How far the elements of a tensor moved, in float64.
 
     Attributes:
@@ -41,6 +42,8 @@ class Change:
     NaN and Inf are left out of all but the counts. Norms that are too large for float64 make the
     rms infinite, and the last two ``None``.
     """
+
+    JSON = "equal count max_abs rms relative cosine"
 
     equal: int
     count: int
@@ -146,21 +149,10 @@ def _compare_keys(left: Mapping[str, Any], right: Mapping[str, Any]) -> tuple[Co
 
 
 def _to_json(tensor: ComparedTensor) -> dict[str, Any]:
-    change = tensor.change
     return {
         "name": tensor.name,
         "state": tensor.state,
         "left": tensor.left and {"shape": list(tensor.left.shape), "dtype": tensor.left.dtype},
         "right": tensor.right and {"shape": list(tensor.right.shape), "dtype": tensor.right.dtype},
-        "change": change
-        and encoded(
-            {
-                "equal": change.equal,
-                "count": change.count,
-                "max_abs": change.max_abs,
-                "rms": change.rms,
-                "relative": change.relative,
-                "cosine": change.cosine,
-            }
-        ),
+        "change": tensor.change and encoded(tensor.change.to_json()),
     }

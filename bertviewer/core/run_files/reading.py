@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.run_files.plain_data import Odd, from_plain
+from bertviewer.core.plain_data import Odd
+from bertviewer.core.run_files.arrays import reader_of
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.run_files.soundness import check_file, check_modules
 from bertviewer.core.run_files.writing import MAGIC
@@ -32,7 +33,7 @@ def read_runs(path: Path) -> RunFile:
     """
     data, arrays = _unpacked(path, MOST_TEXT + MOST_ARRAYS)
     try:
-        file: RunFile = from_plain(RunFile, data, memoryview(arrays), "it")
+        file: RunFile = reader_of(memoryview(arrays)).read(RunFile, data)
         check_file(file)
     except Odd as error:
         _refuse(path, str(error))

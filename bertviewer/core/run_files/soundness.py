@@ -10,7 +10,7 @@ from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.activations.text import check_text
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.run_files.plain_data import Odd
+from bertviewer.core.plain_data import Odd
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.source.model_source import Kind
 from bertviewer.core.source.tasks import find_task

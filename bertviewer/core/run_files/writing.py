@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run_files.plain_data import ArrayWriter, to_plain
+from bertviewer.core.run_files.arrays import ArrayWriter, to_plain
 from bertviewer.core.run_files.run_file import SCHEMA, RunFile
 
 MAGIC = f"{SCHEMA}\n".encode()

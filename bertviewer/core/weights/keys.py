@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import by_fields
 
 
 @frozen
@@ -45,13 +46,7 @@ class KeyReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain dicts and lists; ``stored`` is left out, as ``renamed`` tells it."""
-        return {
-            "files": [{"name": name, "bytes": size} for name, size in self.files.items()],
-            "stored_dtypes": dict(self.stored_dtypes),
-            "dtype": self.dtype,
-            "tensors": self.tensors,
-            "renamed": dict(self.renamed),
-            "missing": list(self.missing),
-            "unexpected": list(self.unexpected),
-            "tied": dict(self.tied),
-        }
+        files = [{"name": name, "bytes": size} for name, size in self.files.items()]
+        told = by_fields(self) | {"files": files}
+        del told["stored"]
+        return told

@@ -146,7 +146,7 @@ def test_flows_come_back_from_json(name: str) -> None:
 
     assert Flows.from_json(json.loads(json.dumps(flows.to_json()))) == flows
     flow = next(iter(flows.distinct.values()))
-    assert Flow.from_json(json.loads(json.dumps(flow.to_json(source)))) == flow
+    assert Flow.from_json(json.loads(json.dumps(flow.document(source)))) == flow
 
 
 def test_a_module_has_the_flow_of_its_kind_under_its_own_paths() -> None:
