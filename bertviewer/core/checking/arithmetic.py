@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bertviewer.core.flow.nested_tensors import mapped
 from bertviewer.core.frozen import frozen
 
 
@@ -24,26 +25,24 @@ class Arithmetic:
 
         Not every accelerator has float64.
         """
-        if isinstance(value, Tensor):
-            value = value.detach().cpu()
-            return value.to(self.compute) if value.is_floating_point() else value
-        if isinstance(value, dict):
-            return {name: self.take(item) for name, item in value.items()}
-        if isinstance(value, tuple | list):
-            return tuple(self.take(item) for item in value)
-        return value
+
+        def taken(tensor: Tensor) -> Tensor:
+            tensor = tensor.detach().cpu()
+            return tensor.to(self.compute) if tensor.is_floating_point() else tensor
+
+        return mapped(value, taken)
 
     def round(self, value: Any) -> Any:
         """Round the tensors in ``value`` as the model does that stores them."""
         if self.stored is None or self.stored == self.compute:
             return value
-        if isinstance(value, Tensor) and value.is_floating_point():
-            return value.to(self.stored).to(self.compute)
-        if isinstance(value, dict):
-            return {name: self.round(item) for name, item in value.items()}
-        if isinstance(value, tuple | list):
-            return tuple(self.round(item) for item in value)
-        return value
+        stored = self.stored
+
+        def rounded(tensor: Tensor) -> Tensor:
+            is_rounded = tensor.is_floating_point()
+            return tensor.to(stored).to(self.compute) if is_rounded else tensor
+
+        return mapped(value, rounded)
 
 
 EXACT = Arithmetic(torch.float64)

@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
+from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError, Recomputation
 from bertviewer.core.checking.primitives import ACTIVATIONS
 from bertviewer.core.families.layer import Network
@@ -55,8 +56,9 @@ def add_and_norm(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor)
 
 
 def widening(module: Evaluator, x: Tensor) -> Tensor:
-    """f(dense(X))."""
-    return module.below("intermediate_act_fn")(module.below("dense")(x))
+    """f(dense(X)); ESM calls GELU as a function."""
+    y = module.below("dense")(x)
+    return module.below("intermediate_act_fn")(y) if module.has("intermediate_act_fn") else gelu(y)
 
 
 def feed_forward(module: Evaluator, x: Tensor) -> Tensor:
@@ -105,12 +107,14 @@ def t5_self_attention(
     attention_mask: Given = None,
     position_bias: Given = None,
     past_key_values: Any = None,
-    **_: Any,
+    **more: Any,
 ) -> Any:
-    """X + Attention(RMSNorm(X))."""
-    y, bias, weights = module.below("SelfAttention")(
+    """X + Attention(RMSNorm(X)); of X_enc where that is given."""
+    source = more.get("key_value_states")
+    y, bias, weights = module.below("SelfAttention" if source is None else "EncDecAttention")(
         module.below("layer_norm")(hidden_states),
         mask=attention_mask,
+        key_value_states=source,
         position_bias=position_bias,
         past_key_values=past_key_values,
     )
@@ -118,20 +122,8 @@ def t5_self_attention(
 
 
 def t5_cross_attention(
-    module: Evaluator,
-    hidden_states: Tensor,
-    key_value_states: Tensor,
-    attention_mask: Given = None,
-    position_bias: Given = None,
-    past_key_values: Any = None,
-    **_: Any,
+    module: Evaluator, hidden_states: Tensor, key_value_states: Tensor, *args: Any, **more: Any
 ) -> Any:
     """X + Attention(RMSNorm(X), X_enc)."""
-    y, bias, weights = module.below("EncDecAttention")(
-        module.below("layer_norm")(hidden_states),
-        mask=attention_mask,
-        key_value_states=key_value_states,
-        position_bias=position_bias,
-        past_key_values=past_key_values,
-    )
-    return hidden_states + y, bias, weights
+    more["key_value_states"] = key_value_states
+    return t5_self_attention(module, hidden_states, *args, **more)

@@ -15,6 +15,7 @@ from bertviewer.core.checking.attention_maths import (
     in_heads,
 )
 from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
+from bertviewer.core.checking.heads import transform
 from bertviewer.core.checking.primitives import activation_named
 from bertviewer.core.checking.stacks import through
 
@@ -204,8 +205,7 @@ def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
 
 def lm_head(module: Evaluator, hidden_states: Tensor, word_embeddings: Any) -> Tensor:
     """The scores of the published code: LayerNorm(f(dense(X))) times the table of words."""
-    act = module.below("transform_act_fn")
-    x = module.below("LayerNorm")(act(module.below("dense")(hidden_states)))
+    x = transform(module, hidden_states)
     # A model hands over the module that holds the table, a recomputation its module.
     known = isinstance(word_embeddings, Evaluator)
     table = (
@@ -214,8 +214,3 @@ def lm_head(module: Evaluator, hidden_states: Tensor, word_embeddings: Any) -> T
         else module.setting.arithmetic.take(word_embeddings.weight)
     )
     return affine(x, table, module.weight("bias"))
-
-
-def lm_wrapper(module: Evaluator, sequence_output: Tensor, word_embeddings: Any) -> Tensor:
-    """The module around those scores."""
-    return module.below("lm_head")(sequence_output, word_embeddings)

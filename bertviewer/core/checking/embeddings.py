@@ -72,21 +72,17 @@ def rotation(
 ) -> tuple[Tensor, Tensor]:
     """Cosines and sines of position times frequency (Su et al. 2021, section 3.2.2): [B, S, d].
 
-    ModernBERT's windowed layers have a base of their own.
+    ModernBERT's windowed layers have a base of their own; ESM's configuration has it alone.
     """
-    rope = module.config.get("rope_parameters") or {}
+    rope = module.config.get("rope_parameters") or {
+        "rope_theta": module.config.get("rope_theta", 10_000.0)
+    }
     rope = rope if layer_type is None else rope[layer_type]
     if rope.get("rope_type", "default") != "default":
         raise NoRecomputationError(
             f"the recomputation does not know {rope['rope_type']!r} positions"
         )
-    return angles(module, x, position_ids, float(rope.get("rope_theta", 10_000.0)))
-
-
-def angles(
-    module: Evaluator, x: Tensor, position_ids: Tensor, base: float
-) -> tuple[Tensor, Tensor]:
-    """Return the tables [B, S, d] of a rotation of this base."""
+    base = float(rope.get("rope_theta", 10_000.0))
     heads = int(module.setting_value("num_attention_heads"))
     size = int(module.config.get("head_dim") or module.setting_value("hidden_size") // heads)
     steps = torch.arange(0, size, 2, dtype=x.dtype) / size

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.attention_maths import Attention, Rotation, head_count, separate
-from bertviewer.core.checking.embeddings import angles, counted_from_padding
+from bertviewer.core.checking.embeddings import counted_from_padding
 from bertviewer.core.checking.evaluator import Evaluator, Given
-from bertviewer.core.checking.stacks import run, visible
+from bertviewer.core.checking.heads import scores
+from bertviewer.core.checking.stacks import ended, run, visible
 
 _MASKED_IN_TRAINING = 0.15 * 0.8
 """The share of tokens that training replaced by the mask: 15 % are chosen, 80 % of them masked."""
@@ -39,11 +39,6 @@ def read_attention(
         mask,
         rotation=Rotation(*position_embeddings) if turns and position_embeddings else None,
     )
-
-
-def turns(module: Evaluator, x: Tensor, position_ids: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of position times frequency."""
-    return angles(module, x, position_ids, float(module.setting_value("rope_theta")))
 
 
 def embeddings(
@@ -75,44 +70,16 @@ def add(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tenso
     return module.below("dense")(hidden_states) + input_tensor
 
 
-def widening(module: Evaluator, hidden_states: Tensor) -> Tensor:
-    """GELU(dense(X))."""
-    return gelu(module.below("dense")(hidden_states))
-
-
 def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Tensor:
     """X + dense(Attention(LayerNorm(X)))."""
     mixed, _weights = module.below("self")(module.below("LayerNorm")(hidden_states), *args, **more)
     return module.below("output")(mixed, hidden_states)
 
 
-def layer(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Given = None,
-    encoder_hidden_states: Given = None,
-    encoder_attention_mask: Given = None,
-    position_embeddings: tuple[Tensor, Tensor] | None = None,
-    **_: Any,
-) -> Tensor:
-    """Attention, then the network, each of what a norm gives, and added."""
-    angles = {"position_embeddings": position_embeddings}
-    x = module.below("attention")(hidden_states, attention_mask, **angles)
-    if module.has("crossattention") and encoder_hidden_states is not None:
-        x = module.below("crossattention")(
-            x, attention_mask, encoder_hidden_states, encoder_attention_mask, **angles
-        )
-    result: Tensor = module.below("output")(
-        module.below("intermediate")(module.below("LayerNorm")(x)), x
-    )
-    return result
-
-
 def encoder(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
     """The stack, and the norm that follows pre-norm layers."""
     states = run(module.below("layer"), hidden_states, *args, **more)
-    last = module.below("emb_layer_norm_after")(states[-1])
-    return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
+    return ended(states, module.below("emb_layer_norm_after"))
 
 
 def model(
@@ -141,8 +108,7 @@ def model(
 
 def lm_head(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """RoBERTa's scores; the bias is the head's own."""
-    x = module.below("layer_norm")(module.round(gelu(module.below("dense")(features))))
-    return module.below("decoder")(x) + module.weight("bias")
+    return scores(module, features) + module.weight("bias")
 
 
 def contacts(module: Evaluator, tokens: Tensor, attentions: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.primitives import activation_named
+from bertviewer.core.families.module_kind import ModuleKind
 
 
 def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
@@ -16,33 +17,23 @@ def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
 
 
 def transform(module: Evaluator, hidden_states: Tensor) -> Tensor:
-    """LayerNorm(f(dense(X)))."""
-    act, norm = (
-        module.first("transform_act_fn", "activation", "act"),
-        module.first("LayerNorm", "norm"),
-    )
-    return norm(act(module.below("dense")(hidden_states)))
+    """LayerNorm(f(dense(X))); RoBERTa calls GELU as a function."""
+    x = module.below("dense")(hidden_states)
+    acts = [n for n in ("transform_act_fn", "activation", "act") if module.has(n)]
+    x = module.below(acts[0])(x) if acts else module.round(gelu(x))
+    return module.first("LayerNorm", "layer_norm", "norm")(x)
 
 
-def bert_lm(module: Evaluator, hidden_states: Tensor) -> Tensor:
-    """BERT's scores of the vocabulary."""
-    return module.below("decoder")(module.below("transform")(hidden_states))
+def scores(module: Evaluator, hidden_states: Tensor, **_: Any) -> Tensor:
+    """Scores of the vocabulary, by way of a transform: BERT's is a module, others' stand here."""
+    whole = module.has("transform")
+    x = module.below("transform")(hidden_states) if whole else transform(module, hidden_states)
+    return module.below("decoder")(x)
 
 
-def albert_lm(module: Evaluator, hidden_states: Tensor) -> Tensor:
-    """ALBERT's scores: the transform stands in the head itself."""
-    return module.below("decoder")(transform(module, hidden_states))
-
-
-def roberta_lm(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
-    """RoBERTa's scores; it calls GELU as a function."""
-    x = module.round(gelu(module.below("dense")(features)))
-    return module.below("decoder")(module.below("layer_norm")(x))
-
-
-def mlm_only(module: Evaluator, sequence_output: Tensor) -> Tensor:
-    """The wrapper around the scores of the vocabulary."""
-    return module.below("predictions")(sequence_output)
+def mlm_only(module: Evaluator, *args: Any) -> Tensor:
+    """The wrapper around the scores of the vocabulary; DeBERTa's is given its table as well."""
+    return module.first("predictions", "lm_head")(*args)
 
 
 def pretraining(module: Evaluator, sequence_output: Tensor, pooled_output: Tensor) -> Any:
@@ -57,25 +48,18 @@ def pooled_scores(module: Evaluator, pooled_output: Tensor) -> Tensor:
 
 
 def classification(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
-    """out(f(dense(x_0))): ELECTRA holds its activation, RoBERTa calls tanh."""
-    return _scores(module, features[:, 0])
+    """out(f(dense(x))), x the first position; BART's and T5's models have chosen one already.
 
-
-def acted_classification(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
-    """RoFormer's and BigBird's: the activation is that of the layers, called as a function."""
-    act = activation_named(module, "hidden_act")
-    hidden = module.round(act(module.below("dense")(features[:, 0])))
-    return module.below("out_proj")(hidden)
-
-
-def chosen_classification(module: Evaluator, hidden_states: Tensor) -> Tensor:
-    """BART's and T5's head: the model has chosen the position already."""
-    return _scores(module, hidden_states)
-
-
-def _scores(module: Evaluator, x: Tensor) -> Tensor:
-    x = module.below("dense")(x)
-    x = module.below("activation")(x) if module.has("activation") else module.round(torch.tanh(x))
+    ELECTRA holds its activation, RoFormer and BigBird call that of the layers, RoBERTa tanh.
+    """
+    is_chosen = module.kind is ModuleKind.CLASSIFICATION_HEAD_OF_END
+    x = module.below("dense")(features if is_chosen else features[:, 0])
+    if module.has("activation"):
+        x = module.below("activation")(x)
+    elif module.kind is ModuleKind.ACTIVATED_CLASSIFICATION_HEAD:
+        x = module.round(activation_named(module, "hidden_act")(x))
+    else:
+        x = module.round(torch.tanh(x))
     return module.below("out_proj")(x)
 
 

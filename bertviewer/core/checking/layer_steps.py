@@ -96,9 +96,15 @@ def _described(module: Evaluator, call: KeptCall) -> Iterator[Step]:
         add_and_norm = "cross-attention's add & norm" if crosses else "add & norm"
         if part.block == part.path:
             yield Child(f"{name} & {add_and_norm}", part.path)
-        elif part.add:
+        elif part.add and not before:
             yield Child(name, part.path)
             yield Child(add_and_norm, part.add)
+        elif part.add and crosses:
+            yield Child("norm, cross-attention & add", part.block)
+        elif part.add:
+            yield Child("norm", part.norm)
+            yield Child(name, part.path)
+            yield Child("projection & add", part.add)
         elif before:
             yield Child("norm before cross-attention" if crosses else "norm", part.norm)
             yield Child(name, part.path)
@@ -117,7 +123,7 @@ def _described(module: Evaluator, call: KeptCall) -> Iterator[Step]:
 def _network(module: Evaluator, made: Layer, *, before: bool) -> Iterator[Step]:
     if isinstance(made.network, Halves):
         yield Child("intermediate", made.network.first)
-        yield Child("output & add & norm", made.network.second)
+        yield Child("output & add" if before else "output & add & norm", made.network.second)
     elif isinstance(made.network, str) and before:
         yield Child("feed-forward", made.network)
     else:
@@ -181,19 +187,6 @@ def _t5(module: Evaluator) -> tuple[Step, ...]:
     )
 
 
-def _esm(module: Evaluator) -> tuple[Step, ...]:
-    cross = (Child("norm, cross-attention & add", "crossattention"),)
-    return (
-        Child("norm", "attention.LayerNorm"),
-        Child("self-attention", "attention.self"),
-        Child("projection & add", "attention.output"),
-        *(cross if module.has("crossattention") else ()),
-        Child("norm after the addition", "LayerNorm"),
-        Child("intermediate", "intermediate"),
-        Child("output & add", "output"),
-    )
-
-
 def _squeezebert(_: Evaluator) -> tuple[Step, ...]:
     return (
         Child("self-attention", "attention"),
@@ -205,13 +198,11 @@ def _squeezebert(_: Evaluator) -> tuple[Step, ...]:
 
 _SPECIAL: Mapping[ModuleKind | None, Callable[[Evaluator], tuple[Step, ...]]] = {
     ModuleKind.T5_LAYER: _t5,
-    ModuleKind.ESM_LAYER: _esm,
     ModuleKind.SQUEEZEBERT_LAYER: _squeezebert,
 }
 """Layers that no description fits.
 
-T5's is a list of modules, ESM's blocks begin with their norm, SqueezeBERT's convolutions take the
-features first.
+T5's is a list of modules, SqueezeBERT's convolutions take the features first.
 """
 
 LAYERS = frozenset({ModuleKind.LAYER, *_SPECIAL})

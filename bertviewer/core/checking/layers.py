@@ -18,7 +18,8 @@ def layer(module: Evaluator, *args: Any, **kwargs: Any) -> Any:
     x: Tensor = given[made.takes[0]]
     weights: list[Any] = []
     for part in sub_layers(module, made, given):
-        taken = module.below(part.norm)(x) if norms_before(module, made) else x
+        is_free = norms_before(module, made) and not part.block  # a block holds its norm
+        taken = module.below(part.norm)(x) if is_free else x
         found = _attended(module, part, taken, given)
         y = hidden(found)
         weights += [] if y is found else found[1:2]
@@ -68,10 +69,10 @@ def _normed_sum(module: Evaluator, made: Layer, norm: str, x: Tensor, y: Tensor)
 
 
 def _through_network(module: Evaluator, made: Layer, x: Tensor) -> Tensor:
+    taken = module.below(made.network_norm)(x) if norms_before(module, made) else x
     if isinstance(made.network, Halves):
         first, second = module.below(made.network.first), module.below(made.network.second)
-        return second(first(x), x)
-    taken = module.below(made.network_norm)(x) if norms_before(module, made) else x
+        return second(first(taken), x)
     if isinstance(made.network, str):
         y = module.below(made.network)(taken)
     else:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.embeddings import sinusoids, sum_of_embeddings
 from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
-from bertviewer.core.checking.stacks import run, visible
+from bertviewer.core.checking.stacks import ended, run, visible
 
 Result = dict[str, Any]
 
@@ -54,7 +54,7 @@ def gpt2(
     mask = visible(attention_mask, x.shape[1], True)
     other = visible(encoder_attention_mask, x.shape[1], False)
     states = run(module.below("h"), x, None, mask, encoder_hidden_states, other)
-    return _normed(module.below("ln_f"), states)
+    return ended(states, module.below("ln_f"))
 
 
 def llama(
@@ -77,7 +77,7 @@ def llama(
     for layer, window in zip(layers, _windows(module, len(layers)), strict=True):
         shown = mask if window is None or mask is None else mask & _within(length, window)
         states.append(layer(states[-1], shown, position_embeddings=turns))
-    return _normed(module.below("norm"), tuple(states))
+    return ended(tuple(states), module.below("norm"))
 
 
 def _windows(module: Evaluator, layers: int) -> list[int | None]:
@@ -92,12 +92,6 @@ def _windows(module: Evaluator, layers: int) -> list[int | None]:
 def _within(length: int, window: int) -> Tensor:
     places = torch.arange(length)
     return (places > places[:, None] - window)[None, None]
-
-
-def _normed(norm: Evaluator, states: tuple[Tensor, ...]) -> Result:
-    """Put the last hidden state through the last norm, as transformers reports it."""
-    last = norm(states[-1])
-    return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
 
 
 def encoder_decoder(

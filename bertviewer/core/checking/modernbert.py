@@ -15,7 +15,7 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
 )
 from bertviewer.core.checking.evaluator import Evaluator, Given
-from bertviewer.core.checking.stacks import visible
+from bertviewer.core.checking.stacks import ended, visible
 
 _WINDOWED = "sliding_attention"
 
@@ -77,8 +77,7 @@ def model(
             mask = near if everywhere is None else near & everywhere
         angles = module.below("rotary_emb")(x, positions, kind)
         states.append(inner(states[-1], mask, angles))
-    last = module.below("final_norm")(states[-1])
-    return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
+    return ended(tuple(states), module.below("final_norm"))
 
 
 def _near(length: int, reach: int) -> Tensor:

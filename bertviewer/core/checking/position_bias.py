@@ -1,11 +1,10 @@
 """T5's bias for the distance between two positions (Raffel et al. 2020, section 2.1)."""
 
-import math
-
 import torch
 from torch import Tensor
 
 from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.formulas.distance_buckets import bucket_of
 
 
 def t5_position_bias(module: Evaluator, queries: int, keys: int) -> Tensor:
@@ -44,8 +43,4 @@ def _bucket(distance: int, buckets: int, farthest: int, is_decoder: bool) -> int
         buckets //= 2
         start = buckets if distance > 0 else 0
         distance = abs(distance)
-    near = buckets // 2
-    if distance < near:
-        return start + distance
-    share = math.log(distance / near) / math.log(farthest / near)
-    return start + min(near + int(share * (buckets - near)), buckets - 1)
+    return start + bucket_of(distance, buckets, farthest)

@@ -24,6 +24,12 @@ def through(layers: Evaluator, x: Tensor, *args: Any, **kwargs: Any) -> dict[str
     return {"last_hidden_state": states[-1], "hidden_states": states}
 
 
+def ended(states: tuple[Tensor, ...], norm: Evaluator) -> dict[str, Any]:
+    """Put the last hidden state through the last norm, as transformers reports it."""
+    last = norm(states[-1])
+    return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
+
+
 def visible(mask: Tensor | None, queries: int, is_causal: bool) -> Tensor | None:
     """Return where each query may look, true or false: [B, 1, S, S'], ``None`` for everywhere.
 
@@ -101,7 +107,7 @@ def bart(
     states = run(module.below("layers"), x, mask, *(more if decodes else ()))
     if module.has("layer_norm"):
         # mBART's layers are pre-norm, so that a last norm follows them.
-        states = (*states[:-1], module.below("layer_norm")(states[-1]))
+        return ended(states, module.below("layer_norm"))
     return {"last_hidden_state": states[-1], "hidden_states": states}
 
 
@@ -123,8 +129,7 @@ def t5(
     for block in module.below("block").children:
         x, bias, cross_bias = block(x, mask, bias, encoder_hidden_states, other, cross_bias)
         states.append(x)
-    last = module.below("final_layer_norm")(x)
-    return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
+    return ended(tuple(states), module.below("final_layer_norm"))
 
 
 def torch_encoder(

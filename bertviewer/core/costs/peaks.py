@@ -14,7 +14,7 @@ from bertviewer.core.counting.proving import PROOFS, holds
 from bertviewer.core.counting.templates import Shape
 from bertviewer.core.counting.variants import VariantBuilder
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.expressions.polynomials import Monomial, Polynomial, total
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial, product, total
 from bertviewer.core.expressions.symbols import is_standard
 from bertviewer.core.flow.inputs.texts import TOKENS
 
@@ -114,7 +114,7 @@ def _largest(
     names = frozenset[str]().union(*moments)
     if not names <= shapes.keys():
         return ()
-    sizes = {name: _product(shapes[name]) for name in names}
+    sizes = {name: product(shapes[name]) for name in names}
     candidates: dict[frozenset[object], Polynomial] = {}
     for moment in moments:
         polynomial = total(sizes[name] for name in sorted(moment))
@@ -124,13 +124,6 @@ def _largest(
         if not any(_never_less(other, one) for other in largest):
             largest = [other for other in largest if not _never_less(one, other)] + [one]
     return tuple(largest)
-
-
-def _product(shape: Shape) -> Polynomial:
-    product = Polynomial.constant(1)
-    for dimension in shape:
-        product *= dimension
-    return product
 
 
 def _never_less(one: Polynomial, other: Polynomial) -> bool:

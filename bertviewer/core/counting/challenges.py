@@ -160,13 +160,7 @@ class Challenger:
             steps: gives what a letter has to be a multiple of, as far as is known by then.
         """
         values = self.observed.values
-        sizes = [
-            variable.letter
-            for variable in self.observed.variables
-            if variable.quantity in ("width", "size")
-            and len(variable.symbols) == 1
-            and not self.observed.counts_modules(variable)
-        ]
+        sizes = self.observed.sizes_alone()
         large = [letter for letter in sizes if values[letter] > SMALL]
         small = [letter for letter in sizes if values[letter] <= SMALL]
         for some, ones in ((large, (1, -1, 2, 4, 8, 16)), (small, (1, 2, 4))):

@@ -4,10 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from bertviewer.core.counting.moves import Change
-from bertviewer.core.counting.proving import TENSOR, Gathered, Trial
+from bertviewer.core.counting.proving import TENSOR, Gathered, Results, Trial
 from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder
-from bertviewer.core.expressions.domains import is_met
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.evaluation import letters_of
 
 MOST_BUILDS = 200
 LEAST_BUILDS = 120
@@ -75,24 +74,14 @@ class Contradictions:
         facts = self.facts(change)
         if facts is None:
             return ()
-        values = {**self.values, **change}
-        met: dict[str, bool] = {}
-        given: dict[str, int | None] = {}
-        wrong = []
-        for name, fact in facts.items():
-            formula = self.formulas.get(name)
-            if formula is None:
-                continue
-            for condition in self.conditions.get(name, ()):
-                if condition not in met:
-                    met[condition] = is_met(condition, values)
-                if not met[condition]:
-                    break
-            else:
-                result = tuple(_value(part, values, given) for part in formula)
-                if fact != {result}:
-                    wrong.append(name)
-        return tuple(wrong)
+        results = Results({**self.values, **change})
+        return tuple(
+            name
+            for name, fact in facts.items()
+            if name in self.formulas
+            and results.meet(self.conditions.get(name, ()))
+            and fact != {results.of(self.formulas[name])}
+        )
 
     def least(self, change: Change) -> Change:
         """Return the least part of a change that contradicts a formula.
@@ -123,15 +112,10 @@ class Contradictions:
         facts = self.facts(change) if self.has_room() else None
         if facts is None or not facts.keys() >= set(names):
             return None
-        values = {**self.values, **change}
-        if any(
-            not is_met(text, values) for name in names for text in self.conditions.get(name, ())
-        ):
+        results = Results({**self.values, **change})
+        if not all(results.meet(self.conditions.get(name, ())) for name in names):
             return None
-        return all(
-            facts[name] == {tuple(_value(part, values, {}) for part in self.formulas[name])}
-            for name in names
-        )
+        return all(facts[name] == {results.of(self.formulas[name])} for name in names)
 
     def _is_wrong(self, change: Change) -> bool:
         return self.has_room() and bool(self.wrong(change))
@@ -142,12 +126,3 @@ def halves(change: Change) -> tuple[Change, Change]:
     items = list(change.items())
     middle = len(items) // 2
     return dict(items[:middle]), dict(items[middle:])
-
-
-def _value(formula: str, values: Mapping[str, int], known: dict[str, int | None]) -> int | None:
-    if formula not in known:
-        try:
-            known[formula] = evaluate(formula, values)
-        except UnevenDivision:
-            known[formula] = None
-    return known[formula]

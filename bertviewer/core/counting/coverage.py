@@ -33,13 +33,7 @@ def untried(
     Yields:
         A formula's name, and a condition that it has to be limited by.
     """
-    sizes = {
-        variable.letter
-        for variable in observed.variables
-        if variable.quantity in ("width", "size")
-        and len(variable.symbols) == 1
-        and not observed.counts_modules(variable)
-    }
+    sizes = set(observed.sizes_alone())
     fitted = {x: [value for value, _ in observed.seen[x]] for x in sizes}
     tried = list(trials)
     met: dict[str, frozenset[int]] = {}

@@ -76,6 +76,16 @@ class Observations:
         points = self.seen[variable.letter]
         return any(model.lengths != self.base.lengths for _, model in points)
 
+    def sizes_alone(self) -> list[str]:
+        """Return the letters of sizes and widths that move alone, and no number of modules."""
+        return [
+            variable.letter
+            for variable in self.variables
+            if variable.quantity in ("width", "size")
+            and len(variable.symbols) == 1
+            and not self.counts_modules(variable)
+        ]
+
     def variable_of(self, letter: str) -> str:
         """Return the letter of the variable that this one belongs to, empty if it is fixed."""
         for variable in self.variables:

@@ -73,15 +73,16 @@ def judge(
     module, does not come out even, or that does not meet its conditions. It must hold in
     ``PROOFS`` models that move one of its letters, and each letter must move in one.
     """
-    found = [_Results(formulas, trial) for trial in trials]
+    every = [Results(trial.values) for trial in trials]
+    found = [(results, results.silent(formulas)) for results in every]
     proven: dict[str, tuple[str, ...]] = {}
     reasons: dict[str, str] = {}
     for name, formula in formulas.items():
         letters = frozenset[str]().union(*map(letters_of, formula))
         support, met = 0, set[str]()
-        for trial, results in zip(trials, found, strict=True):
+        for trial, (results, silent) in zip(trials, found, strict=True):
             facts = trial.facts.get(name)
-            if not facts or name in results.silent or not results.meet(conditions.get(name, ())):
+            if not facts or name in silent or not results.meet(conditions.get(name, ())):
                 continue
             result = results.of(formula)
             if result is None:
@@ -103,20 +104,24 @@ def judge(
     return Verdict(proven, reasons)
 
 
-class _Results:
-    """What formulas give in one trial, each text evaluated once."""
+class Results:
+    """What formulas give with the letters at some values, each text evaluated once."""
 
-    def __init__(self, formulas: Formulas, trial: Trial) -> None:
-        self._values = trial.values
+    def __init__(self, values: Values) -> None:
+        self._values = values
         self._known: dict[str, int | None] = {}
         self._met: dict[str, bool] = {}
-        self.silent: set[str] = set()
+
+    def silent(self, formulas: Formulas) -> set[str]:
+        """Return the names of what says nothing, as a division does not come out even."""
+        found: set[str] = set()
         for name, formula in formulas.items():
             if name.startswith(TENSOR) and self.of(formula) is None:
-                self.silent.update((name, *owners(name.removeprefix(TENSOR))))
+                found.update((name, *owners(name.removeprefix(TENSOR))))
+        return found
 
     def meet(self, conditions: Iterable[str]) -> bool:
-        """Tell whether the trial's values meet all conditions."""
+        """Tell whether the values meet all conditions."""
         for condition in conditions:
             if condition not in self._met:
                 self._met[condition] = is_met(condition, self._values)

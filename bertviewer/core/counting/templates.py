@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from bertviewer.core.counting.variants import ModelShapes
 from bertviewer.core.expressions.counts import Block, Count
-from bertviewer.core.expressions.polynomials import Polynomial, total
+from bertviewer.core.expressions.polynomials import Polynomial, product, total
 
 Shape = tuple[Polynomial, ...]
 
@@ -102,7 +102,8 @@ def count_modules(
     own: dict[str, list[Polynomial | None]] = {path: [] for path in model.modules}
     for name in model.shapes:
         if name not in model.first_names:
-            own[name.rpartition(".")[0]].append(_product(shapes.get(name)))
+            shape = shapes.get(name)
+            own[name.rpartition(".")[0]].append(None if shape is None else product(shape))
     children: dict[str, list[str]] = {path: [] for path in model.modules}
     for path in model.modules:
         if path:
@@ -127,15 +128,6 @@ def count_modules(
             beside = list(below.values())
         counts[path] = Count.of((*parts, *(part for count in beside for part in count.parts)))
     return counts
-
-
-def _product(shape: Shape | None) -> Polynomial | None:
-    if shape is None:
-        return None
-    product = Polynomial.constant(1)
-    for dimension in shape:
-        product *= dimension
-    return product
 
 
 def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Block]:

@@ -16,7 +16,7 @@ _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
 _USUAL = 4
 _FLAT = 1.1
 """How much larger the largest std of flat lines is than the smallest, at the most."""
-_NORMS_BEFORE = frozenset({ModuleKind.T5_LAYER, ModuleKind.ESM_LAYER})
+_NORMS_BEFORE = frozenset({ModuleKind.T5_LAYER})
 _NORMS_AFTER = frozenset({ModuleKind.SQUEEZEBERT_LAYER})
 
 
@@ -95,7 +95,7 @@ def network_widths(view: ModuleView) -> Widths | None:
         if view.kind is ModuleKind.MODERNBERT_FEED_FORWARD:
             last = view.affine("Wo")
             return Widths(last.outputs, last.inputs, is_gated=True)
-        if view.kind in (ModuleKind.FIRST_HALF, ModuleKind.ESM_FIRST_HALF):
+        if view.kind is ModuleKind.FIRST_HALF:
             first = view.affine("dense")
             return Widths(first.inputs, first.outputs, is_gated=False)
     except LookupError:  # a known name, and made otherwise

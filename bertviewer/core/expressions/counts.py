@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from bertviewer.core.expressions.evaluation import FormulaError, parse
-from bertviewer.core.expressions.polynomials import Polynomial, bracketed, join_terms, total
+from bertviewer.core.expressions.polynomials import (
+    Polynomial,
+    bracketed,
+    join_terms,
+    product,
+    total,
+)
 from bertviewer.core.frozen import frozen
 
 
@@ -137,8 +143,5 @@ def _polynomial(tree: ast.expr) -> Polynomial:
         case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
             return _polynomial(left) * _polynomial(right).inverse()
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))):
-            product = Polynomial.constant(1)
-            for _ in range(power):
-                product *= _polynomial(left)
-            return product
+            return product([_polynomial(left)] * power)
     raise FormulaError(f"not a formula: {ast.unparse(tree)}")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from bertviewer.core.expressions.counts import changed, read_count
-from bertviewer.core.expressions.polynomials import Polynomial, total
+from bertviewer.core.expressions.polynomials import Polynomial, product, total
 from bertviewer.core.expressions.symbols import Symbol, place_of, quantity_of, standard_letter
 from bertviewer.core.frozen import frozen
 
@@ -92,9 +92,8 @@ def _put_in(polynomial: Polynomial, values: dict[str, Polynomial]) -> Polynomial
 def _put_in_term(
     letters: tuple[tuple[str, int], ...], coefficient: Fraction, values: dict[str, Polynomial]
 ) -> Polynomial:
-    product = Polynomial.term(coefficient, {})
+    factors = [Polynomial.term(coefficient, {})]
     for letter, power in letters:
         value = values.get(letter, Polynomial.term(Fraction(1), {letter: 1}))
-        for _ in range(abs(power)):
-            product *= value if power > 0 else value.inverse()
-    return product
+        factors += [value if power > 0 else value.inverse()] * abs(power)
+    return product(factors)

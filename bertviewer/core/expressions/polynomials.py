@@ -8,7 +8,9 @@ divisions that come out even, nor keep the order of terms, so that half of this 
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import reduce
 from math import lcm, prod
+from operator import mul
 
 from bertviewer.core.expressions.letters import letter_order
 from bertviewer.core.frozen import frozen
@@ -96,6 +98,11 @@ class Polynomial:
         above = join_terms(_term_text(letters, value * whole) for letters, value in halves)
         rest = (_term_text(*term) for term in ordered if term not in halves)
         return join_terms((f"({above})//{whole}", *rest))
+
+
+def product(factors: Iterable[Polynomial]) -> Polynomial:
+    """Return the product."""
+    return reduce(mul, factors, Polynomial.constant(1))
 
 
 def total(polynomials: Iterable[Polynomial]) -> Polynomial:

@@ -65,7 +65,7 @@ LIKE_BERT: Descriptions = {
     "Embeddings": ModuleKind.BERT_EMBEDDINGS,
     "Model": ModuleKind.BERT_MODEL,
     "Pooler": ModuleKind.POOLER,
-    "LMHead": ModuleKind.ROBERTA_SCORES,
+    "LMHead": ModuleKind.SCORES,
     "ClassificationHead": ModuleKind.CLASSIFICATION_HEAD,
 }
 

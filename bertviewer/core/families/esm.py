@@ -2,19 +2,46 @@
 
 from bertviewer.core.families.family import Family
 from bertviewer.core.families.heads import TASK_MODELS
+from bertviewer.core.families.layer import Halves, Layer, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
+
+_MASK, _TURNS = {"attention_mask": "attention_mask"}, {"position_embeddings": "position_embeddings"}
+_ENCODED = {n: n for n in ("encoder_hidden_states", "encoder_attention_mask")}
+
+# Its attention blocks hold the norm before them.
+_LAYER = Layer(
+    takes=("hidden_states", *_MASK, *_ENCODED, *_TURNS),
+    attention=SubLayer(
+        "attention.self",
+        norm="attention.LayerNorm",
+        given={**_MASK, **_TURNS},
+        block="attention",
+        add="attention.output",
+    ),
+    cross=SubLayer(
+        "crossattention.self",
+        norm="crossattention.LayerNorm",
+        given={**_MASK, **_ENCODED, **_TURNS},
+        block="crossattention",
+        add="crossattention.output",
+        source="encoder_hidden_states",
+    ),
+    network=Halves("intermediate", "output"),
+    network_norm="LayerNorm",
+    norms="before",
+)
 
 ESM = Family(
     prefixes=("Esm",),
     endings={
         **TASK_MODELS,
-        "RotaryEmbedding": ModuleKind.ESM_ROTARY_POSITIONS,
+        "RotaryEmbedding": ModuleKind.ROTARY_POSITIONS,
         "SelfAttention": ModuleKind.ESM_ATTENTION,
         "Attention": ModuleKind.ESM_ATTENTION_BLOCK,
         "SelfOutput": ModuleKind.ESM_ADD,
-        "Intermediate": ModuleKind.ESM_FIRST_HALF,
+        "Intermediate": ModuleKind.FIRST_HALF,
         "Output": ModuleKind.ESM_ADD,
-        "Layer": ModuleKind.ESM_LAYER,
+        "Layer": _LAYER,
         "Encoder": ModuleKind.ESM_STACK,
         "Embeddings": ModuleKind.ESM_EMBEDDINGS,
         "Model": ModuleKind.ESM_MODEL,

@@ -51,3 +51,9 @@ CLASSES = classes_of(FAMILIES)
 def kind_of_class(class_name: str, classes: Descriptions = CLASSES) -> ModuleKind | None:
     """Return the kind of a class of modules, ``None`` where no family has it."""
     return kind_of(classes.get(class_name))
+
+
+def role_of_class(class_name: str) -> str:
+    """Return what the kind of a class is called, empty where no family has it."""
+    kind = kind_of_class(class_name)
+    return "" if kind is None else kind.role

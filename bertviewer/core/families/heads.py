@@ -16,7 +16,7 @@ TASK_MODELS: Descriptions = {
 
 BERT_HEAD: Descriptions = {
     "PredictionHeadTransform": ModuleKind.HEAD_TRANSFORM,
-    "LMPredictionHead": ModuleKind.BERT_SCORES,
+    "LMPredictionHead": ModuleKind.SCORES,
     "OnlyMLMHead": ModuleKind.HEAD_AROUND_SCORES,
 }
 """BERT's head for the vocabulary."""

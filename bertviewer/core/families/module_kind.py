@@ -39,7 +39,6 @@ class ModuleKind(Enum):
     OFFSET_POSITIONS = "embedding"
     SINUSOIDAL_POSITIONS = "embedding"
     ROTARY_POSITIONS = "rotary positions"
-    ESM_ROTARY_POSITIONS = "rotary positions"
     DROPOUT = "dropout"
     IDENTITY = "identity"
     LOSS = "loss"
@@ -92,8 +91,7 @@ class ModuleKind(Enum):
     T5_NETWORK_BLOCK = "sub-layer"  # layer_norm, DenseReluDense
     ADD_AND_NORM = "add & norm"  # dense, LayerNorm
     ESM_ADD = "add"  # dense
-    FIRST_HALF = "feed-forward, first half"  # dense, intermediate_act_fn
-    ESM_FIRST_HALF = "feed-forward, first half"  # dense
+    FIRST_HALF = "feed-forward, first half"  # dense [intermediate_act_fn]
     SECOND_HALF = "feed-forward, second half"  # dense, LayerNorm
     CONVOLUTION_AND_ACTIVATION = "feed-forward, first half"  # conv1d, act
     CONVOLUTION_AND_NORM = "add & norm"  # conv1d, layernorm
@@ -101,7 +99,6 @@ class ModuleKind(Enum):
     MODERNBERT_FEED_FORWARD = "feed-forward"  # Wi, act, Wo
     # layers and stacks
     LAYER = "layer"  # as its Layer says
-    ESM_LAYER = "layer"  # attention, LayerNorm, intermediate, output [crossattention]
     SQUEEZEBERT_LAYER = "layer"  # attention, post_attention, intermediate, output
     T5_LAYER = "layer"  # layer: two or three blocks
     BERT_STACK = "stack"  # layer
@@ -138,9 +135,7 @@ class ModuleKind(Enum):
     POOLER = "pooler"  # dense, activation
     DEBERTA_POOLER = "pooler"  # dense
     HEAD_TRANSFORM = "head transform"  # dense [an activation, LayerNorm or norm]
-    BERT_SCORES = "language-model head"  # transform, decoder
-    ALBERT_SCORES = "language-model head"  # dense, activation, LayerNorm, decoder
-    ROBERTA_SCORES = "language-model head"  # dense, layer_norm, decoder
+    SCORES = "language-model head"  # decoder [transform, or dense, a norm, an activation]
     ESM_SCORES = "language-model head"  # dense, layer_norm, decoder
     SCORES_BY_TABLE = "language-model head"  # dense, transform_act_fn, LayerNorm
     HEAD_AROUND_SCORES = "head"  # predictions

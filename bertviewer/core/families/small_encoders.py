@@ -24,7 +24,7 @@ ALBERT = Family(
         "Transformer": ModuleKind.ALBERT_STACK,
         "Embeddings": ModuleKind.BERT_EMBEDDINGS,
         "Model": ModuleKind.BERT_MODEL,
-        "MLMHead": ModuleKind.ALBERT_SCORES,
+        "MLMHead": ModuleKind.SCORES,
         "SOPHead": ModuleKind.SCORES_OF_POOLED,
         "ForPreTraining": ModuleKind.PRETRAINING_MODEL,
     },

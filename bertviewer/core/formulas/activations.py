@@ -7,8 +7,10 @@ from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, NO_PARAMETERS
 
+GELU = 'op("GELU")'
+
 _OPERATORS = {
-    ModuleKind.EXACT_GELU: 'op("GELU")',
+    ModuleKind.EXACT_GELU: GELU,
     ModuleKind.TANH_GELU: GELU_TANH,
     ModuleKind.QUICK_GELU: 'op("QuickGELU")',
     ModuleKind.RELU: 'op("ReLU")',
@@ -18,7 +20,7 @@ _OPERATORS = {
 
 # As transformers.activations.ACT2FN reads them.
 _NAMES = {
-    "gelu": 'op("GELU")',
+    "gelu": GELU,
     "gelu_new": GELU_TANH,
     "gelu_pytorch_tanh": GELU_TANH,
     "relu": 'op("ReLU")',
@@ -30,7 +32,7 @@ _SIGMOID = Term("sigma", "the logistic sigmoid")
 _NORMAL = Term("Phi", "distribution function of the standard normal distribution")
 
 ACTIVATION_MEANINGS = {
-    'op("GELU")': "the activation function: exact GELU, x times Φ(x)",
+    GELU: "the activation function: exact GELU, x times Φ(x)",
     GELU_TANH: "the activation function: GELU in its tanh form",
     'op("QuickGELU")': "the activation function: GELU in its sigmoid form",
     'op("ReLU")': "the activation function: max(0, x)",
@@ -42,8 +44,10 @@ ACTIVATION_MEANINGS = {
 _INPUT = Term("x", "one number of the input; all are treated alike, on their own")
 
 
-def operator_of(view: ModuleView, child: str) -> str:
-    """Return the operator for the activation module ``child`` of ``view``."""
+def operator_of(view: ModuleView, child: str, otherwise: str = "phi") -> str:
+    """Return the operator for the activation module ``child``, ``otherwise`` if there is none."""
+    if child not in view.children:
+        return otherwise
     kind = view.kind_below(child)
     if kind is ModuleKind.TORCH_GELU:
         return _torch_gelu(view.below(child))
@@ -160,4 +164,4 @@ def clipped_gelu(view: ModuleView) -> Formula:
 
 def _torch_gelu(view: ModuleView) -> str:
     """Return the operator of torch.nn.GELU, whose form is an attribute."""
-    return GELU_TANH if view.attribute("approximate") == "tanh" else 'op("GELU")'
+    return GELU_TANH if view.attribute("approximate") == "tanh" else GELU

@@ -15,19 +15,19 @@ PAPER = "Vaswani et al. 2017, sections 3.2.1 and 3.2.2"
 
 def bert_attention(view: ModuleView) -> Formula:
     """BERT's self-attention, without the output projection (Vaswani et al. 2017, section 3.2)."""
-    return _formula(view, separate(view, ("query", "key", "value"), None))
+    return described(view, separate(view, ("query", "key", "value"), None))
 
 
 def projected_attention(view: ModuleView) -> Formula:
     """DistilBERT's: the same with the output projection (Vaswani et al. 2017, section 3.2.2)."""
-    return _formula(view, separate(view, ("q_lin", "k_lin", "v_lin"), "out_lin"))
+    return described(view, separate(view, ("q_lin", "k_lin", "v_lin"), "out_lin"))
 
 
 def albert_attention(view: ModuleView) -> Formula:
     """ALBERT's: projection, residual and layer norm are in the same module."""
     heads = separate(view, ("query", "key", "value"), "dense")
     heads = replace(heads, norm=norm_of(view, "LayerNorm"))
-    return _formula(view, heads, f"{PAPER}; Lan et al. 2020 and their code")
+    return described(view, heads, f"{PAPER}; Lan et al. 2020 and their code")
 
 
 def bart_attention(view: ModuleView) -> Formula:
@@ -35,7 +35,7 @@ def bart_attention(view: ModuleView) -> Formula:
     heads = separate(view, ("q_proj", "k_proj", "v_proj"), "out_proj")
     cross = view.node.name == "encoder_attn"
     # A decoder's cross-attention calls itself a decoder's as well, but sees all of the source.
-    return _formula(view, replace(heads, cross=cross, causal=heads.causal and not cross))
+    return described(view, replace(heads, cross=cross, causal=heads.causal and not cross))
 
 
 def gpt2_attention(view: ModuleView) -> Formula:
@@ -60,7 +60,7 @@ def gpt2_attention(view: ModuleView) -> Formula:
         cross=cross,
         scale=scale_of(view, size),
     )
-    return _formula(view, heads)
+    return described(view, heads)
 
 
 def torch_attention(view: ModuleView) -> Formula:
@@ -89,7 +89,7 @@ def torch_attention(view: ModuleView) -> Formula:
         cross=view.node.name == "multihead_attn",
         masked_by_caller=True,
     )
-    return _formula(view, heads)
+    return described(view, heads)
 
 
 def separate(view: ModuleView, names: tuple[str, str, str], output: str | None) -> Heads:
@@ -134,5 +134,6 @@ def scale_of(view: ModuleView, size: int) -> float | None:
     return value
 
 
-def _formula(view: ModuleView, heads: Heads, source: str = PAPER) -> Formula:
+def described(view: ModuleView, heads: Heads, source: str = PAPER) -> Formula:
+    """Return the formula of an attention that is made of these."""
     return attention_formula(view, heads, attention_notes(heads), source)

@@ -2,13 +2,8 @@
 
 from dataclasses import replace
 
-from bertviewer.core.formulas.attention import PAPER, separate
-from bertviewer.core.formulas.attention_maths import (
-    Distances,
-    Heads,
-    attention_formula,
-)
-from bertviewer.core.formulas.attention_notes import attention_notes
+from bertviewer.core.formulas.attention import PAPER, described, scale_of, separate
+from bertviewer.core.formulas.attention_maths import Distances, Heads
 from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -42,7 +37,7 @@ def t5_attention(view: ModuleView) -> Formula:
         unscaled=unscaled if heads.scale == 1.0 else "",
         distances=None if cross else distances,
     )
-    return _formula(view, heads, f"{PAPER}; Raffel et al. 2020, section 2.1")
+    return described(view, heads, f"{PAPER}; Raffel et al. 2020, section 2.1")
 
 
 def mpnet_attention(view: ModuleView) -> Formula:
@@ -57,7 +52,7 @@ def mpnet_attention(view: ModuleView) -> Formula:
         buckets=MPNET_BUCKETS,
     )
     heads = replace(heads, distances=distances)
-    return _formula(view, heads, f"{PAPER}; Song et al. 2020; bias: Raffel et al. 2020, 2.1")
+    return described(view, heads, f"{PAPER}; Song et al. 2020; bias: Raffel et al. 2020, 2.1")
 
 
 def rotary_attention(view: ModuleView) -> Formula:
@@ -77,8 +72,6 @@ def _rotary(view: ModuleView, window: int | None) -> Formula:
         raise LookupError("no head_dim")
     query, key, value = (view.affine(name) for name in ("q_proj", "k_proj", "v_proj"))
     count, key_heads = query.outputs // size, key.outputs // size
-    scaling = view.attribute("scaling")
-    usual = not isinstance(scaling, float) or abs(scaling - size**-0.5) < 1e-9
     rows = f"rows {size}h to {size}h+{size - 1} of W_Q are query head h (0 to {count - 1})"
     heads = Heads(
         query=query,
@@ -90,7 +83,7 @@ def _rotary(view: ModuleView, window: int | None) -> Formula:
         f"W_V are head g of the keys and values (0 to {key_heads - 1}).",
         output=view.affine("o_proj"),
         causal=view.attribute("is_causal") is True,
-        scale=None if usual else float(str(scaling)),
+        scale=scale_of(view, size),
         key_heads=key_heads,
         rotated=True,
         head_norm="q_norm" in view.children,
@@ -99,7 +92,7 @@ def _rotary(view: ModuleView, window: int | None) -> Formula:
     source = f"{PAPER}; rotation: {_ROTARY}"
     if heads.shared > 1:
         source += "; shared keys: Ainslie et al. 2023, section 2.2"
-    return _formula(view, heads, source)
+    return described(view, heads, source)
 
 
 def modernbert_attention(view: ModuleView) -> Formula:
@@ -122,18 +115,18 @@ def modernbert_attention(view: ModuleView) -> Formula:
         rotated=True,
         window=view.integer("sliding_window"),
     )
-    return _formula(view, heads, f"Warner et al. 2024, section 2.1; rotation: {_ROTARY}")
+    return described(view, heads, f"Warner et al. 2024, section 2.1; rotation: {_ROTARY}")
 
 
 def roformer_attention(view: ModuleView) -> Formula:
     """RoFormer's: BERT's, rotated in neighbouring pairs (Su et al. 2021, section 3.2.2)."""
     heads = separate(view, ("query", "key", "value"), None)
     if heads.cross:
-        return _formula(view, heads, PAPER)
+        return described(view, heads, PAPER)
     values = view.attribute("rotary_value") is True
     angles = "encoder.embed_positions"
     heads = replace(heads, rotated=True, rotated_values=values, angles=angles)
-    found = _formula(view, heads, f"{PAPER}; rotation: Su et al. 2021, section 3.2.2")
+    found = described(view, heads, f"{PAPER}; rotation: Su et al. 2021, section 3.2.2")
     half = heads.size // 2
     lines = (
         f"{ROTATION}(x)_(2i) = x_(2i) cos(s theta_i) - x_(2i+1) sin(s theta_i)",
@@ -154,8 +147,4 @@ def esm_attention(view: ModuleView) -> Formula:
     heads = replace(separate(view, ("query", "key", "value"), None), scale=None)
     turned = view.attribute("position_embedding_type") == "rotary"
     heads = replace(heads, rotated=turned and not heads.cross, angles="rotary_embeddings")
-    return _formula(view, heads, f"{PAPER}; rotation: {_ROTARY}" if turned else PAPER)
-
-
-def _formula(view: ModuleView, heads: Heads, source: str) -> Formula:
-    return attention_formula(view, heads, attention_notes(heads), source)
+    return described(view, heads, f"{PAPER}; rotation: {_ROTARY}" if turned else PAPER)

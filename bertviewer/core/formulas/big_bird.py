@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 from bertviewer.core.families.layer import Halves
-from bertviewer.core.formulas.attention import separate
-from bertviewer.core.formulas.attention_maths import attention_formula
-from bertviewer.core.formulas.attention_notes import attention_notes
+from bertviewer.core.formulas.attention import described, separate
 from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.layers import halved_network
@@ -22,7 +20,7 @@ def block_sparse_attention(view: ModuleView) -> Formula:
     if size is None or random is None:
         raise LookupError("attention without blocks")
     heads = replace(separate(view, ("query", "key", "value"), None), added="log N")
-    found = attention_formula(view, heads, attention_notes(heads), _SOURCE)
+    found = described(view, heads, _SOURCE)
     most = (5 + 2 * random) * size
     drawn = f" + {random} [b(j) = 0]" if random else ""
     return replace(

@@ -1,6 +1,6 @@
 """The halves of a layer: attention and feed-forward network, each with its add & norm."""
 
-from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, operator_of
+from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, GELU, operator_of
 from bertviewer.core.formulas.facts import (
     drops_out,
     follows_cross,
@@ -70,12 +70,7 @@ def add_and_norm(view: ModuleView) -> Formula:
 
 def widening(view: ModuleView) -> Formula:
     """First half of the feed-forward network (Vaswani et al. 2017, section 3.3)."""
-    return widened(view, operator_of(view, "intermediate_act_fn"))
-
-
-def widened(view: ModuleView, act: str) -> Formula:
-    """Return the formula of a first half with this activation."""
-    dense = view.affine("dense")
+    dense, act = view.affine("dense"), operator_of(view, "intermediate_act_fn", GELU)
     return Formula(
         title="Feed-forward network, first half",
         summary=f"{widens(dense)} each position's vector from {dense.inputs} to {dense.outputs} "

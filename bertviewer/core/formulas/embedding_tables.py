@@ -122,18 +122,16 @@ def sinusoids(view: ModuleView) -> Formula:
 
 def rotation(view: ModuleView) -> Formula:
     """The angles of rotary positions (Su et al. 2021, section 3.2); plain rotations only."""
-    settings = view.config["rope_parameters"]
+    # ESM has the base alone.
+    plain = {"rope_type": "default", "rope_theta": view.config.get("rope_theta")}
+    settings = view.config.get("rope_parameters") or plain
     if not isinstance(settings, dict):
         raise TypeError("no settings for the rotation")
     if not isinstance(settings.get("rope_theta"), int | float):
         return _rotations_by_kind(view, settings)
     if settings.get("rope_type") != "default":
         raise ValueError("a stretched rotation")
-    return turning(view, _head_size(view), settings["rope_theta"])
-
-
-def turning(view: ModuleView, size: int, base: float) -> Formula:
-    """Return the formula of plain rotations of heads of ``size`` features."""
+    size, base = _head_size(view), settings["rope_theta"]
     return _rotation(view, size, f"{base:g}", f"= {_base_maths(base, size)}")
 
 

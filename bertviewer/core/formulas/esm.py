@@ -5,16 +5,12 @@ from dataclasses import replace
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas import heads
 from bertviewer.core.formulas.base_models import base_model
-from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, widened
-from bertviewer.core.formulas.embedding_tables import turning
-from bertviewer.core.formulas.feed_forward import FeedForward
+from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.layers import pre_norm_layer
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import TOKENS, indices, sized
 
-_GELU = 'op("GELU")'
 _WORD, _PLACE = 'W_"word"', 'W_"pos"'
 _SOURCE = "Rives et al. 2021; Lin et al. 2023"
 
@@ -64,12 +60,6 @@ def embeddings(view: ModuleView) -> Formula:
     )
 
 
-def rotation(view: ModuleView) -> Formula:
-    """The angles of rotary positions (Su et al. 2021, section 3.2.2)."""
-    size = int(view.config["hidden_size"]) // int(view.config["num_attention_heads"])
-    return turning(view, size, float(view.config["rope_theta"]))
-
-
 def add(view: ModuleView) -> Formula:
     """A linear layer and the residual: the norm stands before the sub-layer."""
     dense = view.affine("dense")
@@ -117,20 +107,6 @@ def attention_block(view: ModuleView) -> Formula:
         notes=(RESIDUAL, "Pre-norm: the norm acts on what attention reads, not on the sum."),
         config_keys=view.keys("width", "heads", "epsilon"),
         source=_SOURCE,
-    )
-
-
-def widening(view: ModuleView) -> Formula:
-    """First half of the feed-forward network; the GELU is a function and no module."""
-    return widened(view, _GELU)
-
-
-def layer(view: ModuleView) -> Formula:
-    """ESM's layer: BERT's with the norms before the sub-layers (Rives et al. 2021)."""
-    first, second = (view.below(n).affine("dense") for n in ("intermediate", "output"))
-    cross = "crossattention" in view.children
-    return pre_norm_layer(
-        view, FeedForward(first, second, _GELU), norm_of(view, "LayerNorm"), cross=cross
     )
 
 

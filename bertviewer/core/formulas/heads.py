@@ -125,18 +125,39 @@ def lm_head(view: ModuleView) -> Formula:
     )
 
 
+def table_lm_head(view: ModuleView) -> Formula:
+    """DeBERTa's of the published code: it multiplies with the table of words itself."""
+    lines, terms = lm_transform(view)
+    (count,) = view.tensors["bias"].shape
+    word = 'W_"word"'
+    return Formula(
+        title="Language-model head",
+        summary="Scores every vocabulary entry at every position.",
+        maths=(*lines, f"{sized('L', 'S', count)} = T {word}^top + b"),
+        terms=(
+            TOKENS,
+            Term("X", "last hidden state"),
+            *terms,
+            Term(word, "the table of token vectors, that of the embeddings"),
+            Term("b", "bias, a tensor of this module", f"[{count}]"),
+            Term("L", "logits, one for each vocabulary entry", f"[S, {count}]"),
+        ),
+        notes=("The module is called with two inputs: X and the embeddings' table.", LOGITS),
+        config_keys=view.keys("vocabulary", "width"),
+        source=f"{MASKED_LM}; He et al. 2021 and their code",
+    )
+
+
 def mlm_only(view: ModuleView) -> Formula:
-    """The wrapper around a masked-language-model head."""
-    return wrapper(view, view.below("predictions").affine("decoder").outputs)
-
-
-def wrapper(view: ModuleView, vocabulary: int) -> Formula:
-    """Return the formula of what only holds a head."""
+    """What only holds a masked-language-model head; one that multiplies with a table has a bias."""
+    by_table = "lm_head" in view.children
+    head = view.below("lm_head" if by_table else "predictions")
+    size = head.tensors["bias"].shape[0] if by_table else head.affine("decoder").outputs
     return Formula(
         title="Masked language-model head",
         summary="Wraps the head that scores every vocabulary entry at every position.",
-        maths=(f'{sized("L", "S", vocabulary)} = "Predictions"(X)',),
-        terms=(TOKENS, Term("X", "last hidden state"), Term("L", "logits", f"[S, {vocabulary}]")),
+        maths=(f'{sized("L", "S", size)} = "Predictions"(X)',),
+        terms=(TOKENS, Term("X", "last hidden state"), Term("L", "logits", f"[S, {size}]")),
         notes=(LOGITS,),
         config_keys=view.keys("vocabulary"),
         source=MASKED_LM,

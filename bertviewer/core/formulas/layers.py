@@ -2,7 +2,7 @@
 
 from bertviewer.core.families.layer import Halves, Layer
 from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.activations import operator_of
+from bertviewer.core.formulas.activations import GELU, operator_of
 from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, post_norm
 from bertviewer.core.formulas.feed_forward import FeedForward, network_from, read_network
 from bertviewer.core.formulas.formula import Formula, Term
@@ -81,13 +81,8 @@ def network_of(view: ModuleView, made: Layer) -> FeedForward:
 def halved_network(view: ModuleView, made: Halves) -> FeedForward:
     """Return a network in two modules, each with a layer 'dense'."""
     inner, outer = view.below(made.first), view.below(made.second)
-    act = operator_of(inner, "intermediate_act_fn")
+    act = operator_of(inner, "intermediate_act_fn", GELU)
     return FeedForward(inner.affine("dense"), outer.affine("dense"), act)
-
-
-def pre_norm_layer(view: ModuleView, network: FeedForward, norm: Norm, *, cross: bool) -> Formula:
-    """Return the formula of a layer whose norms stand before the sub-layers."""
-    return _formula(view, _Layer(network, norm, pre=True, cross=cross, optional=cross))
 
 
 def t5_block(view: ModuleView) -> Formula:
@@ -97,10 +92,9 @@ def t5_block(view: ModuleView) -> Formula:
     """
     parts = view.below("layer")
     last = parts.below(str(len(parts.children) - 1))
-    network = read_network(last.below("DenseReluDense"))
-    return pre_norm_layer(
-        view, network, norm_of(last, "layer_norm"), cross=len(parts.children) == 3
-    )
+    network, norm = read_network(last.below("DenseReluDense")), norm_of(last, "layer_norm")
+    cross = len(parts.children) == 3
+    return _formula(view, _Layer(network, norm, pre=True, cross=cross, optional=cross))
 
 
 def _formula(view: ModuleView, layer: _Layer) -> Formula:

@@ -2,7 +2,7 @@
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.families import kind_of_class
+from bertviewer.core.families.families import role_of_class
 from bertviewer.core.frozen import frozen
 from bertviewer.core.walk.walk import Walk
 
@@ -82,18 +82,13 @@ def _tops(architecture: Architecture) -> list[ModuleNode]:
 
 
 def _is_pooler(node: ModuleNode) -> bool:
-    return _role(node) == _POOLER or node.name == _POOLER
+    return role_of_class(node.class_name) == _POOLER or node.name == _POOLER
 
 
 def _is_head(node: ModuleNode, architecture: Architecture) -> bool:
     """Tell whether a module is of a head's kind, or stands beside the base model of a task's."""
-    if _role(node) in _HEADS:
+    if role_of_class(node.class_name) in _HEADS:
         return True
-    if node.parent != "" or _role(architecture.root) != "task model":
+    if node.parent != "" or role_of_class(architecture.root.class_name) != "task model":
         return False
-    return _role(node) not in ("base model", "embedding", "dropout", "stack")
-
-
-def _role(node: ModuleNode) -> str:
-    kind = kind_of_class(node.class_name)
-    return "" if kind is None else kind.role
+    return role_of_class(node.class_name) not in ("base model", "embedding", "dropout", "stack")

@@ -12,7 +12,7 @@ from bertviewer.core.expressions.counts import read_count
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.grouping import Relation, substituted
 from bertviewer.core.expressions.letters import letter_order
-from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, total
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, product, total
 from bertviewer.core.frozen import frozen
 
 Dims = tuple[str, ...]
@@ -111,13 +111,11 @@ def collected(pieces: Iterable[Piece]) -> str:
 
     A term's place is that of its first letter, V before L before D; then squares come first.
     """
-    products = []
-    for piece in pieces:
-        for dims in piece.tensors:
-            product = Polynomial.constant(piece.times)
-            for dim in dims:
-                product *= read_count(dim).value
-            products.append(product)
+    products = (
+        product((Polynomial.constant(piece.times), *(read_count(dim).value for dim in dims)))
+        for piece in pieces
+        for dims in piece.tensors
+    )
     ordered = sorted(total(products).terms.items(), key=lambda term: _place(term[0]))
     return join_terms(str(Polynomial({letters: value})) for letters, value in ordered)
 

@@ -16,7 +16,7 @@ from bertviewer.core.formulas.from_flow.shapes import Shapes
 from bertviewer.core.formulas.from_flow.steps import Step, Steps, inner_steps
 from bertviewer.core.formulas.from_flow.values import MASK, Values
 from bertviewer.core.formulas.from_flow.weights import Weights
-from bertviewer.core.formulas.from_flow.words import activation, of_word
+from bertviewer.core.formulas.from_flow.words import of_word
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SOFTMAX, quoted
 from bertviewer.core.text.numerals import number_text
@@ -104,14 +104,7 @@ class Expressions:
 
     def _linear(self, step: Step) -> Expression:
         index = self.names.indices.get(step.node.id, "")
-        inner = self._data(step)
-        if self.values.weights.is_convolution(step.node):
-            return self.values.weights.convolution(step, inner, index)
-        if step.node.kind != "module":
-            return self.values.weights.product(step, inner, index)
-        layer = self.values.weights.layer(step.node, index)
-        maths = layer.maths(inner.within(PRODUCT), index, sizes=False)
-        return Expression(maths, SUM if layer.bias else PRODUCT)
+        return self.values.weights.linear(step, self._data(step), index)
 
     def _data(self, step: Step) -> Expression:
         """Return what a step takes beside its parameters."""
@@ -132,9 +125,7 @@ class Expressions:
         return self.values.weights.convolution(step, self._data(step), index)
 
     def _activation(self, step: Step) -> Expression:
-        symbol = activation(str(step.node.details.get("activation") or step.node.name))
-        self.legend.add(symbol, "the activation function")
-        return call(symbol, self.values.first(step).text)
+        return call(self.values.activation(step), self.values.first(step).text)
 
     def _attention(self, step: Step) -> Expression:
         if step.node.details.get("projections"):

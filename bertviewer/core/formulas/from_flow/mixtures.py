@@ -7,7 +7,7 @@ from bertviewer.core.formulas.from_flow.expression import PRODUCT, Expression, c
 from bertviewer.core.formulas.from_flow.naming import weight_path
 from bertviewer.core.formulas.from_flow.steps import Step, inner_steps
 from bertviewer.core.formulas.from_flow.values import Values
-from bertviewer.core.formulas.from_flow.words import activation, of_word
+from bertviewer.core.formulas.from_flow.words import of_word
 from bertviewer.core.formulas.notation import SOFTMAX, quoted
 
 EXPERT = '"expert"_e'
@@ -67,12 +67,7 @@ def _scores(values: Values, step: Step, inner: Sequence[Step]) -> Expression:
     if router is None:
         return states
     index = quoted((weight_path(router) or "router").rpartition(".")[2])
-    if router.node.kind != "module":
-        return values.weights.product(router, states, index)
-    if values.weights.is_convolution(router.node):
-        return values.weights.convolution(router, states, index)
-    layer = values.weights.layer(router.node, index)
-    return Expression(layer.maths(states.within(PRODUCT), index, sizes=False))
+    return values.weights.linear(router, states, index)
 
 
 def _afterwards(words: Sequence[str], scoring: str) -> str:
@@ -136,9 +131,7 @@ def _expert(values: Values, inner: Sequence[Step]) -> str:
             text = " ".join(each.within(PRODUCT) for each in told[:2])
             return Expression(text, PRODUCT)
         if word == "activation":
-            symbol = activation(str(step.node.details.get("activation") or step.node.name))
-            values.legend.add(symbol, "the activation function")
-            return call(symbol, *(each.text for each in told[:1]))
+            return call(values.activation(step), *(each.text for each in told[:1]))
         return of_word(word, told, ())
 
     found = of(last).text

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression, call
+from bertviewer.core.formulas.from_flow.expression import Expression, call
 from bertviewer.core.formulas.from_flow.naming import shortest, weight_path
 from bertviewer.core.formulas.from_flow.steps import Step, inner_steps
 from bertviewer.core.formulas.from_flow.values import Values
-from bertviewer.core.formulas.from_flow.words import activation, of_word
+from bertviewer.core.formulas.from_flow.words import of_word
 from bertviewer.core.formulas.notation import quoted
 
 _KINDS = ("feed-forward", "gated feed-forward")
@@ -68,18 +68,9 @@ class Networks:
     def _of(self, step: Step, operands: list[Expression], indices: dict[str, str]) -> Expression:
         node = step.node
         if node.operation == "linear":
-            index = indices[node.id]
-            if self.values.weights.is_convolution(node):
-                return self.values.weights.convolution(step, operands[0], index)
-            if node.kind != "module":
-                return self.values.weights.product(step, operands[0], index)
-            layer = self.values.weights.layer(node, index)
-            maths = layer.maths(operands[0].within(PRODUCT), index, sizes=False)
-            return Expression(maths, SUM if layer.bias else PRODUCT)
+            return self.values.weights.linear(step, operands[0], indices[node.id])
         if node.operation == "activation":
-            symbol = activation(str(node.details.get("activation") or node.name))
-            self.values.legend.add(symbol, "the activation function")
-            return call(symbol, operands[0].text)
+            return call(self.values.activation(step), operands[0].text)
         if node.operation == "mul":
             self.values.legend.add("dot.o", "product number by number")
         return of_word(node.operation or node.name, operands, ())

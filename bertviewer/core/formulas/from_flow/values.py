@@ -10,7 +10,7 @@ from bertviewer.core.formulas.from_flow.naming import Names
 from bertviewer.core.formulas.from_flow.shapes import Shapes
 from bertviewer.core.formulas.from_flow.steps import Step, Steps
 from bertviewer.core.formulas.from_flow.weights import Weights
-from bertviewer.core.formulas.from_flow.words import of_word
+from bertviewer.core.formulas.from_flow.words import activation, of_word
 from bertviewer.core.formulas.notation import number_maths, quoted
 from bertviewer.core.frozen import frozen
 
@@ -103,6 +103,12 @@ class Values:
         if len(found) < _LONG:
             self.legend.add(found, f"part {number} of {count}, side by side")
         return found
+
+    def activation(self, step: Step) -> str:
+        """Return the operator of an activation, and explain it."""
+        symbol = activation(str(step.node.details.get("activation") or step.node.name))
+        self.legend.add(symbol, "the activation function")
+        return symbol
 
     def operation_of(self, node: str) -> str | None:
         """Return what a node computes, ``None`` for what is given."""

@@ -19,7 +19,17 @@ class Weights:
     view: ModuleView
     legend: Legend
 
-    def layer(self, node: Node, index: str) -> Affine:
+    def linear(self, step: Step, states: Expression, index: str) -> Expression:
+        """Return what a linear layer makes of vectors, however its weight is stored."""
+        if self._is_convolution(step.node):
+            return self.convolution(step, states, index)
+        if step.node.kind != "module":
+            return self._product(step, states, index)
+        layer = self._layer(step.node, index)
+        maths = layer.maths(states.within(PRODUCT), index, sizes=False)
+        return Expression(maths, SUM if layer.bias else PRODUCT)
+
+    def _layer(self, node: Node, index: str) -> Affine:
         """Return the linear layer that a module is."""
         path = node.path or ""
         weight = self._tensor(f"{path}.weight")
@@ -30,7 +40,7 @@ class Weights:
         self.legend.put(*layer.terms(f"'{self._short(path)}'", index))
         return layer
 
-    def is_convolution(self, node: Node) -> bool:
+    def _is_convolution(self, node: Node) -> bool:
         """Tell whether a module that takes one place at a time stores a kernel all the same.
 
         Its features may be in groups, which no one matrix tells.
@@ -38,7 +48,7 @@ class Weights:
         weight = self._tensor(f"{node.path}.weight")
         return node.kind == "module" and weight is not None and len(weight.shape) > 2
 
-    def product(self, step: Step, states: Expression, index: str) -> Expression:
+    def _product(self, step: Step, states: Expression, index: str) -> Expression:
         """Return a product with a parameter of no module of its own, as the code has it."""
         function = str(step.node.details.get("function", "linear"))
         # What torch's linear takes first may be a parameter too: a table of positions.
