@@ -166,7 +166,7 @@ class PairPanel(QWidget):
         token = self._token
         if run is None or token is None or other is None:
             return
-        partner = {b: a for a, b in self._partners.tokens}
+        partner = self._partners.in_a
         two = [(place, partner.get(place)) for place in (token, other)]
         label = " – ".join(token_name(run, *place) for place in two)
         a: LineChart | None = None
