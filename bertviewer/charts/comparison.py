@@ -175,6 +175,16 @@ class Partners:
     rows: Pairs | None = None
     columns: Pairs | None = None
 
+    @property
+    def in_a(self) -> dict[int, int]:
+        """The places of B's tokens in A, of those that A has."""
+        return {b: a for a, b in self.tokens}
+
+    @property
+    def in_b(self) -> dict[int, int]:
+        """The places of A's tokens in B, of those that B has."""
+        return dict(self.tokens)
+
 
 def arranged(
     b: Chart, a: Chart | None, comparison: ComparisonMode, partners: Partners

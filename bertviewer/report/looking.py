@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -12,7 +13,6 @@ from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.closer_look.corners import seen_corners
 from bertviewer.core.closer_look.outputs import histogram_of
 from bertviewer.core.closer_look.padding import look_at_padding
-from bertviewer.core.closer_look.predictions import predictions_at
 from bertviewer.core.closer_look.sentences import compare_sentences
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.special_tokens import MASKS
@@ -25,6 +25,7 @@ from bertviewer.report.looking_at_checks import compared_elements
 from bertviewer.report.looking_at_heads import seen_heads, with_maps
 from bertviewer.report.looking_beside import OtherRun, beside
 from bertviewer.report.looks import Looks, SeenModule
+from bertviewer.report.run_looked_at import LookedAt
 
 MOST_PLACES = 3
 
@@ -53,17 +54,16 @@ def looked_at(
     Raises:
         Cancelled: by ``progress``.
     """
-    predictions = tuple(
-        predictions_at(model, run, kept, place, progress) for place in _places(model, run)
-    )
+    it = LookedAt(model, run, kept, progress)
+    predictions = tuple(map(it.predictions, _places(model, run)))
     found = Looks(
-        seen_heads(model, run, kept, progress),
+        seen_heads(it),
         predictions,
         _or_none(lambda: histogram_of(model, run, kept, "", progress)),
-        _or_none(lambda: _padding(model, run, kept, progress)),
-        _or_none(lambda: _sentences(model, run, progress)),
-        compared=compared_elements(model, run, kept, progress),
-        beside=None if other is None else beside(model, run, kept, predictions, other, progress),
+        _or_none(lambda: _padding(it)),
+        _or_none(lambda: _sentences(it)),
+        compared=compared_elements(it),
+        beside=None if other is None else beside(it, predictions, other),
     )
     return of_layers(found, model, run, kept, layers, progress)
 
@@ -81,36 +81,29 @@ def of_layers(  # noqa: PLR0917
     Raises:
         Cancelled: by ``progress``.
     """
-    heads = looks.heads
+    heads, it = looks.heads, LookedAt(model, run, kept, progress)
     return replace(
         looks,
-        heads=None if heads is None else with_maps(heads, model, run, kept, layers, progress),
-        values=tuple(_values(model, run, kept, layers, progress)),
+        heads=None if heads is None else with_maps(heads, it, layers),
+        values=tuple(_values(it, layers)),
     )
 
 
-def _values(
-    model: LoadedModel,
-    run: ActivationRun,
-    kept: Capture,
-    layers: tuple[int, ...] | None,
-    progress: Progress,
-) -> Iterator[SeenModule]:
+def _values(it: LookedAt, layers: tuple[int, ...] | None) -> Iterator[SeenModule]:
     """Yield what the embeddings gave, and what the chosen layers took and gave."""
-    for title, path, call in _shown_modules(model, run, layers):
-        look = _or_none(lambda: seen_corners(model, run, kept, path, progress, call=call))  # noqa: B023
+    for title, path, call in _shown_modules(it, layers):
+        what = it.model, it.run, it.kept, path, it.progress
+        look = _or_none(partial(seen_corners, *what, call=call))
         if look:
             yield SeenModule(title, path, look)
 
 
-def _shown_modules(
-    model: LoadedModel, run: ActivationRun, layers: tuple[int, ...] | None
-) -> Iterator[tuple[str, str, int]]:
+def _shown_modules(it: LookedAt, layers: tuple[int, ...] | None) -> Iterator[tuple[str, str, int]]:
     """Yield what is shown: in words, its path, and which of its calls."""
-    for path in run.state_paths[0] if run.state_paths else ():
+    for path in it.run.state_paths[0] if it.run.state_paths else ():
         if path:
             yield "The embeddings", path, 0
-    found = layer_series(model.architecture, run)
+    found = layer_series(it.model.architecture, it.run)
     for series in found:
         points = tuple(series.points())
         wanted = (0, len(points) - 1) if layers is None else layers
@@ -128,23 +121,20 @@ def _or_none(look: Callable[[], Found]) -> Found | None:
         return None
 
 
-def _padding(
-    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress
-) -> Padding | None:
-    limit = position_limit(model.architecture.config)
-    length = usual_length(len(run.tokens), limit)
-    return None if length is None else look_at_padding(model, run, kept, length, progress)
-
-
-def _sentences(
-    model: LoadedModel, run: ActivationRun, progress: Progress
-) -> SentenceComparison | None:
-    """Compare the run's two texts, each alone."""
-    if run.sentence.pair is None:
+def _padding(it: LookedAt) -> Padding | None:
+    length = usual_length(len(it.run.tokens), position_limit(it.model.architecture.config))
+    if length is None:
         return None
-    is_random = run.source.weights == "random"
-    texts = run.sentence.text, run.sentence.pair
-    return compare_sentences(model, *texts, progress, random_weights=is_random)
+    return look_at_padding(it.model, it.run, it.kept, length, it.progress)
+
+
+def _sentences(it: LookedAt) -> SentenceComparison | None:
+    """Compare the run's two texts, each alone."""
+    text, pair = it.run.sentence.text, it.run.sentence.pair
+    if pair is None:
+        return None
+    is_random = it.run.source.weights == "random"
+    return compare_sentences(it.model, text, pair, it.progress, random_weights=is_random)
 
 
 def origin_of_model(model: LoadedModel, progress: Progress = no_progress) -> Origin:

@@ -6,14 +6,12 @@ from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.closer_look.checked_step import GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import kind_of_class
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Capture
 from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.core.weights.reading import matrix_shape
 from bertviewer.report.check_summary import nearness, summarise
 from bertviewer.report.looks import ComparedElement
+from bertviewer.report.run_looked_at import LookedAt
 
 MOST_STEPS = 5
 """Steps that are carried out once more, each of another kind of module."""
@@ -21,16 +19,15 @@ _LARGE = frozenset({"base model", "task model", "stack"})
 """To carry out these again takes as long as a check of all layers, and their parts are there."""
 
 
-def compared_elements(
-    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress
-) -> tuple[ComparedElement, ...]:
+def compared_elements(it: LookedAt) -> tuple[ComparedElement, ...]:
     """Return the worst element of the steps that are the nearest to their tolerance."""
-    if run.check is None:
+    if it.run.check is None:
         return ()
     found = []
-    for step in _nearest(run, run.check):
+    for step in _nearest(it.run, it.run.check):
         try:
-            found.append(_compared(step, checked_step(model, run, kept, step, progress)))
+            named = checked_step(it.model, it.run, it.kept, step, it.progress)
+            found.append(_compared(step, named))
         except UserError:
             continue
     return tuple(one for one in found if one is not None)

@@ -3,52 +3,37 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
+from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import head_figures, ranked
-from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Capture
 from bertviewer.report.looks import SeenHeads
+from bertviewer.report.run_looked_at import LookedAt
 
 
-def seen_heads(
-    model: LoadedModel, run: ActivationRun, kept: Capture, progress: Progress
-) -> SeenHeads | None:
+def seen_heads(it: LookedAt) -> SeenHeads | None:
     """Return the figures of all heads; no layer's maps outlive the look at the next one.
 
     ``None`` stands for a model that does not show what it looks at.
     """
     figures = {}
-    for layer in attention_layers(model.architecture, run):
+    for layer in it.attentions:
         try:
-            maps = attention_of(model, run, kept, layer.path, progress, call=layer.call)
+            figures[layer] = head_figures(it.attention(layer), it.run)
         except UserError:
             continue
-        figures[layer] = head_figures(maps, run)
     if not figures:
         return None
     best = ranked(figures, "previous") or ranked(figures, "entropy")
     return SeenHeads(figures, large=best[0] if best else None)
 
 
-def with_maps(  # noqa: PLR0917
-    heads: SeenHeads,
-    model: LoadedModel,
-    run: ActivationRun,
-    kept: Capture,
-    layers: tuple[int, ...] | None,
-    progress: Progress,
-) -> SeenHeads:
+def with_maps(heads: SeenHeads, it: LookedAt, layers: tuple[int, ...] | None) -> SeenHeads:
     """Return the same with the maps of some layers; those that are there are not done again."""
     known = tuple(heads.figures)
     shown = _chosen(known, layers)
     large = () if heads.large is None else (heads.large.layer,)
     maps = {
-        layer: heads.maps.get(layer)
-        or attention_of(model, run, kept, layer.path, progress, call=layer.call)
+        layer: heads.maps.get(layer) or it.attention(layer)
         for layer in dict.fromkeys((known[0], *shown, *large))
     }
     return replace(heads, shown=shown, maps=maps)

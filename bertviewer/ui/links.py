@@ -57,8 +57,8 @@ def show_step(workspace: Workspace, step: CheckStep) -> None:
 class PathLink(WordLink):
     """A word that selects a module."""
 
-    def __init__(self, link: Link, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__("pathLink", parent)
+    def __init__(self, link: Link, workspace: Workspace) -> None:
+        super().__init__("pathLink")
         self.setText(visible(link.text))
         path = shortened(visible(link.key), LONGEST) or self.text()
         self.setToolTip(plain_tip(self.tr("Select {0}").format(path)))

@@ -22,8 +22,8 @@ class QuestionLink(WordLink):
     alignment = WordLink.alignment | int(Qt.TextFlag.TextWordWrap)
     spacing = GRID
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(f"question-{name}", parent)
+    def __init__(self, name: str) -> None:
+        super().__init__(f"question-{name}")
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)

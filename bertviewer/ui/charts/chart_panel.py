@@ -1,6 +1,7 @@
 """A chart with its title, its controls, the value under the mouse, and a menu to take it along."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt
@@ -206,8 +207,7 @@ class ChartPanel(QWidget):
 
     def _go_from_a(self, place: Place) -> None:
         """Follow a click on A: its tokens are others than B's."""
-        token = next((j for i, j in self._partners.tokens if i == place.token), None)
-        self._workspace.selection.go(Place(place.path, token, place.head, place.feature))
+        self._workspace.selection.go(_with_token(place, self._partners.in_b))
 
     def _mark(self) -> None:
         if self.isVisible():
@@ -216,9 +216,13 @@ class ChartPanel(QWidget):
     def _mark_all(self) -> None:
         place = self._workspace.selection.place
         self.plot.mark(place)
-        token = next((i for i, j in self._partners.tokens if j == place.token), None)
         for column in self._columns[1:]:
-            column.plot.mark(Place(place.path, token, place.head, place.feature))
+            column.plot.mark(_with_token(place, self._partners.in_a))
+
+
+def _with_token(place: Place, partners: Mapping[int, int]) -> Place:
+    """Return the same place with the token's partner in the other run, if there is one."""
+    return replace(place, token=None if place.token is None else partners.get(place.token))
 
 
 def _chart_of(plot: ChartPlot) -> Chart | None:

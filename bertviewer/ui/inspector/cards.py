@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
-from bertviewer.charts.theme import GRID, ROUND, SMALL, TITLE
+from bertviewer.charts.theme import GRID, SMALL, TITLE
 from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized, tabular, weighted
+from bertviewer.ui.card import draw_card
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tips import plain_tip
@@ -91,10 +91,6 @@ class _Card(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a rounded ground with a line around it; Qt calls it."""
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        palette = self.palette()
-        painter.setBrush(palette.color(QPalette.ColorRole.Window))
-        painter.setPen(palette.color(QPalette.ColorRole.Mid))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
+        painter, role = QPainter(self), QPalette.ColorRole
+        draw_card(painter, self, self.palette().color(role.Window), self.palette().color(role.Mid))
         painter.end()

@@ -20,8 +20,8 @@ class Inspector(QWidget):
     what scrolls stands what checks the module.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._page: InspectorPage | None = None
         self._is_stale = self._can_set_formulas = False

@@ -1,7 +1,7 @@
 """The opened part on its card: what it is, the picture, and what its colours mean."""
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -16,6 +16,7 @@ from bertviewer.charts.map.facts import PartFacts
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LARGE, NORMAL, ROUND
 from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.card import draw_card
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted, plain_label
@@ -139,10 +140,7 @@ class MapCard(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the card; Qt calls it."""
         theme, painter = theme_of(self), QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(theme.line), 1))
-        painter.setBrush(QColor(theme.surface))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
+        draw_card(painter, self, QColor(theme.surface), QColor(theme.line))
         if self._stale is not None:
             self._stale.mark(painter, ROUND)
         painter.end()

@@ -1,14 +1,15 @@
 """Above the map: the strip of blocks, flow or treemap, and by what both are coloured."""
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
 
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import grown, sized
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.layouts import in_row
+from bertviewer.ui.layouts import Gap, in_row
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.strip import ModelStrip
+from bertviewer.ui.switch import Switch
 
 _HEIGHT = 22
 
@@ -26,18 +27,10 @@ class MapHead(QWidget):
             "mapAreas", self.tr("Treemap"), self.tr("How large its parts are (T)")
         )
         self.flow.setChecked(True)
-        group = QButtonGroup(self)
-        group.setExclusive(True)
-        choices = in_row(spacing=2)
-        for button in (self.flow, self.treemap):
-            group.addButton(button)
-            choices.addWidget(button)
-        choices.addSpacing(8)
-        choices.addWidget(self.measure)
+        choices = in_row(Switch((self.flow, self.treemap), 2), Gap(8), self.measure)
         self.treemap.toggled.connect(self.treemap_wanted)
         self._corner = corner = QWidget()
         corner.setFixedHeight(grown(_HEIGHT))
-        choices.setContentsMargins(0, 0, 0, 0)
         corner.setLayout(choices)
         # The choices stand beside the strip's caption, above its blocks, where there is one.
         self._layout = layout = QGridLayout(self)
@@ -60,5 +53,4 @@ class MapHead(QWidget):
     def _button(self, name: str, text: str, tip: str) -> QToolButton:
         button = flat_button(name, text, tip)
         button.setFont(sized(button.font(), NORMAL))
-        button.setCheckable(True)
         return button

@@ -1,10 +1,9 @@
-"""Quiet buttons with a menu of what there is to choose: by what the map is coloured."""
+"""By what the map is coloured."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QMenu, QToolButton
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
 
 from bertviewer.charts.map.coloring import measure_title
 from bertviewer.charts.map.measures import (
@@ -17,43 +16,9 @@ from bertviewer.charts.map.measures import (
     Measure,
 )
 from bertviewer.charts.map.values import Known
-from bertviewer.charts.theme import NORMAL
-from bertviewer.plots.fonts import sized
 from bertviewer.ui.layouts import named
+from bertviewer.ui.quiet_choice import QuietChoice
 from bertviewer.ui.translation import translate
-
-
-class Choice(QToolButton):
-    """``chosen`` brings what a person wants."""
-
-    chosen = Signal(object)
-
-    def __init__(self, name: str, tip: str) -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setToolTip(tip)
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.setFont(sized(self.font(), NORMAL))
-        self.setMenu(QMenu(self))
-        self._group = QActionGroup(self)
-        self._group.triggered.connect(lambda action: self._on_chosen(action.data()))
-
-    def add(self, key: Hashable, title: str, menu: QMenu | None = None) -> QAction:
-        """Add something that can be chosen; a title begins with a capital letter."""
-        action = (menu or self.menu()).addAction(title)
-        action.setCheckable(True)
-        action.setData(key)
-        return self._group.addAction(action)
-
-    def show_choice(self, action: QAction, text: str) -> None:
-        """Say what is chosen."""
-        action.setChecked(True)
-        self.setText(f"{text} ▾")
-        self.setAccessibleName(text)
-
-    def _on_chosen(self, key: object) -> None:
-        self.chosen.emit(key)
 
 
 def capitalised(title: str) -> str:
@@ -64,7 +29,7 @@ def capitalised(title: str) -> str:
 _ALWAYS = (PART, PARAMETERS, MACS)
 
 
-class MeasureChoice(Choice):
+class MeasureChoice(QuietChoice):
     """``chosen`` brings what a person wants to see; what there is not yet, cannot be chosen."""
 
     def __init__(self) -> None:

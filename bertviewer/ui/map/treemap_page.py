@@ -14,8 +14,9 @@ from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.treemap import Area
 from bertviewer.core.text.numerals import short_count
-from bertviewer.ui.map.measure_choice import Choice, capitalised
+from bertviewer.ui.map.measure_choice import capitalised
 from bertviewer.ui.map.treemap_view import TreemapView
+from bertviewer.ui.quiet_choice import QuietChoice
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 _TITLES: dict[AreaKind, str] = {
@@ -35,7 +36,7 @@ class TreemapPage(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.view = TreemapView()
-        self.choice = Choice("mapArea", self.tr("What the areas of the treemap are"))
+        self.choice = QuietChoice("mapArea", self.tr("What the areas of the treemap are"))
         self._actions: dict[AreaKind, QAction] = {
             kind: self.choice.add(kind, capitalised(translate("map", _TITLES[kind])))
             for kind in AREA_KINDS

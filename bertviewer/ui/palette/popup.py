@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListView, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import QLineEdit, QListView, QWidget
 
-from bertviewer.charts.theme import GRID, ROUND
+from bertviewer.charts.theme import GRID
+from bertviewer.ui.card import CardPopup
 from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.layouts import in_column, named
 from bertviewer.ui.palette.hit_delegate import HitDelegate
@@ -30,10 +31,9 @@ _STEPS: dict[int, int] = {
 }
 
 
-class PalettePopup(QFrame):
+class PalettePopup(CardPopup):
     """Finds while one types.
 
-    It is a part of its window and no window of its own, so that all ways to type work in it.
     ``chosen`` carries the item that a person chose; ``left`` whether the keys are to go where they
     went before: they are not after a click elsewhere.
     """
@@ -49,17 +49,15 @@ class PalettePopup(QFrame):
         self._sources: Sequence[Source] = ()
         self._at_first: Sequence[Source] = ()
         self._search: Search | None = None
-        self._field = QLineEdit()
-        self._field.setObjectName("paletteEdit")
+        says = self.tr("Search modules, tensors, commands")
+        self._field = named(QLineEdit(), "paletteEdit", says=says)
         self._field.setMaxLength(LONGEST_QUERY)
         self._field.setPlaceholderText(
             self.tr("Search modules, tensors, commands      > commands   # tensors   @ tokens")
         )
-        self._field.setAccessibleName(self.tr("Search modules, tensors, commands"))
         self._hits = HitList(self)
         self._list = self._make_list()
-        self._nothing: QLabel = muted(plain_label(self.tr("Nothing fits.")))
-        self._nothing.setObjectName("paletteNothing")
+        self._nothing = named(muted(plain_label(self.tr("Nothing fits."))), "paletteNothing")
         self._nothing.setContentsMargins(3 * GRID, GRID, 0, 2 * GRID)
         in_column(
             self._field,
@@ -73,7 +71,6 @@ class PalettePopup(QFrame):
         self._timer.timeout.connect(self._go_on)
         self._field.textChanged.connect(self._look)
         self._field.installEventFilter(self)
-        self.hide()
 
     @property
     def is_searching(self) -> bool:
@@ -89,22 +86,15 @@ class PalettePopup(QFrame):
         self._field.setText(typed)
         self._field.blockSignals(False)
         self._look()
-        self.show()
-        self.raise_()
+        self.come()
         self._field.setFocus(Qt.FocusReason.PopupFocusReason)
-        for watched in (self._window, self._window.windowHandle()):
-            if watched is not None:
-                watched.installEventFilter(self)
 
     def leave(self, *, gives_back: bool = True) -> None:
         """Go out of sight; what was found is forgotten."""
         if self.isHidden():
             return
-        for watched in (self._window, self._window.windowHandle()):
-            if watched is not None:
-                watched.removeEventFilter(self)
+        self.go()
         self._timer.stop()
-        self.hide()
         self._search, self._sources, self._at_first = None, (), ()
         self._hits.show_groups(())
         self.left.emit(gives_back)
@@ -116,26 +106,8 @@ class PalettePopup(QFrame):
                 return self._take(event.key())
             if isinstance(event, QFocusEvent) and _is_gone(event):
                 self.leave(gives_back=False)
-        elif watched is self._window:
-            if event.type() == QEvent.Type.Resize:
-                self._fit()
-        elif self._is_press_elsewhere(event):
-            self.leave(gives_back=False)
-        return False
-
-    def _is_press_elsewhere(self, event: QEvent) -> bool:
-        if not isinstance(event, QMouseEvent) or event.type() != QEvent.Type.MouseButtonPress:
             return False
-        return not self.rect().contains(self.mapFromGlobal(event.globalPosition().toPoint()))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw a card; Qt calls it."""
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(self.palette().color(QPalette.ColorRole.Mid), 1))
-        painter.setBrush(self.palette().color(QPalette.ColorRole.Base))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
-        painter.end()
+        return super().eventFilter(watched, event)
 
     def _make_list(self) -> QListView:
         view = named(QListView(), "paletteHits", says=self.tr("What was found"))
@@ -215,9 +187,9 @@ class PalettePopup(QFrame):
         self._list.scrollToTop()
         self._point(self._hits.index(next(same, self._hits.next(-1, 1))))
         self._nothing.setVisible(search.is_done and not self._hits.rowCount())
-        self._fit()
+        self.fit()
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         """Be as high as what was found, as far as the window goes."""
         width = min(WIDTH, self._window.width() - 4 * GRID)
         lines = min(self._hits.rowCount(), LINES)

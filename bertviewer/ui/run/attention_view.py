@@ -58,7 +58,7 @@ class AttentionView(View):
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
         self._root.toggled.connect(self._draw_later)
-        self._picture.chosen.connect(self._head.turn_to)
+        self._picture.picked.connect(self._head.turn_to)
         workspace.runs.run_changed.connect(self._on_runs)
         workspace.runs.comparison_changed.connect(self._on_runs)
         workspace.architecture_changed.connect(self._on_architecture)

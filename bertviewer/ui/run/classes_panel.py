@@ -55,7 +55,7 @@ class ClassesPanel(QWidget):
         has_chart = scores.of in ("tokens", "answer")
         self._columns.setMaximumWidth(ANY_WIDTH if has_chart else WIDEST)
         self._b, self._a, self._partners = b, a, partners
-        self._table.show_table(scores_table(run, scores, of_a, _tokens(partners)))
+        self._table.show_table(scores_table(run, scores, of_a, partners.in_a))
         self.mark_token()
         self._workspace.draw_queue.later(self._show_chart)
 
@@ -67,7 +67,7 @@ class ClassesPanel(QWidget):
             grid = None if a is None else label_grid(*a)
             self._grid.show_charts(label_grid(run, scores), grid, self._partners)
         elif scores.of == "answer":
-            own, partners = scores.tokens, _tokens(self._partners)
+            own, partners = scores.tokens, self._partners.in_a
             lines = None if a is None else answer_chart(run, own, a[1], partners)
             self._answer.show_charts(answer_chart(run, own, scores), lines)
 
@@ -80,8 +80,3 @@ class ClassesPanel(QWidget):
         places = [place.token for place in self._table.shown.places]
         token = self._workspace.selection.token
         self._table.mark(places.index(token) if token in places else None)
-
-
-def _tokens(partners: Partners) -> dict[int, int]:
-    """Return the places of B's tokens in A."""
-    return {b: a for a, b in partners.tokens}

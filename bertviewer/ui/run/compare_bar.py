@@ -1,11 +1,12 @@
 """The run that is kept as A, and how the next ones are compared with it."""
 
-from PySide6.QtWidgets import QButtonGroup, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.kept_comparison import short_name
 from bertviewer.ui.layouts import in_row, named, tool_button
+from bertviewer.ui.switch import Switch
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
@@ -27,16 +28,9 @@ class CompareBar(QWidget):
         self._name.setMinimumWidth(LEAST)
         drop = flat_button("dropRun", "✕", self.tr("Compare no longer"))
         drop.clicked.connect(workspace.runs.drop)
-        layout = in_row((self._name, 1), on=self, spacing=2)
-        group = QButtonGroup(self)
-        self._buttons = []
-        for name, title in CHOICES:
-            button = tool_button(name, self.tr(title), is_checkable=True)
-            button.clicked.connect(lambda _=False, name=name: workspace.runs.compare(name))
-            group.addButton(button)
-            self._buttons.append(button)
-            layout.addWidget(button)
-        layout.addWidget(drop)
+        self._how = Switch((tool_button(name, self.tr(title)) for name, title in CHOICES), 2)
+        self._how.turned.connect(workspace.runs.compare)
+        in_row((self._name, 1), self._how, drop, on=self, spacing=2)
         workspace.runs.comparison_changed.connect(self._update)
         self._update()
 
@@ -48,5 +42,4 @@ class CompareBar(QWidget):
             text = " / ".join(text for text in (sentence.text, sentence.pair) if text)
             model = "" if run_a.model is None else f"{short_name(run_a.run.source.name)} · "
             self._name.setText(f"A: {model}{text}")
-        for button in self._buttons:
-            button.setChecked(button.objectName() == self._workspace.runs.comparison)
+        self._how.choose(self._workspace.runs.comparison)

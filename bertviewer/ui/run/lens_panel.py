@@ -1,11 +1,6 @@
 """The best tokens after each layer, and how a few tokens fare on the way through the layers."""
 
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QComboBox,
-    QHBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from bertviewer.charts.lens import LensFigure, lens_chart
 from bertviewer.charts.place import Place
@@ -19,7 +14,8 @@ from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.layouts import in_column, in_row, stacked, tool_button
+from bertviewer.ui.layouts import STRETCH, in_column, in_row, stacked, tool_button
+from bertviewer.ui.switch import Switch
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace
@@ -54,13 +50,11 @@ class LensPanel(QWidget):
                 "The deeper the shade, the likelier the token."
             )
         )
-        self._runs = QButtonGroup(self)
-        self._choices = self._make_choices()
-        line = QHBoxLayout()
+        tip = self.tr("Show the layers of run {0}")
+        self._runs = Switch(tool_button(f"lens{name}", name, tip.format(name)) for name in "BA")
+        self._runs.choose("lensB")
         title.setMinimumHeight(title_height())
-        line.addWidget(title)
-        line.addWidget(self._choices)
-        line.addStretch(1)
+        line = in_row(title, self._runs, STRETCH, margins=None)
         left = QWidget()
         in_column(line, (self._pages, 1), on=left, spacing=4)
         self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"), 9)
@@ -73,26 +67,14 @@ class LensPanel(QWidget):
         left.setContentsMargins(0, 0, 2 * GRID, 0)
         self._chart.setContentsMargins(2 * GRID, 0, 0, 0)
         layout.addWidget(TurningSplitter(left, self._chart, (500, 360)))
-        self._runs.buttonClicked.connect(self._show_table)
+        self._runs.turned.connect(self._show_table)
         self._figure.currentIndexChanged.connect(self._show_chart)
         self._table.chosen.connect(self._go)
-
-    def _make_choices(self) -> QWidget:
-        """Return two buttons, for the layers of B and of A."""
-        choices = QWidget()
-        line = in_row(on=choices)
-        for name in "BA":
-            tip = self.tr("Show the layers of run {0}").format(name)
-            button = tool_button(f"lens{name}", name, tip, is_checkable=True)
-            button.setChecked(name == "B")
-            self._runs.addButton(button)
-            line.addWidget(button)
-        return choices
 
     def show_predictions(self, b: Predicted, a: Predicted | None) -> None:
         """Show what the head makes of each layer, in the last run and in run A."""
         self._b, self._a = b, a
-        self._choices.setVisible(a is not None)
+        self._runs.setVisible(a is not None)
         self._show_table()
         # A chart takes as long as all the rest.
         self._workspace.draw_queue.later(self._show_chart)
@@ -115,8 +97,7 @@ class LensPanel(QWidget):
 
     @property
     def _shows_a(self) -> bool:
-        button = self._runs.checkedButton()
-        return self._a is not None and button is not None and button.text() == "A"
+        return self._a is not None and self._runs.chosen == "lensA"
 
     def _show_table(self) -> None:
         shown = self._a if self._shows_a else self._b

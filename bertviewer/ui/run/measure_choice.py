@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup, QFont
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton
+from PySide6.QtWidgets import QSizePolicy
 
 from bertviewer.charts.naming import shortened
-from bertviewer.charts.theme import NORMAL
 from bertviewer.charts.token_measures import MEASURES, MeasureName
-from bertviewer.plots.fonts import sized
+from bertviewer.ui.layouts import named
+from bertviewer.ui.quiet_choice import ARROW, QuietChoice
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
@@ -21,35 +19,23 @@ _TITLES: Mapping[MeasureName, str] = {
     "segment": QT_TRANSLATE_NOOP("MeasureChoice", "Segment"),
     "none": QT_TRANSLATE_NOOP("MeasureChoice", "No colour"),
 }
-ARROW = "\N{DOWN ARROWHEAD}"
 LONGEST = 44
 
 
-class MeasureChoice(QToolButton):
-    """Says what the colours are; ``chosen`` tells that a person wants other ones."""
-
-    chosen = Signal()
+class MeasureChoice(QuietChoice):
+    """Says what the colours are, in a quiet colour."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("tokenMeasure")
+        super().__init__("tokenMeasure", "")
         self.setAccessibleName(self.tr("What the tokens are coloured by"))
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         # Of the button alone: its menu has words to be read.
         self.setStyleSheet("QToolButton { color: palette(placeholder-text); }")
-        self.setFont(sized(QFont(self.font()), NORMAL))
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        menu = QMenu(self)
-        group = QActionGroup(menu)
-        self._actions: dict[MeasureName, QAction] = {}
-        for name in MEASURES:
-            action = group.addAction(menu.addAction(self.tr(_TITLES[name])))
-            action.setObjectName(f"measure-{name}")
-            action.setCheckable(True)
-            action.triggered.connect(self.chosen)
-            self._actions[name] = action
+        self._actions = {
+            name: named(self.add(name, self.tr(_TITLES[name])), f"measure-{name}")
+            for name in MEASURES
+        }
         self._actions["norm"].setChecked(True)
-        self.setMenu(menu)
 
     @property
     def name(self) -> MeasureName:
@@ -68,4 +54,3 @@ class MeasureChoice(QToolButton):
         text = self.tr("colour: {0}").format(shortened(title, LONGEST))
         self.setText(f"{text} {ARROW}")
         self.setToolTip(plain_tip(tip or self.tr("colour: {0}").format(title)))
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)

@@ -1,15 +1,14 @@
 """How alike two vectors are, layer by layer: those of two tokens, or of one word in two places."""
 
-from typing import Literal
-
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QToolButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.naming import LONGEST, shortened, token_name, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import pair_chart, word_chart
+from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.text.text_direction import isolated
@@ -19,9 +18,10 @@ from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.message import Offer
 from bertviewer.ui.layouts import in_row, tool_button
 from bertviewer.ui.run.offers import beside
+from bertviewer.ui.switch import Switch
 from bertviewer.ui.workspace import Workspace
 
-Mode = Literal["tokens", "word"]
+TOKENS = "twoTokens"
 
 
 class PairPanel(QWidget):
@@ -39,35 +39,27 @@ class PairPanel(QWidget):
         self._words: tuple[WordPair, ...] = ()
         self._token: int | None = None  # the selected one that was shown last
         self._is_new = self._is_stale = True  # the run; what occurs in both
-        self._modes: dict[Mode, QToolButton] = {
-            "tokens": tool_button("twoTokens", self.tr("Tokens"), is_checkable=True),
-            "word": tool_button("sameWord", self.tr("Word"), is_checkable=True),
-        }
-        self._modes["tokens"].setChecked(True)
-        self._modes["tokens"].setToolTip(self.tr("Two tokens of this run"))
-        self._modes["word"].setToolTip(
-            self.tr("The same word in both sentences, or in run A and this run")
+        word = self.tr("The same word in both sentences, or in run A and this run")
+        self._mode = Switch(
+            (
+                tool_button(TOKENS, self.tr("Tokens"), self.tr("Two tokens of this run")),
+                tool_button("sameWord", self.tr("Word"), word),
+            ),
+            2 * GRID,
         )
-        group = QButtonGroup(self)
+        self._mode.choose(TOKENS)
         self._other = ChoiceBox("otherToken", self.tr("Token to compare the selected one with"), 10)
         self._same = ChoiceBox("sameWords", self.tr("Word that occurs in both"), 10)
         self._same.hide()
-        controls = (*self._modes.values(), self._other, self._same)
+        controls = (self._mode, self._other, self._same)
         self._panel = ChartPanel(workspace, "", LinePlot, controls)
         self._panel.plot.setObjectName("pairPath")
         in_row(self._panel, on=self)
-        for button in self._modes.values():
-            group.addButton(button)
-            button.clicked.connect(self._show)
+        self._mode.turned.connect(self._show)
         self._other.activated.connect(self._on_other)
         self._same.activated.connect(self._on_word)
         workspace.runs.run_changed.connect(self._on_run)
         workspace.runs.comparison_changed.connect(self._on_comparison)
-
-    @property
-    def mode(self) -> Mode:
-        """What is compared."""
-        return "word" if self._modes["word"].isChecked() else "tokens"
 
     @property
     def other(self) -> int | None:
@@ -125,7 +117,7 @@ class PairPanel(QWidget):
         return form.format(isolated(shortened(visible(word.text), LONGEST)), first, second)
 
     def _show(self) -> None:
-        is_word = self.mode == "word"
+        is_word = self._mode.chosen != TOKENS
         self._other.setVisible(not is_word)
         self._same.setVisible(is_word and bool(self._words))
         if is_word:
@@ -158,7 +150,7 @@ class PairPanel(QWidget):
         )
 
     def _compare_tokens(self) -> None:
-        self._modes["tokens"].setChecked(True)
+        self._mode.choose(TOKENS)
         self._show()
 
     def _show_tokens(self) -> None:
@@ -166,7 +158,7 @@ class PairPanel(QWidget):
         token = self._token
         if run is None or token is None or other is None:
             return
-        partner = {b: a for a, b in self._partners.tokens}
+        partner = self._partners.in_a
         two = [(place, partner.get(place)) for place in (token, other)]
         label = " – ".join(token_name(run, *place) for place in two)
         a: LineChart | None = None

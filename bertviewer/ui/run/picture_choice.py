@@ -3,47 +3,46 @@
 from typing import Literal
 
 from PySide6.QtCore import QSettings, Signal
-from PySide6.QtWidgets import QButtonGroup, QCheckBox, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.layouts import in_row
 from bertviewer.ui.settings import store
+from bertviewer.ui.switch import Switch
+from bertviewer.ui.translation import translate
 
 Picture = Literal["matrix", "arcs"]
 SETTING = "headPicture"
 
 
-class PictureChoice(QWidget):
-    """Two buttons of which one is down; ``chosen`` tells which one a person took."""
+_NAMES: dict[str, Picture] = {"matrixPicture": "matrix", "arcsPicture": "arcs"}
 
-    chosen = Signal(str)
+
+class PictureChoice(Switch):
+    """Two buttons of which one is down; ``picked`` tells which one a person took."""
+
+    picked = Signal(str)
 
     def __init__(self) -> None:
-        super().__init__()
-        self._group = QButtonGroup(self)
-        self._buttons: dict[Picture, QToolButton] = {}
-        layout = in_row(on=self, spacing=2)
-        self._add("matrix", self.tr("Matrix"), self.tr("Show this head as a matrix of cells"))
-        self._add("arcs", self.tr("Arcs"), self.tr("Show this head as lines between its tokens"))
-        for button in self._buttons.values():
-            layout.addWidget(button)
-        self._buttons[self.picture].setChecked(True)
+        matrix = translate("PictureChoice", "Show this head as a matrix of cells")
+        arcs = translate("PictureChoice", "Show this head as lines between its tokens")
+        super().__init__(
+            (
+                flat_button("matrixPicture", translate("PictureChoice", "Matrix"), matrix),
+                flat_button("arcsPicture", translate("PictureChoice", "Arcs"), arcs),
+            ),
+            2,
+        )
+        self.choose(f"{self.picture}Picture")
+        self.turned.connect(self._on_turned)
 
     @property
     def picture(self) -> Picture:
         """What is chosen, and was when the program was used before."""
         return "arcs" if QSettings().value(SETTING) == "arcs" else "matrix"
 
-    def _add(self, picture: Picture, title: str, tip: str) -> None:
-        button = flat_button(f"{picture}Picture", title, tip)
-        button.setCheckable(True)
-        button.clicked.connect(lambda: self._choose(picture))
-        self._group.addButton(button)
-        self._buttons[picture] = button
-
-    def _choose(self, picture: Picture) -> None:
-        store(SETTING, picture)
-        self.chosen.emit(picture)
+    def _on_turned(self, name: str) -> None:
+        store(SETTING, _NAMES[name])
+        self.picked.emit(_NAMES[name])
 
 
 ROOT_SETTING = "rootColors"

@@ -113,7 +113,7 @@ class SimilarityView(View):
     def _mark_other(self) -> None:
         of_b, *of_a = self._grids
         of_b.mark_row(self.other)
-        partner = {b: a for a, b in self._same_tokens().tokens}
+        partner = self._same_tokens().in_a
         for grid in of_a:
             grid.mark_row(None if self.other is None else partner.get(self.other))
 

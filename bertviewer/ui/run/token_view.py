@@ -91,7 +91,7 @@ class TokenView(View):
             self._nearest.clear()
             self._show([self.tr("This model gives no hidden states.")] * len(FIGURES))
             return
-        partner = {b: a for a, b in self.partners().tokens}
+        partner = self.partners().in_a
         title = token_title(run, token)
         if self.workspace.runs.watched_a is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)

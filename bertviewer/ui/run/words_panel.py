@@ -92,7 +92,7 @@ class WordsPanel(QWidget):
             return
         positions = {watched: token}
         if run_a is not None:
-            partner = {b: a for a, b in self._view.partners().tokens}
+            partner = self._view.partners().in_a
             if token in partner:
                 positions[run_a] = partner[token]
         key = tuple(positions.values())

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
+from PySide6.QtWidgets import QCompleter, QLineEdit
 
 from bertviewer.core.tensors.named_values import NO_TOKENS, Axis
 
@@ -25,8 +25,8 @@ class GoTo(QLineEdit):
     chosen = Signal(int)
     missed = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("goToRow")
         self.setClearButtonEnabled(True)
         self._tokens = NO_TOKENS

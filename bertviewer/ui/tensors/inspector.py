@@ -28,8 +28,8 @@ class Inspector(QWidget):
 
     closed = Signal()
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._subject: Subject | None = None
         self._is_new = False  # nothing of it has been shown yet

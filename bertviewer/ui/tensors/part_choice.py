@@ -26,8 +26,8 @@ class PartChoice(QWidget):
     changed = Signal()
     head_chosen = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._layout: HeadLayout | None = None
         self._wanted: int | None = None  # the head to show, of every tensor that has it
         self._shared = 1  # so many of the window's heads have one of the tensor's

@@ -4,7 +4,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import check_writable
@@ -17,8 +17,8 @@ from bertviewer.ui.workspace import Workspace
 class SaveButton(QToolButton):
     """Asks for a file, and has the worker write it; without a part it is off."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._part: TensorPart | None = None
         self.setObjectName("saveTensor")

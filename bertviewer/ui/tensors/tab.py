@@ -40,8 +40,8 @@ class TensorsTab(QWidget):
     else the largest that the checkpoint has. Who closes it has the list alone.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._prefix = ""
         self._wish: Wish = None

@@ -1,7 +1,6 @@
 """What the tensor is that is looked into, and where its values come from."""
 
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.tensors.named_values import NamedValues
@@ -23,8 +22,8 @@ class TensorTitle(ElidedLabel):
     Of a run it says, as the run's own line does, when that is no longer what is typed or chosen.
     """
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._shown: tuple[Subject, NamedValues] | None = None
         for signal in (

@@ -1,7 +1,7 @@
 """Which token's row of a tensor is looked at: all of them, or one that is read downwards."""
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QComboBox
 
 from bertviewer.charts.naming import LONGEST, shortened, visible
 from bertviewer.core.tensors.named_values import Axis
@@ -20,8 +20,8 @@ class TokenChoice(QComboBox):
     changed = Signal()
     token_chosen = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         tip = self.tr("The row of a single token is read downwards")
         named(self, "tokenChoice", says=self.tr("Token"), tip=tip)
         self.currentIndexChanged.connect(self._on_index)

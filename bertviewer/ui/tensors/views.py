@@ -28,8 +28,8 @@ PAGES: tuple[PageKind[TensorPage], ...] = (
 class TensorViews(QWidget):
     """Shows a part in the view that is chosen; only the page in sight asks for anything."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._part: TensorPart | None = None
         self.save_button = SaveButton(workspace)
         """To be put wherever there is room for it."""

@@ -18,8 +18,8 @@ class WorstLine(QWidget):
 
     wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._text = named(plain_label(""), "largestDifferenceText")
         button = flat_button(
             "largestDifference",

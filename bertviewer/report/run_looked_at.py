@@ -1,0 +1,39 @@
+"""A run of an open model that a report looks at more closely."""
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
+from bertviewer.core.analysis.attention_maps import AttentionMaps
+from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.closer_look.attention import attention_of
+from bertviewer.core.closer_look.predictions import predictions_at
+from bertviewer.core.frozen import frozen
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress
+from bertviewer.core.run.capture import Capture
+
+
+@frozen(eq=False)
+class LookedAt:
+    """The model, its run, what that kept, and who is told of what is done.
+
+    What looks closer raises ``UserError`` where the model does not allow it, and ``Cancelled``.
+    """
+
+    model: LoadedModel
+    run: ActivationRun
+    kept: Capture
+    progress: Progress
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        """The attentions that the run called."""
+        return attention_layers(self.model.architecture, self.run)
+
+    def attention(self, layer: AttentionLayer) -> AttentionMaps:
+        """Return what the heads of an attention look at."""
+        model, run, kept = self.model, self.run, self.kept
+        return attention_of(model, run, kept, layer.path, self.progress, call=layer.call)
+
+    def predictions(self, place: int) -> Predictions:
+        """Return what the model predicts at a place."""
+        return predictions_at(self.model, self.run, self.kept, place, self.progress)
