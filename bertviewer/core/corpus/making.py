@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,6 +36,7 @@ from bertviewer.core.tokenizer.tokenization import reads_text
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 _STDIN_FILE = "standard-input"
+_LOOKING = "Looking at what the modules give"
 _POLL = 0.2  # seconds between two looks for other processes' shards
 _BLOCK = 1 << 20
 
@@ -183,21 +185,21 @@ def _plan(
     kind = architecture.root.class_name
     if not reads_text(architecture):
         raise UserError(f"{kind} does not read text, so no sentence can be run")
-    if config.get("is_encoder_decoder"):
-        raise UserError(f"{kind} has an encoder and a decoder; a corpus is run through one stack")
     limit = position_limit(config)
     if limit is not None and limit < SECOND.tokens:
         raise UserError(f"{kind} reads {limit} tokens at most, which is too few for a corpus")
     module = model.module(choices.random_weights, progress, device)
     model.tokenizer(progress)
-    progress(0, 0, "Looking at what the modules give")
-    from bertviewer.core.corpus.running import settle_attention, step_by_step
+    progress(0, 0, _LOOKING)
+    from bertviewer.core.corpus.texts import settle_attention, step_by_step
     from bertviewer.core.corpus.trial import look
+    from bertviewer.core.loading.lockstep import Lockstep
 
     settle_attention(module, config, choices.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
+    lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _LOOKING))
     with as_user_error(module, problem), step_by_step(module):
-        measured = look(module, model.architecture, choices.modules)
+        measured = look(module, model.architecture, choices.modules, lockstep)
     if not measured.calls:
         raise UserError(f"--modules {choices.modules}: no module of that path gives tokens' values")
     count = sum(file.sentences for file in files)
@@ -225,8 +227,8 @@ def _digests(model: LoadedModel, progress: Progress) -> dict[str, Any]:
 
 
 def _source(model: LoadedModel) -> dict[str, Any]:
-    """Return what is said of a model's source, without the folder that it lies in."""
-    found = model.architecture.source.to_json()
+    """Return what is said of a model's source, wherever it lies and however it is read."""
+    found = replace(model.architecture.source, offloaded=False).to_json()
     if model.source.kind not in ("preset", "demo", "hub"):
         found["name"] = Path(found["name"]).name
     return found

@@ -1,12 +1,12 @@
 """Shards become a corpus, and corpora become one: in order, in float64, and without torch."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bertviewer.core.corpus.batches import classes_of
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
     ClassSums,
@@ -16,7 +16,7 @@ from bertviewer.core.corpus.corpus import (
     Outliers,
     Place,
 )
-from bertviewer.core.corpus.measured import Measured
+from bertviewer.core.corpus.measured import Attention, Measured
 from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
 from bertviewer.core.corpus.reading import is_corpus, read_corpus
 from bertviewer.core.corpus.shard_files import COUNTED, Arrays, Shard, read_shard, shard_file
@@ -131,15 +131,14 @@ def _corpus(shard: Shard, measured: Measured, manifest: Mapping[str, Any]) -> Co
     rows: list[ClassSums] = []
     for seen in measured.seen:
         if seen.measured is not None:
-            classes = classes_of(measured.calls[seen.measured].layout.kind)
-            sums = shard.rows[seen.measured]
+            classes, sums = measured.calls[seen.measured].classes, shard.rows[seen.measured]
             rows += _rows(seen.path, seen.number, classes, sums)
     features = {
         (call.path, call.number): _features(sums)
         for call, sums in zip(measured.calls, shard.rows, strict=True)
     }
     heads = {
-        (one.path, one.number): _heads(sums)
+        (one.path, one.number): _heads(sums, one)
         for one, sums in zip(measured.attentions, shard.heads, strict=True)
     }
     names = ("tokens", "sentences", "farthest")
@@ -196,11 +195,13 @@ def _features(sums: Arrays) -> Features:
     )
 
 
-def _heads(sums: Arrays) -> Heads:
+def _heads(sums: Arrays, attention: Attention) -> Heads:
     queries, *others = sums["sums"].T
     some = np.where(queries > 0, queries, np.nan)
     assert HEAD_SUMS[0] == "queries"
-    return Heads(np.array(queries), *(other / some for other in others))
+    found = Heads(np.array(queries), *(other / some for other in others))
+    # Places in two texts are no distance apart.
+    return replace(found, distance=np.full_like(some, np.nan)) if attention.is_cross else found
 
 
 def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
@@ -242,8 +243,15 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
 def _both_heads(left: Heads, right: Heads) -> Heads:
     queries = left.queries + right.queries
     some = np.where(queries > 0, queries, np.nan)
-    means = (
-        (left.queries * np.nan_to_num(one) + right.queries * np.nan_to_num(other)) / some
-        for one, other in ((getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:])
+    pairs = ((getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:])
+    return Heads(
+        queries,
+        *(
+            np.where(
+                np.isnan(one) & np.isnan(other),
+                np.nan,
+                (left.queries * np.nan_to_num(one) + right.queries * np.nan_to_num(other)) / some,
+            )
+            for one, other in pairs
+        ),
     )
-    return Heads(queries, *means)

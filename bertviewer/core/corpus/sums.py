@@ -212,12 +212,16 @@ def is_compiled() -> bool:
     return compiled is not None
 
 
-def arrays_of(sums: "RowSums | HeadSums | StateSums") -> dict[str, NDArray[Any]]:
+Sums = RowSums | HeadSums | StateSums
+"""What there are sums of."""
+
+
+def arrays_of(sums: Sums) -> dict[str, NDArray[Any]]:
     """Return the arrays of sums by their names."""
     return {field.name: getattr(sums, field.name) for field in fields(sums)}
 
 
-def kept_arrays(sums: "RowSums | HeadSums | StateSums") -> dict[str, NDArray[Any]]:
+def kept_arrays(sums: Sums) -> dict[str, NDArray[Any]]:
     """Return what a shard keeps of sums: of rows the features of all classes together.
 
     What begins with ``OF_CLASSES`` is what the features of each class come to.
