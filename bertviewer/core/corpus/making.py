@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import time
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +19,7 @@ from bertviewer.core.corpus.reading import is_corpus, read_corpus, read_manifest
 from bertviewer.core.corpus.records import STDIN
 from bertviewer.core.corpus.shard_files import shard_file
 from bertviewer.core.corpus.survey import DataFile, survey
+from bertviewer.core.corpus.waiting import PATIENT, Others, Patience, working
 from bertviewer.core.corpus.writing import FEATURES, MANIFEST, names_in, write_corpus
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
@@ -37,7 +37,6 @@ from bertviewer.core.tokenizer.tokenization import reads_text
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 _STDIN_FILE = "standard-input"
 _LOOKING = "Looking at what the modules give"
-_POLL = 0.2  # seconds between two looks for other processes' shards
 _BLOCK = 1 << 20
 
 
@@ -105,11 +104,13 @@ def make_corpus(
     progress: Progress,
     part: Part = ALONE,
     stdin: BinaryIO | None = None,
+    *,
+    patience: Patience = PATIENT,
 ) -> Corpus | None:
     """Run a model over the data; a folder that has a part of it already is gone on with.
 
-    Where there are several processes, the first one waits for the others' shards and merges; the
-    others return ``None``.
+    Where there are several processes, the first one waits for the others' shards, with
+    ``patience``, and merges; the others return ``None``.
 
     Raises:
         UserError: something that the user can mend; what is finished stays in the folder.
@@ -128,16 +129,20 @@ def make_corpus(
                 f"{folder}: it holds another corpus already; choose another folder with -o"
             )
         return read_corpus(folder) if part.rank == 0 else None
-    own = range(part.rank, plan.shards, part.world)
-    if part.rank == 0 or any(not shard_file(folder, shard).exists() for shard in own):
-        check_plan(folder, plan)
-        from bertviewer.core.corpus.running import run_shards
+    from bertviewer.core.corpus.running import run_shards
 
+    own = range(part.rank, plan.shards, part.world)
+    if part.rank == 0:
+        check_plan(folder, plan)
+        others = Others(folder, part.world, patience)
         run_shards(model, plan, folder, own, progress, threads=part.threads)
-    if part.rank != 0:
-        return None
-    _wait(folder, plan, progress)
-    return _finish(folder, wish.command, digest, progress)
+        others.wait(plan.shards, progress)
+        return _finish(folder, wish.command, digest, progress)
+    if any(not shard_file(folder, shard).exists() for shard in own):
+        check_plan(folder, plan)
+        with working(folder, part.rank):
+            run_shards(model, plan, folder, own, progress, threads=part.threads)
+    return None
 
 
 def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corpus:
@@ -149,13 +154,6 @@ def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corp
     write_corpus(folder, corpus)
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     return corpus
-
-
-def _wait(folder: Path, plan: Plan, progress: Progress) -> None:
-    while left := [n for n in range(plan.shards) if not shard_file(folder, n).exists()]:
-        done = plan.shards - len(left)
-        progress(done, plan.shards, f"Waiting for {len(left):,} shards of other processes")
-        time.sleep(_POLL)
 
 
 def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tuple[Path, str]:

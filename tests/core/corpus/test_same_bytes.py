@@ -13,6 +13,7 @@ from bertviewer.core.corpus.batches import Batch
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.waiting import Patience
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import no_progress
@@ -35,6 +36,16 @@ def test_processes(
     for rank in reversed(range(world)):
         found = made(model, data, tmp_path, part=Part(rank, world))
         assert (found is None) is (rank > 0)
+    assert content(tmp_path) == whole
+
+
+def test_a_process_that_is_dead(
+    model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    patience = Patience(unheard=0.01, pause=0.001)
+    with pytest.raises(UserError, match=r"process 1 of 3 has not begun .* 4 of 7 shards are miss"):
+        made(model, data, tmp_path, part=Part(0, 3), patience=patience)
+    made(model, data, tmp_path)
     assert content(tmp_path) == whole
 
 

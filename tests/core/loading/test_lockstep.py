@@ -19,11 +19,11 @@ from bertviewer.core.weights.finding import find_checkpoint
 UNITS = ("0", "1", "2")
 
 
-class Layers(nn.Sequential):
+class Layers(nn.ModuleList):
     """Calls its layers in any order, and notes who was in which."""
 
     def __init__(self) -> None:
-        super().__init__(*(nn.Linear(3, 3, bias=False) for _ in UNITS))
+        super().__init__(nn.Linear(3, 3, bias=False) for _ in UNITS)
         self.log: list[tuple[str, int, tuple[bool, ...]]] = []
 
     def forward(self, name: str, order: Sequence[int]) -> Tensor:
