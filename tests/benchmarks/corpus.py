@@ -87,7 +87,7 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
         ]
         bare = [partial(_bare, module, batch, config) for batch in batches]
         fused = sum(map(_median, bare))
-        with step_by_step(module), torch.no_grad():
+        with step_by_step(module, config), torch.no_grad():
             lockstep = Lockstep(module, None, lambda: None)
             measured = look(module, model.architecture, "*", lockstep)
             recorder, sums = Recorder(module, measured), ShardSums(measured)

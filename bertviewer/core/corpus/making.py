@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +13,18 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.layouts import SECOND
 from bertviewer.core.corpus.merging import merge_shards
-from bertviewer.core.corpus.plan import FOLDER, NAME, Plan, check_plan, made, read_plan, shard_count
+from bertviewer.core.corpus.plan import (
+    FOLDER,
+    NAME,
+    STDIN_FILE,
+    Plan,
+    check_plan,
+    made,
+    read_plan,
+    shard_count,
+    strangers_in,
+    take_away,
+)
 from bertviewer.core.corpus.reading import is_corpus, read_corpus, read_manifest
 from bertviewer.core.corpus.records import STDIN
 from bertviewer.core.corpus.shard_files import shard_file
@@ -35,7 +45,6 @@ from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
 from bertviewer.core.tokenizer.tokenization import reads_text
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
-_STDIN_FILE = "standard-input"
 _LOOKING = "Looking at what the modules give"
 _BLOCK = 1 << 20
 
@@ -89,6 +98,10 @@ def check_folder(folder: Path, source: ModelSource) -> None:
     others = names_in(folder)
     if others and not is_corpus(folder) and FOLDER not in others:
         raise UserError(f"cannot write {folder}: the folder has files of its own, as {others[0]}")
+    if strangers := strangers_in(folder):
+        raise UserError(
+            f"cannot write {folder / FOLDER}: the folder has files of its own, as {strangers[0]}"
+        )
 
 
 def threads_for(device: str) -> int:
@@ -119,11 +132,14 @@ def make_corpus(
     choices, folder = wish.choices, wish.folder
     choices.check()
     check_folder(folder, model.source)
+    if [*map(str, wish.data)].count(STDIN) > 1:
+        raise UserError("-: the standard input can be read once")
     places = [_place(path, folder, part, stdin) for path in wish.data]
     files = survey(places, choices.column, choices.limit, progress)
     plan = _plan(model, files, choices, part.device, progress)
     digest = hashlib.sha256(json.dumps(plan.to_json(), sort_keys=True).encode()).hexdigest()
     if is_corpus(folder):
+        take_away(folder)  # where the data came from the standard input once more
         if read_manifest(folder).get("plan") != digest:
             raise UserError(
                 f"{folder}: it holds another corpus already; choose another folder with -o"
@@ -150,9 +166,14 @@ def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corp
     found = merge_shards([folder], read_plan(folder / FOLDER / NAME), command, progress)
     manifest = {**found.manifest, "plan": digest}
     corpus = Corpus(manifest, found.rows, found.features, found.heads, found.outliers)
+    if not corpus.sentences:
+        raise UserError(
+            "no sentence could be run: the tokenizer refuses all of them, or --max-tokens leaves "
+            "no room for one"
+        )
     progress(0, 0, "Writing the corpus")
     write_corpus(folder, corpus)
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    take_away(folder)
     return corpus
 
 
@@ -164,7 +185,7 @@ def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tupl
         raise UserError("-: several processes cannot share the standard input; name a file")
     if stdin is None:
         raise UserError("-: there is no standard input")
-    kept = made(folder) / _STDIN_FILE
+    kept = made(folder) / STDIN_FILE
     write_atomically(kept, iter(lambda: stdin.read(_BLOCK), b""))
     return kept, STDIN
 
@@ -196,7 +217,7 @@ def _plan(
     settle_attention(module, config, choices.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
     lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _LOOKING))
-    with as_user_error(module, problem), step_by_step(module):
+    with as_user_error(module, problem), step_by_step(module, config):
         measured = look(module, model.architecture, choices.modules, lockstep)
     if not measured.calls:
         raise UserError(f"--modules {choices.modules}: no module of that path gives tokens' values")

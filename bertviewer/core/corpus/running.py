@@ -71,7 +71,7 @@ def run_shards(
         threads = 1
     before = torch.get_num_threads()
     try:
-        with step_by_step(work.module), work.recorder.watching():
+        with step_by_step(work.module, model.architecture.config), work.recorder.watching():
             _in_threads(work, min(threads, len(todo)), total, progress)
     finally:
         torch.set_num_threads(before)
@@ -178,9 +178,11 @@ class _Work:
                     f"a token has the id {max(tokens.ids)}, but the embedding has only {rows:,} "
                     "rows; the tokenizer belongs to another model"
                 )
-            is_long = self._limit is not None and len(tokens) > self._limit
-            sums.counted["cut"] += is_long
-            found.append(tokens.cut(self._limit) if is_long and self._limit else tokens)
+            try:
+                found.append(tokens.cut(self._limit))
+            except UserError:
+                continue  # all that can be left out of it is too little
+            sums.counted["cut"] += len(tokens) > self._limit
         sums.counted["tokens"] += sum(map(len, found))
         return found
 

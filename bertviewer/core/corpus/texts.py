@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.closer_look.eager import eager
+from bertviewer.core.corpus.choices import MOST_TOKENS
 from bertviewer.core.corpus.sums import Ints
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
@@ -36,9 +37,16 @@ class Texts:
 
 
 @contextmanager
-def step_by_step(module: nn.Module) -> Iterator[None]:
-    """Have a model calculate attention so that it shows its shares, if it can do so."""
+def step_by_step(module: nn.Module, config: Mapping[str, Any]) -> Iterator[None]:
+    """Have a model calculate attention so that it shows its shares, if it can do so.
+
+    A classifier that looks for the last token before the padding is told what the padding is.
+    """
     with ExitStack() as stack:
+        own: Any = getattr(module, "config", None)
+        if own is not None and getattr(own, "pad_token_id", 0) is None:
+            own.pad_token_id = padding_of(config)
+            stack.callback(setattr, own, "pad_token_id", None)
         # Where it cannot, its heads are not measured.
         with suppress(ValueError, NotImplementedError, ImportError):
             stack.enter_context(eager(module))
@@ -69,8 +77,6 @@ def settle_attention(module: nn.Module, config: Mapping[str, Any], max_tokens: i
         UserError: some may be too long for that.
     """
     longest = token_limit(config, max_tokens)
-    if longest is None:
-        return
     choose_attention(module, {"input_ids": torch.empty(1, longest)})
     if any(getattr(inner, "attention_type", "") == SPARSE for inner in module.modules()):
         raise UserError(
@@ -79,10 +85,11 @@ def settle_attention(module: nn.Module, config: Mapping[str, Any], max_tokens: i
         )
 
 
-def token_limit(config: Mapping[str, Any], wanted: int | None) -> int | None:
-    """Return how many tokens of a sentence are run, ``None`` for all."""
-    limits = [limit for limit in (position_limit(config), wanted) if limit is not None]
-    return min(limits, default=None)
+def token_limit(config: Mapping[str, Any], wanted: int | None) -> int:
+    """Return how many tokens of a sentence are run."""
+    limit = position_limit(config)
+    wanted = MOST_TOKENS if wanted is None else wanted
+    return wanted if limit is None else min(limit, wanted)
 
 
 def padding_of(config: Mapping[str, Any]) -> int:
