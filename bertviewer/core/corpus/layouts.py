@@ -90,7 +90,7 @@ def layout_of(first: Shape, second: Shape) -> Layout | str:
         return "its values belong neither to a token nor to a sentence"
     if sentences:
         return Layout("sentences", (*sentences, *fixed), width, 0, -1)
-    return "it is the same for every sentence"
+    return "none of its axes is a sentence or a token"
 
 
 def _meaning(first: int, second: int) -> str:

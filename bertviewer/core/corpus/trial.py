@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, Sizes, layout_of
+from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
-from bertviewer.core.corpus.sums import Ints
 from bertviewer.core.corpus.texts import Texts, called
+from bertviewer.core.corpus.trial_texts import ALONE, LENGTHS, TextMaker, alone
 from bertviewer.core.flow.forwards import Watch, watching
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.frozen import frozen
@@ -27,11 +27,8 @@ from bertviewer.core.run.measuring import left_out
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.tokenizer.tokenization import reads_target
 
-_RESERVED = (
-    *("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id"),
-    "decoder_start_token_id",
-)
-_LENGTHS = (SECOND.tokens, SECOND.tokens - 3, 2)
+_ROUNDINGS = 1e-3
+"""What float32 differs by, in parts of the largest value, when it is added up in another order."""
 
 
 @torch.no_grad()
@@ -39,11 +36,12 @@ def look(
     module: nn.Module, architecture: Architecture, pattern: str, lockstep: Lockstep
 ) -> Measured:
     """Return what of a model is measured; ``pattern`` is of the paths that are."""
-    makes = _Maker(architecture)
-    texts = [makes.full(FIRST), makes.full(SECOND), makes.padded(0), makes.padded(1)]
+    makes = TextMaker(architecture)
+    padded = makes.padded()
+    texts = [makes.full(FIRST), makes.full(SECOND), padded, makes.repadded(padded), alone(padded)]
     if makes.has_target:
         texts.append(makes.full(FIRST, shift=1))
-    first, second, left, right, *others = _run(module, architecture, texts, lockstep)
+    first, second, left, right, one, *others = _run(module, architecture, texts, lockstep)
     calls, seen = _calls(first, second, architecture, pattern)
     if others:
         calls = tuple(_sided(call, first, others[0]) for call in calls)
@@ -62,7 +60,7 @@ def look(
         len(states[0]) if width else 0,
         width,
         tuple(state_calls) if width else (),
-        _hides_padding(left, right, calls),
+        _hides_padding(left, right, calls) and _is_alike(left, one, calls),
     )
 
 
@@ -79,49 +77,6 @@ class _Given:
     tensors: Mapping[str, list[tuple[Tensor | None, int]]]
     every: Mapping[str, list[list[Tensor]]]
     output: Any
-
-
-class _Maker:
-    """Makes texts of ids of which a tokenizer makes no use of its own."""
-
-    def __init__(self, architecture: Architecture) -> None:
-        config = architecture.config
-        self.has_target = reads_target(architecture)
-        ids = [n for key in _RESERVED if isinstance(n := config.get(key), int)]
-        rows = np.arange(int(config.get("vocab_size") or 1), dtype=np.int64)
-        words = rows[~np.isin(rows, ids)]
-        self._words = words if len(words) else rows
-        end = config.get("eos_token_id")
-        # A classifier beside a decoder looks for the end of the text.
-        self._end = end if self.has_target and isinstance(end, int) and end in rows else None
-
-    def full(self, sizes: Sizes, shift: int = 0) -> Texts:
-        """Return sentences without padding; with a ``shift`` the decoder reads others."""
-        shape = sizes.sentences, sizes.tokens
-        return self._texts(self._some(shape, 7, 3), np.ones(shape, np.int64), shift)
-
-    def padded(self, number: int) -> Texts:
-        """Return sentences of several lengths, and other words in the padding by the number."""
-        shape = SECOND.sentences, SECOND.tokens
-        mask = (np.arange(shape[1]) < np.array(_LENGTHS)[:, None]).astype(np.int64)
-        ids = self._some(shape, 5, 1)
-        texts = self._texts(ids, mask)
-        if number:
-            other = self._some(shape, 3, 0)
-            target = None if texts.target is None else np.where(mask == 1, texts.target, other)
-            return Texts(np.where(mask == 1, texts.source, other), mask, texts.segments, target)
-        return texts
-
-    def _texts(self, ids: Ints, mask: Ints, shift: int = 0) -> Texts:
-        target = np.roll(ids, 1 + shift, axis=1) if self.has_target else None
-        if self._end is not None:
-            ids[np.arange(len(ids)), mask.sum(axis=1) - 1] = self._end
-        return Texts(ids, mask, np.zeros_like(ids), target)
-
-    def _some(self, shape: tuple[int, int], step: int, start: int) -> Ints:
-        places = np.arange(shape[0] * shape[1]).reshape(shape)
-        ids: Ints = self._words[(places * step + start) % len(self._words)]
-        return ids
 
 
 def _run(
@@ -251,7 +206,7 @@ def _sided(call: Call, given: _Given, other: _Given) -> Call:
 
 def _hides_padding(left: _Given, right: _Given, calls: tuple[Call, ...]) -> bool:
     """Tell whether what stands in the padding changes no bit of any token."""
-    places = np.arange(SECOND.tokens) < np.array(_LENGTHS)[:, None]
+    places = np.arange(SECOND.tokens) < np.array(LENGTHS)[:, None]
     are_tokens = torch.from_numpy(places.reshape(-1))
     for call in calls:
         both = [given.tensors[call.path][call.number][0] for given in (left, right)]
@@ -261,5 +216,29 @@ def _hides_padding(left: _Given, right: _Given, calls: tuple[Call, ...]) -> bool
         if call.layout.kind == "tokens":
             found = [values[are_tokens] for values in found]
         if not torch.equal(found[0], found[1]):
+            return False
+    return True
+
+
+def _is_alike(given: _Given, other: _Given, calls: tuple[Call, ...]) -> bool:
+    """Tell whether a sentence beside longer ones is what it is by itself, but for roundings."""
+    start = ALONE * SECOND.tokens
+    rows = {
+        "tokens": slice(start, start + LENGTHS[ALONE]),
+        "positions": slice(LENGTHS[ALONE]),
+        "sentences": slice(ALONE, ALONE + 1),
+    }
+    for call in calls:
+        pair = [one.tensors.get(call.path, ()) for one in (given, other)]
+        if len(pair[0]) != len(pair[1]):
+            return False
+        tensors = [each[call.number][0] for each in pair]
+        if tensors[0] is None or tensors[1] is None:
+            return False
+        found = rows_of(tensors[0], call.layout)[rows[call.layout.kind]]
+        wanted = rows_of(tensors[1], call.layout)
+        exact = tensors[0].dtype in (torch.float32, torch.float64)
+        room = (_ROUNDINGS if exact else 100 * _ROUNDINGS) * float(wanted.abs().nan_to_num().max())
+        if found.shape != wanted.shape or not torch.allclose(found, wanted, 0, room, True):
             return False
     return True
