@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bertviewer.core.corpus.choices import MOST_SHARDS
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
     ClassSums,
@@ -36,9 +37,12 @@ def merge_shards(
 
     Raises:
         UserError: one is missing, or no shard.
+        ValueError: it is no plan of ours.
         Cancelled: by ``progress``.
     """
     count, whole = int(plan["shards"]), None
+    if not 0 < count <= MOST_SHARDS:
+        raise ValueError(f"there are no {count:,} shards")
     told: list[dict[str, int]] = []
     for number in range(count):
         progress(number, count, f"Merging shard {number + 1:,} of {count:,}")

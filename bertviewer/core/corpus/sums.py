@@ -242,7 +242,13 @@ def kept_arrays(sums: Sums) -> dict[str, NDArray[Any]]:
 
 
 def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of sums of both together, the left ones first."""
+    """Return the arrays of sums of both together, the left ones first.
+
+    Raises:
+        ValueError: they are of other shapes.
+    """
+    if any(left[name].shape != right[name].shape for name in left):
+        raise ValueError("sums of other shapes")
     return {
         name: _WAYS.get(name.removeprefix(OF_CLASSES), np.add)(left[name], right[name])
         for name in left
