@@ -30,7 +30,7 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--offload]
        bertviewer flow MODEL [PATH] [--task TASK] [--format FORMAT]
        bertviewer corpus MODEL DATA… -o FOLDER [--task TASK] [--column NAME] [--batch-size N]
                          [--batch-tokens N] [--max-tokens N] [--limit N] [--shards N]
-                         [--modules GLOB] [--random-weights] [--device DEVICE]
+                         [--modules GLOB] [--random-weights] [--device DEVICE] [--offload]
        bertviewer corpus-merge CORPUS… -o FOLDER
        bertviewer presets"""
 
@@ -100,6 +100,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     _add_consent(parser)
     if command == corpus.CORPUS:
         corpus.add_corpus(parser)
+        _add_offload(parser)
         return parser
     if command == "flow":
         parser.add_argument(

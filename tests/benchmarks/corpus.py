@@ -6,21 +6,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
-from bertviewer.core.corpus import making, running
+from bertviewer.core.corpus import making
 from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
 from bertviewer.core.corpus.recorder import Recorder, ShardSums
+from bertviewer.core.corpus.texts import Texts, called, step_by_step
 from bertviewer.core.corpus.trial import look
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
 from bertviewer.core.source.parsing import parse_source
@@ -83,24 +85,23 @@ def _ratios(model: LoadedModel, texts: list[str]) -> dict[str, float]:
             batch_of([tokens[place] for place in places], names, 0)
             for places in together(tokens, Choices())
         ]
-        fused = sum(_median(partial(running.called, module, one, config)) for one in batches)
-        bare = watched = 0.0
-        with ExitStack() as held, torch.no_grad():
-            held.enter_context(running.step_by_step(module))
-            measured = look(module, model.architecture, "*")
+        bare = [partial(_bare, module, batch, config) for batch in batches]
+        fused = sum(map(_median, bare))
+        with step_by_step(module, config), torch.no_grad():
+            lockstep = Lockstep(module, None, lambda: None)
+            measured = look(module, model.architecture, "*", lockstep)
             recorder, sums = Recorder(module, measured), ShardSums(measured)
-            for batch in batches:
-                bare += _median(partial(running.called, module, batch, config))
-                with recorder.watching():
-                    watched += _median(partial(_added, recorder, module, batch, sums, config))
+            alone = sum(map(_median, bare))
+            with recorder.watching():
+                watched = sum(_median(partial(recorder.run, one, sums, config)) for one in batches)
     finally:
         torch.set_num_threads(threads)
-    return {"ratio": watched / bare, "ratio, fused": watched / fused}
+    return {"ratio": watched / alone, "ratio, fused": watched / fused}
 
 
-def _added(recorder: Recorder, module: Any, batch: Batch, sums: ShardSums, config: Any) -> None:
-    with recorder.adding(batch, sums):
-        recorder.add_states(running.called(module, batch, config), batch, sums)
+def _bare(module: nn.Module, batch: Batch, config: Mapping[str, Any]) -> object:
+    texts = Texts(batch.source.ids, batch.mask, batch.segments)
+    return called(module, texts, config, gives_states=False)
 
 
 def _median(work: Callable[[], object]) -> float:
@@ -131,6 +132,7 @@ import sys, time
 from pathlib import Path
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
+from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
 from bertviewer.core.source.parsing import parse_source

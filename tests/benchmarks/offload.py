@@ -1,6 +1,7 @@
 """What a model takes whose layers are read one by one: memory, and time against one in memory."""
 
 import json
+import random
 import shutil
 import statistics
 import struct
@@ -16,12 +17,17 @@ import torch
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.backend import transformers
+from bertviewer.core.corpus import groups
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.making import CorpusWish, make_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.progress import no_progress
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.parsing import parse_source
+from tests.conftest import TINY_WORDS
 from tests.resident_memory import most_memory, resident_memory
 
 SENTENCE = Sentence("The cat sat on the mat.")
@@ -35,13 +41,19 @@ def offload() -> dict[str, float]:
     Returns:
         Peak memory, in MB above what the process takes before, beside twice the weights of the
         largest layer; a run against one of the model in memory; and seconds. The Llama's file has
-        14 GB in bfloat16, and nothing of it is on the disk.
+        14 GB in bfloat16, and nothing of it is on the disk. 200 sentences through bert-large, eight
+        at a time: in memory, and layer by layer, each layer for many batches or all for each batch.
     """
     figures: dict[str, float] = {}
     for measure in (_bert_large, _llama):
         # What an earlier model left of memory that was taken would hide what is taken now.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             figures |= pool.submit(_in_a_folder, measure).result()
+    with tempfile.TemporaryDirectory(prefix="bertviewer-") as place:
+        _write_bert_large(Path(place))
+        for way in ("in memory", "layers outside", "batches outside"):
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                figures |= pool.submit(_corpus, Path(place), way).result()
     return figures
 
 
@@ -51,11 +63,48 @@ def _in_a_folder(measure: Callable[[Path], dict[str, float]]) -> dict[str, float
         return measure(Path(folder))
 
 
-def _bert_large(folder: Path) -> dict[str, float]:
+def _write_bert_large(folder: Path) -> None:
     sizes = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096}
     config = transformers.BertConfig(num_attention_heads=16, **sizes)
     transformers.BertModel(config).save_pretrained(folder)
     _add_vocabulary(folder)
+
+
+def _corpus(folder: Path, way: str) -> dict[str, float]:
+    """Run 200 short sentences through the model in a folder."""
+    if way == "batches outside":
+        groups.MOST = 1
+    chance = random.Random(1)
+    data, out = folder / "lines.txt", folder / way
+    lines = (" ".join(chance.choices(TINY_WORDS, k=chance.randint(4, 12))) for _ in range(200))
+    data.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run_sentence(open_model(parse_source("demo")), SENTENCE)  # what torch makes at first
+    model = _opened(folder, offload=way != "in memory")
+    model.tokenizer()
+    before = resident_memory()
+    with most_memory() as most:
+        start, read = time.process_time(), _read()
+        wish = CorpusWish((data,), Choices(batch_size=8), out, "")
+        make_corpus(model, wish, no_progress)
+        seconds, read = time.process_time() - start, _read() - read
+    return {
+        f"corpus, {way}, processor's seconds": seconds,
+        f"corpus, {way}, read MB": read / MB,
+        f"corpus, {way}, peak MB": (most.bytes - before) / MB,
+    }
+
+
+def _read() -> int:
+    """Return the bytes that this process has read from files; 0 where the system does not say."""
+    try:
+        lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return int(lines[0].partition(":")[2])
+
+
+def _bert_large(folder: Path) -> dict[str, float]:
+    _write_bert_large(folder)
     model = _opened(folder, offload=True)
     peak, seconds = _measured(model)
     whole = _opened(folder, offload=False)

@@ -61,8 +61,13 @@ def places_of(
     side = next((part for part in path.split(".") if part in ("encoder", "decoder")), "encoder")
     if side == "encoder":
         return source, source, False
-    is_cross = _CROSS.search(path.removeprefix("decoder")) is not None
-    return target, (source if is_cross else target), is_cross
+    cross = is_cross(path)
+    return target, (source if cross else target), cross
+
+
+def is_cross(path: str) -> bool:
+    """Tell whether an attention beside an encoder's is a decoder's to the encoder's tokens."""
+    return _CROSS.search(path.removeprefix("decoder")) is not None
 
 
 def _inside(path: str, paths: Iterable[str]) -> list[str]:

@@ -23,9 +23,15 @@ SENTENCE = "sentence"
 _CONTENT, _CLS, _SEP, _MASK, _SPECIAL = range(len(TOKEN_CLASSES))
 
 
-def classes_of(kind: Kind) -> tuple[str, ...]:
+OF_TARGET = "decoder_"
+"""What the classes of a decoder's tokens begin with, where an encoder has its own."""
+
+
+def classes_of(kind: Kind, *, is_target: bool = False) -> tuple[str, ...]:
     """Return the classes that the rows of a tensor are sorted into."""
-    return (SENTENCE,) if kind == "sentences" else TOKEN_CLASSES
+    if kind == "sentences":
+        return (SENTENCE,)
+    return tuple(f"{OF_TARGET}{name}" for name in TOKEN_CLASSES) if is_target else TOKEN_CLASSES
 
 
 @frozen(eq=False)
@@ -42,30 +48,47 @@ class Rows:
 
 
 @frozen(eq=False)
-class Batch:
-    """Sentences that are run together; what stands behind a shorter one is padding.
+class Side:
+    """What one stack of a model reads.
 
     Attributes:
         ids: [B, S].
-        mask: 1 where there is a token.
-        segments: [B, S].
-        lengths: how many tokens each sentence has.
         tokens: the rows of [B·S, …] that are tokens.
         positions: the same for a tensor [S, …] that all sentences share.
-        sentences: the rows of [B, …], all of one class.
-        is_cls: 1 at such tokens.
+        is_cls: 1 at such tokens, [B, S].
         is_sep: 1 at such tokens.
     """
 
     ids: Ints
+    tokens: Rows
+    positions: Rows
+    is_cls: Singles
+    is_sep: Singles
+
+
+@frozen(eq=False)
+class Batch:
+    """Sentences that are run together; what stands behind a shorter one is padding.
+
+    Attributes:
+        source: what the model reads, or its encoder.
+        target: what its decoder reads, ``None`` if it has none beside an encoder: as many tokens.
+        mask: 1 where there is a token, [B, S].
+        segments: [B, S].
+        lengths: how many tokens each sentence has.
+        sentences: the rows of [B, …], all of one class.
+    """
+
+    source: Side
+    target: Side | None
     mask: Ints
     segments: Ints
     lengths: Ints
-    tokens: Rows
-    positions: Rows
     sentences: Rows
-    is_cls: Singles
-    is_sep: Singles
+
+    def side(self, *, is_target: bool) -> Side:
+        """Return what the decoder reads, or the only stack or the encoder."""
+        return self.target if is_target and self.target is not None else self.source
 
 
 class ClassNames:
@@ -112,29 +135,45 @@ def together(
         yield chosen
 
 
-def batch_of(sentences: Sequence[TokenIds], names: ClassNames, padding: int) -> Batch:
-    """Return the sentences side by side; ``padding`` is the token behind the shorter ones."""
+def batch_of(
+    sentences: Sequence[TokenIds],
+    names: ClassNames,
+    padding: int,
+    targets: Sequence[TokenIds] | None = None,
+) -> Batch:
+    """Return the sentences side by side; ``padding`` is the token behind the shorter ones.
+
+    ``targets`` are what a decoder reads with each of them, as many tokens.
+    """
     lengths = np.array([len(sentence) for sentence in sentences], np.int64)
     shape = len(sentences), int(lengths.max())
-    ids, segments = np.full(shape, padding, np.int64), np.zeros(shape, np.int64)
-    classes = np.full(shape, -1, np.int64)
+    segments = np.zeros(shape, np.int64)
     for row, sentence in enumerate(sentences):
-        size = len(sentence)
-        ids[row, :size], segments[row, :size] = sentence.ids, sentence.segments
-        classes[row, :size] = names.of(sentence)
+        segments[row, : len(sentence)] = sentence.segments
+    return Batch(
+        _side(sentences, names, padding, shape),
+        None if targets is None else _side(targets, names, padding, shape),
+        (np.arange(shape[1]) < lengths[:, None]).astype(np.int64),
+        segments,
+        lengths,
+        Rows(np.arange(shape[0], dtype=np.int64), np.array([0, shape[0]], np.int64)),
+    )
+
+
+def _side(
+    texts: Sequence[TokenIds], names: ClassNames, padding: int, shape: tuple[int, int]
+) -> Side:
+    ids, classes = np.full(shape, padding, np.int64), np.full(shape, -1, np.int64)
+    for row, text in enumerate(texts):
+        ids[row, : len(text)], classes[row, : len(text)] = text.ids, names.of(text)
     flat = classes.reshape(-1)
     # Those of one class stay in order.
     order = np.argsort(flat, kind="stable")
     starts = np.searchsorted(flat[order], np.arange(len(TOKEN_CLASSES) + 1)).astype(np.int64)
-    every = np.arange(shape[0], dtype=np.int64)
-    return Batch(
+    return Side(
         ids,
-        (classes >= 0).astype(np.int64),
-        segments,
-        lengths,
         Rows(order, starts),
         Rows(order % shape[1], starts),
-        Rows(every, np.array([0, shape[0]], np.int64)),
         _marks(classes, _CLS),
         _marks(classes, _SEP),
     )

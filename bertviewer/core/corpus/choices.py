@@ -8,6 +8,9 @@ from bertviewer.core.frozen import frozen
 
 BATCH_TOKENS = 2048
 """So many tokens, padding included, are run together where nothing else is asked for."""
+MOST_TOKENS = 4096
+"""So many tokens of a sentence where nothing else is asked for: attention shows its shares of every
+two, and a line of a text may be a book."""
 MOST_SHARDS = 10_000
 
 
@@ -19,7 +22,8 @@ class Choices:
         column: of the data, ``None`` for the usual one.
         batch_size: so many sentences at most are run together, ``None`` for no such limit.
         batch_tokens: so many tokens at most, padding included; a longer sentence is run alone.
-        max_tokens: longer sentences are cut to so many; ``None``: to what the model takes.
+        max_tokens: longer sentences are cut to so many, and to what the model takes; ``None`` for
+            ``MOST_TOKENS``.
         limit: so many sentences of the data at most.
         shards: how many; ``None`` for as many as the data suggest.
         modules: a pattern of the paths that are measured, as "encoder.layer.*".

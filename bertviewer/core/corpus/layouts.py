@@ -85,9 +85,12 @@ def layout_of(first: Shape, second: Shape) -> Layout | str:
         return Layout("tokens", (*sentences, *tokens, *fixed), width, 0, 1)
     if tokens:
         return Layout("positions", (*tokens, *fixed), width, -1, 0)
+    if sentences and len(fixed) > 1:
+        # As Longformer's, whose sentences are made as long as its window.
+        return "its values belong neither to a token nor to a sentence"
     if sentences:
         return Layout("sentences", (*sentences, *fixed), width, 0, -1)
-    return "it is the same for every sentence"
+    return "none of its axes is a sentence or a token"
 
 
 def _meaning(first: int, second: int) -> str:

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import shutil
-import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,11 +13,23 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.layouts import SECOND
 from bertviewer.core.corpus.merging import merge_shards
-from bertviewer.core.corpus.plan import FOLDER, NAME, Plan, check_plan, made, read_plan, shard_count
+from bertviewer.core.corpus.plan import (
+    FOLDER,
+    NAME,
+    STDIN_FILE,
+    Plan,
+    check_plan,
+    made,
+    read_plan,
+    shard_count,
+    strangers_in,
+    take_away,
+)
 from bertviewer.core.corpus.reading import is_corpus, read_corpus, read_manifest
 from bertviewer.core.corpus.records import STDIN
 from bertviewer.core.corpus.shard_files import shard_file
 from bertviewer.core.corpus.survey import DataFile, survey
+from bertviewer.core.corpus.waiting import PATIENT, Others, Patience, working
 from bertviewer.core.corpus.writing import FEATURES, MANIFEST, names_in, write_corpus
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
@@ -34,8 +45,7 @@ from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
 from bertviewer.core.tokenizer.tokenization import reads_text
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
-_STDIN_FILE = "standard-input"
-_POLL = 0.2  # seconds between two looks for other processes' shards
+_LOOKING = "Looking at what the modules give"
 _BLOCK = 1 << 20
 
 
@@ -88,6 +98,10 @@ def check_folder(folder: Path, source: ModelSource) -> None:
     others = names_in(folder)
     if others and not is_corpus(folder) and FOLDER not in others:
         raise UserError(f"cannot write {folder}: the folder has files of its own, as {others[0]}")
+    if strangers := strangers_in(folder):
+        raise UserError(
+            f"cannot write {folder / FOLDER}: the folder has files of its own, as {strangers[0]}"
+        )
 
 
 def threads_for(device: str) -> int:
@@ -103,11 +117,13 @@ def make_corpus(
     progress: Progress,
     part: Part = ALONE,
     stdin: BinaryIO | None = None,
+    *,
+    patience: Patience = PATIENT,
 ) -> Corpus | None:
     """Run a model over the data; a folder that has a part of it already is gone on with.
 
-    Where there are several processes, the first one waits for the others' shards and merges; the
-    others return ``None``.
+    Where there are several processes, the first one waits for the others' shards, with
+    ``patience``, and merges; the others return ``None``.
 
     Raises:
         UserError: something that the user can mend; what is finished stays in the folder.
@@ -116,26 +132,33 @@ def make_corpus(
     choices, folder = wish.choices, wish.folder
     choices.check()
     check_folder(folder, model.source)
+    if [*map(str, wish.data)].count(STDIN) > 1:
+        raise UserError("-: the standard input can be read once")
     places = [_place(path, folder, part, stdin) for path in wish.data]
     files = survey(places, choices.column, choices.limit, progress)
     plan = _plan(model, files, choices, part.device, progress)
     digest = hashlib.sha256(json.dumps(plan.to_json(), sort_keys=True).encode()).hexdigest()
     if is_corpus(folder):
+        take_away(folder)  # where the data came from the standard input once more
         if read_manifest(folder).get("plan") != digest:
             raise UserError(
                 f"{folder}: it holds another corpus already; choose another folder with -o"
             )
         return read_corpus(folder) if part.rank == 0 else None
-    own = range(part.rank, plan.shards, part.world)
-    if part.rank == 0 or any(not shard_file(folder, shard).exists() for shard in own):
-        check_plan(folder, plan)
-        from bertviewer.core.corpus.running import run_shards
+    from bertviewer.core.corpus.running import run_shards
 
+    own = range(part.rank, plan.shards, part.world)
+    if part.rank == 0:
+        check_plan(folder, plan)
+        others = Others(folder, part.world, patience)
         run_shards(model, plan, folder, own, progress, threads=part.threads)
-    if part.rank != 0:
-        return None
-    _wait(folder, plan, progress)
-    return _finish(folder, wish.command, digest, progress)
+        others.wait(plan.shards, progress)
+        return _finish(folder, wish.command, digest, progress)
+    if any(not shard_file(folder, shard).exists() for shard in own):
+        check_plan(folder, plan)
+        with working(folder, part.rank):
+            run_shards(model, plan, folder, own, progress, threads=part.threads)
+    return None
 
 
 def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corpus:
@@ -143,17 +166,15 @@ def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corp
     found = merge_shards([folder], read_plan(folder / FOLDER / NAME), command, progress)
     manifest = {**found.manifest, "plan": digest}
     corpus = Corpus(manifest, found.rows, found.features, found.heads, found.outliers)
+    if not corpus.sentences:
+        raise UserError(
+            "no sentence could be run: the tokenizer refuses all of them, or --max-tokens leaves "
+            "no room for one"
+        )
     progress(0, 0, "Writing the corpus")
     write_corpus(folder, corpus)
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    take_away(folder)
     return corpus
-
-
-def _wait(folder: Path, plan: Plan, progress: Progress) -> None:
-    while left := [n for n in range(plan.shards) if not shard_file(folder, n).exists()]:
-        done = plan.shards - len(left)
-        progress(done, plan.shards, f"Waiting for {len(left):,} shards of other processes")
-        time.sleep(_POLL)
 
 
 def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tuple[Path, str]:
@@ -164,7 +185,7 @@ def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tupl
         raise UserError("-: several processes cannot share the standard input; name a file")
     if stdin is None:
         raise UserError("-: there is no standard input")
-    kept = made(folder) / _STDIN_FILE
+    kept = made(folder) / STDIN_FILE
     write_atomically(kept, iter(lambda: stdin.read(_BLOCK), b""))
     return kept, STDIN
 
@@ -183,21 +204,21 @@ def _plan(
     kind = architecture.root.class_name
     if not reads_text(architecture):
         raise UserError(f"{kind} does not read text, so no sentence can be run")
-    if config.get("is_encoder_decoder"):
-        raise UserError(f"{kind} has an encoder and a decoder; a corpus is run through one stack")
     limit = position_limit(config)
     if limit is not None and limit < SECOND.tokens:
         raise UserError(f"{kind} reads {limit} tokens at most, which is too few for a corpus")
     module = model.module(choices.random_weights, progress, device)
     model.tokenizer(progress)
-    progress(0, 0, "Looking at what the modules give")
-    from bertviewer.core.corpus.running import settle_attention, step_by_step
+    progress(0, 0, _LOOKING)
+    from bertviewer.core.corpus.texts import settle_attention, step_by_step
     from bertviewer.core.corpus.trial import look
+    from bertviewer.core.loading.lockstep import Lockstep
 
     settle_attention(module, config, choices.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
-    with as_user_error(module, problem), step_by_step(module):
-        measured = look(module, model.architecture, choices.modules)
+    lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _LOOKING))
+    with as_user_error(module, problem), step_by_step(module, config):
+        measured = look(module, model.architecture, choices.modules, lockstep)
     if not measured.calls:
         raise UserError(f"--modules {choices.modules}: no module of that path gives tokens' values")
     count = sum(file.sentences for file in files)
@@ -225,8 +246,8 @@ def _digests(model: LoadedModel, progress: Progress) -> dict[str, Any]:
 
 
 def _source(model: LoadedModel) -> dict[str, Any]:
-    """Return what is said of a model's source, without the folder that it lies in."""
-    found = model.architecture.source.to_json()
+    """Return what is said of a model's source, wherever it lies and however it is read."""
+    found = replace(model.architecture.source, offloaded=False).to_json()
     if model.source.kind not in ("preset", "demo", "hub"):
         found["name"] = Path(found["name"]).name
     return found

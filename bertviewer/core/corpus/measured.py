@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from bertviewer.core.corpus.batches import classes_of
 from bertviewer.core.corpus.layouts import Layout
 from bertviewer.core.frozen import frozen
 
@@ -16,11 +17,18 @@ class Call:
         path: of the module.
         number: which of its calls in a forward pass this is.
         layout: how its output lies.
+        is_target: whether its tokens are those that a decoder reads beside an encoder.
     """
 
     path: str
     number: int
     layout: Layout
+    is_target: bool = False
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What its rows are sorted into."""
+        return classes_of(self.layout.kind, is_target=self.is_target)
 
 
 @frozen
@@ -32,12 +40,16 @@ class Attention:
         number: which of its calls this is.
         place: of the shares among the tensors that it gives.
         heads: how many.
+        is_target: whether the tokens that ask are a decoder's beside an encoder.
+        is_cross: whether they ask those of the encoder.
     """
 
     path: str
     number: int
     place: int
     heads: int
+    is_target: bool = False
+    is_cross: bool = False
 
 
 @frozen
@@ -68,7 +80,8 @@ class Measured:
         calls: whose outputs are, each tensor once.
         seen: all calls of all modules, in the order of the architecture.
         attentions: whose heads are.
-        states: how many hidden states are looked through for outliers.
+        states: how many hidden states are looked through for outliers, a decoder's behind those
+            of its encoder.
         width: features of one of them.
         state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
         hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
@@ -86,7 +99,9 @@ class Measured:
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
-            "calls": [[one.path, one.number, _values(one.layout)] for one in self.calls],
+            "calls": [
+                [one.path, one.number, _values(one.layout), one.is_target] for one in self.calls
+            ],
             "seen": [_values(one) for one in self.seen],
             "attentions": [_values(one) for one in self.attentions],
             "states": self.states,
@@ -99,8 +114,8 @@ class Measured:
     def from_json(data: Mapping[str, Any]) -> "Measured":
         """Return what ``to_json`` gave."""
         calls = []
-        for path, number, (kind, axes, *others) in data["calls"]:
-            calls.append(Call(path, number, Layout(kind, tuple(axes), *others)))
+        for path, number, (kind, axes, *others), is_target in data["calls"]:
+            calls.append(Call(path, number, Layout(kind, tuple(axes), *others), is_target))
         return Measured(
             tuple(calls),
             tuple(Seen(*values) for values in data["seen"]),

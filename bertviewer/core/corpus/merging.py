@@ -1,12 +1,13 @@
 """Shards become a corpus, and corpora become one: in order, in float64, and without torch."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bertviewer.core.corpus.batches import classes_of
+from bertviewer.core.corpus.choices import MOST_SHARDS
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
     ClassSums,
@@ -14,9 +15,8 @@ from bertviewer.core.corpus.corpus import (
     Features,
     Heads,
     Outliers,
-    Place,
 )
-from bertviewer.core.corpus.measured import Measured
+from bertviewer.core.corpus.measured import Attention, Measured
 from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
 from bertviewer.core.corpus.reading import is_corpus, read_corpus
 from bertviewer.core.corpus.shard_files import COUNTED, Arrays, Shard, read_shard, shard_file
@@ -24,6 +24,9 @@ from bertviewer.core.corpus.sums import COUNTS, HEAD_SUMS, larger
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress, no_progress
 
+DIFFERS = "differs"
+"""What a manifest says of a version or a choice that was not the same in what was merged."""
+_OF_RUNS = ("versions", "choices")
 _COUNTED = ("sentences", "tokens", "cut", "unread", "batches")
 
 
@@ -34,9 +37,12 @@ def merge_shards(
 
     Raises:
         UserError: one is missing, or no shard.
+        ValueError: it is no plan of ours.
         Cancelled: by ``progress``.
     """
     count, whole = int(plan["shards"]), None
+    if not 0 < count <= MOST_SHARDS:
+        raise ValueError(f"there are no {count:,} shards")
     told: list[dict[str, int]] = []
     for number in range(count):
         progress(number, count, f"Merging shard {number + 1:,} of {count:,}")
@@ -68,6 +74,13 @@ def merge_corpora(
         UserError: they are not of the same model, or not all of one kind.
         Cancelled: by ``progress``.
     """
+    if not folders:
+        raise UserError("there is nothing to merge")
+    places = [folder.resolve() for folder in folders]
+    if twice := [
+        folder for folder, place in zip(folders, places, strict=True) if places.count(place) > 1
+    ]:
+        raise UserError(f"{twice[0]}: it would be counted twice")
     are_done = [is_corpus(folder) for folder in folders]
     if not any(are_done):
         plans = [read_plan(folder / FOLDER / NAME) for folder in folders]
@@ -75,7 +88,7 @@ def merge_corpora(
             raise UserError(
                 f"{folders[-1]}: its shards are of another run than those of {folders[0]}"
             )
-        return merge_shards(folders, plans[0], command, progress)
+        return _merged_parts(folders, plans[0], command, progress)
     if not all(are_done):
         other = folders[are_done.index(False)]
         raise UserError(f"{other}: it is not finished, as the others are; let its run go on first")
@@ -84,10 +97,20 @@ def merge_corpora(
         progress(number, len(folders), f"Merging {folder.name}")
         corpus = read_corpus(folder)
         merged = corpus if merged is None else _both(merged, corpus, folder)
-    if merged is None:
-        raise UserError("there is nothing to merge")
+    assert merged is not None  # there is one folder at least
     manifest = {**merged.manifest, "command": command}
     return Corpus(manifest, merged.rows, merged.features, merged.heads, merged.outliers)
+
+
+def _merged_parts(
+    folders: Sequence[Path], plan: Mapping[str, Any], command: str, progress: Progress
+) -> Corpus:
+    try:
+        return merge_shards(folders, plan, command, progress)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # A stranger's: of a run of our own they are what this program wrote.
+        names = ", ".join(map(str, folders))
+        raise UserError(f"{names}: the shards or their plan are damaged: {error}") from error
 
 
 def _manifest(
@@ -131,15 +154,14 @@ def _corpus(shard: Shard, measured: Measured, manifest: Mapping[str, Any]) -> Co
     rows: list[ClassSums] = []
     for seen in measured.seen:
         if seen.measured is not None:
-            classes = classes_of(measured.calls[seen.measured].layout.kind)
-            sums = shard.rows[seen.measured]
+            classes, sums = measured.calls[seen.measured].classes, shard.rows[seen.measured]
             rows += _rows(seen.path, seen.number, classes, sums)
     features = {
         (call.path, call.number): _features(sums)
         for call, sums in zip(measured.calls, shard.rows, strict=True)
     }
     heads = {
-        (one.path, one.number): _heads(sums)
+        (one.path, one.number): _heads(sums, one)
         for one, sums in zip(measured.attentions, shard.heads, strict=True)
     }
     names = ("tokens", "sentences", "farthest")
@@ -196,11 +218,13 @@ def _features(sums: Arrays) -> Features:
     )
 
 
-def _heads(sums: Arrays) -> Heads:
+def _heads(sums: Arrays, attention: Attention) -> Heads:
     queries, *others = sums["sums"].T
     some = np.where(queries > 0, queries, np.nan)
     assert HEAD_SUMS[0] == "queries"
-    return Heads(np.array(queries), *(other / some for other in others))
+    found = Heads(np.array(queries), *(other / some for other in others))
+    # Places in two texts are no distance apart.
+    return replace(found, distance=np.full_like(some, np.nan)) if attention.is_cross else found
 
 
 def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
@@ -210,19 +234,15 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
             raise UserError(
                 f"{folder}: it is of another model than the first, or other modules of it"
             )
+    if _shapes(left) != _shapes(right):
+        raise UserError(f"{folder}: its features or heads are others than those of the first")
     rows = {(row.path, row.call, row.token_class): row for row in left.rows}
     for row in right.rows:
         place = row.path, row.call, row.token_class
         rows[place] = rows[place].added(row) if place in rows else row
     order = {place: number for number, place in enumerate(left.places)}
-    features: dict[Place, Features] = dict(left.features)
-    for call, found in right.features.items():
-        features[call] = features[call].added(found) if call in features else found
-    heads = {
-        place: _both_heads(found, right.heads[place])
-        for place, found in left.heads.items()
-        if place in right.heads
-    }
+    features = {place: found.added(right.features[place]) for place, found in left.features.items()}
+    heads = {place: _both_heads(found, right.heads[place]) for place, found in left.heads.items()}
     outliers = None
     if left.outliers is not None and right.outliers is not None:
         outliers = Outliers(
@@ -234,16 +254,40 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
         **left.manifest,
         **{name: left.manifest[name] + right.manifest[name] for name in (*_COUNTED, "left_out")},
         **{name: [*left.manifest[name], *right.manifest[name]] for name in ("data", "shards")},
+        **{name: _agreed(left.manifest[name], right.manifest[name]) for name in _OF_RUNS},
     }
     ordered = sorted(rows.values(), key=lambda row: order.get((row.path, row.call), len(order)))
     return Corpus(manifest, tuple(ordered), features, heads, outliers)
 
 
+def _agreed(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what both say, and of what they say otherwise that they do."""
+    return {
+        key: left.get(key) if left.get(key) == right.get(key) else DIFFERS
+        for key in dict.fromkeys((*left, *right))
+    }
+
+
+def _shapes(corpus: Corpus) -> list[Any]:
+    return [
+        {place: found.count.shape for place, found in corpus.features.items()},
+        {place: found.queries.shape for place, found in corpus.heads.items()},
+        None if corpus.outliers is None else corpus.outliers.tokens.shape,
+    ]
+
+
 def _both_heads(left: Heads, right: Heads) -> Heads:
     queries = left.queries + right.queries
     some = np.where(queries > 0, queries, np.nan)
-    means = (
-        (left.queries * np.nan_to_num(one) + right.queries * np.nan_to_num(other)) / some
-        for one, other in ((getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:])
+    pairs = ((getattr(left, name), getattr(right, name)) for name in HEAD_SUMS[1:])
+    return Heads(
+        queries,
+        *(
+            np.where(
+                np.isnan(one) & np.isnan(other),
+                np.nan,
+                (left.queries * np.nan_to_num(one) + right.queries * np.nan_to_num(other)) / some,
+            )
+            for one, other in pairs
+        ),
     )
-    return Heads(queries, *means)

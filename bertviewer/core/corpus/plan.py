@@ -1,7 +1,9 @@
 """What the shards of a run hang on: they can go on in the folder of one that had the same."""
 
 import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,15 @@ from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.survey import DataFile
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
-from bertviewer.core.saving.files import reason, write_atomically
+from bertviewer.core.saving.files import PREFIX, reason, write_atomically
 from bertviewer.core.system.files import read_small_file
 
 FOLDER, NAME = "shards", "plan.json"
+STDIN_FILE = "standard-input"
+"""What came from the standard input, in the same folder."""
 MOST_BYTES = 50_000_000
 
+_OWN = re.compile(rf"{re.escape(NAME)}|{STDIN_FILE}|process-\d+|\d+\.shard|{re.escape(PREFIX)}.*")
 _SENTENCES = 128
 _MOST_SHARDS = 64
 
@@ -102,6 +107,31 @@ def made(folder: Path) -> Path:
     except OSError as error:
         raise UserError(f"cannot write {shards}: {reason(error)}") from error
     return shards
+
+
+def strangers_in(folder: Path) -> list[str]:
+    """Return what lies in the folder of a run's shards, or what is called so, and is none of it.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    shards = folder / FOLDER
+    try:
+        return sorted(file.name for file in shards.iterdir() if not _OWN.fullmatch(file.name))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UserError(f"cannot write {shards}: {reason(error)}") from error
+
+
+def take_away(folder: Path) -> None:
+    """Take the folder of a run's shards away, but for what is not of the run."""
+    with suppress(OSError):
+        for file in (folder / FOLDER).iterdir():
+            if _OWN.fullmatch(file.name):
+                with suppress(OSError):
+                    file.unlink()
+        (folder / FOLDER).rmdir()
 
 
 def read_plan(file: Path) -> dict[str, Any]:

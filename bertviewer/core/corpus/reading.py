@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
@@ -20,12 +19,12 @@ from bertviewer.core.corpus.corpus import (
 )
 from bertviewer.core.corpus.histogram import BINS
 from bertviewer.core.corpus.records import pyarrow_parts
-from bertviewer.core.corpus.writing import COLUMNS, FEATURES, MANIFEST, STATISTICS
+from bertviewer.core.corpus.strangers import MOST_ROWS, Arrays, check_rows, made_of, wrong_in
+from bertviewer.core.corpus.writing import COLUMNS, FEATURES, MANIFEST, STATISTICS, schema
 from bertviewer.core.errors import UserError
 from bertviewer.core.system.files import read_small_file
 
 MOST_BYTES = 50_000_000
-_KEYS = ("source", "sentences", "tokens", "modules", "states")
 
 
 def is_corpus(folder: Path) -> bool:
@@ -44,15 +43,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     file = folder / MANIFEST
     try:
-        found = json.loads(read_small_file(file, MOST_BYTES, "a manifest"))
+        content = read_small_file(file, MOST_BYTES, "a manifest")
+        found = json.loads(content, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: not the manifest of a corpus: {error}") from error
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise UserError(f"{file}: not the manifest of a corpus ({SCHEMA})")
-    lacking = next((key for key in _KEYS if key not in found), None)
-    if lacking is not None:
-        raise UserError(f"{file}: it says nothing of {lacking}")
+    if wrong := wrong_in(found):
+        what = "it is not what it should be" if wrong in found else "it says nothing of it"
+        raise UserError(f"{file}: {wrong}: {what}")
     return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
 
 
 def read_corpus(folder: Path) -> Corpus:
@@ -77,25 +81,44 @@ def read_corpus(folder: Path) -> Corpus:
 def _rows(file: Path) -> tuple[ClassSums, ...]:
     pyarrow, parquet = pyarrow_parts("statistics.parquet is read")
     try:
-        table = parquet.read_table(file, columns=list(COLUMNS))
-        lists = table.column("histogram").combine_chunks()
-        counts = np.asarray(lists.flatten().to_numpy(zero_copy_only=False))
-        histograms = counts.reshape(-1, BINS).astype(np.int64)
-        columns = [table.column(name).to_pylist() for name in COLUMNS[:-1]]
+        with parquet.ParquetFile(file) as opened:
+            table = _checked(opened)
+        histograms = table.column("histogram").combine_chunks().flatten().to_numpy()
+        columns = {name: table.column(name).to_numpy() for name in COLUMNS[1:-1]}
+        check_rows({**columns, "histogram": histograms.reshape(table.num_rows, BINS)})
+        values = [table.column(name).to_pylist() for name in COLUMNS[:-1]]
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from error
     except (pyarrow.ArrowException, KeyError, ValueError) as error:
         raise UserError(f"{file}: not the statistics of a corpus: {error}") from error
-    if len(histograms) != table.num_rows or None in columns[0]:
-        raise UserError(f"{file}: not the statistics of a corpus")
-    return tuple(ClassSums(*values) for values in zip(*columns, histograms, strict=True))
+    rows = zip(*values, histograms.reshape(-1, BINS), strict=True)
+    return tuple(ClassSums(*row) for row in rows)
+
+
+def _checked(opened: Any) -> Any:
+    """Return the table in a Parquet file, which may say that it is larger than any memory.
+
+    Raises:
+        ValueError: it has other columns than ours, or too many rows.
+    """
+    if not opened.schema_arrow.equals(schema()):
+        raise ValueError("its columns are others")
+    rows, metadata = opened.metadata.num_rows, opened.metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    numbers = sum(group.column(len(COLUMNS) - 1).num_values for group in groups)
+    if rows > MOST_ROWS or numbers != rows * BINS:
+        raise ValueError(f"it has {rows:,} rows and {numbers:,} numbers in their histograms")
+    table = opened.read()
+    if any(table.column(name).null_count for name in COLUMNS if name not in ("min", "max")):
+        raise ValueError("a number is missing")
+    return table
 
 
 def _parts(
     arrays: dict[str, NDArray[Any]],
 ) -> tuple[dict[Place, Features], dict[Place, Heads], Outliers | None]:
-    found: dict[str, dict[Place, dict[str, NDArray[Any]]]] = {"features": {}, "heads": {}}
-    outliers: dict[str, NDArray[Any]] = {}
+    found: dict[str, dict[Place, Arrays]] = {"features": {}, "heads": {}}
+    outliers: Arrays = {}
     for key, array in arrays.items():
         part, _, rest = key.partition(":")
         if part == "outliers":
@@ -104,7 +127,7 @@ def _parts(
         path, call, name = rest.rsplit(":", 2)
         found[part].setdefault((path, int(call)), {})[name] = array
     return (
-        {place: Features(**own) for place, own in found["features"].items()},
-        {place: Heads(**own) for place, own in found["heads"].items()},
-        Outliers(**outliers) if outliers else None,
+        {place: made_of(Features, own, 1) for place, own in found["features"].items()},
+        {place: made_of(Heads, own, 1) for place, own in found["heads"].items()},
+        made_of(Outliers, outliers, 2) if outliers else None,
     )

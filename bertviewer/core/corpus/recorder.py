@@ -2,19 +2,20 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
-from bertviewer.core.corpus.batches import Batch, Rows, classes_of
-from bertviewer.core.corpus.layouts import Kind, Sizes
-from bertviewer.core.corpus.measured import Measured
+from bertviewer.core.corpus.batches import Batch, Rows
+from bertviewer.core.corpus.layouts import Sizes
+from bertviewer.core.corpus.measured import Call, Measured
 from bertviewer.core.corpus.rows import rows_of
 from bertviewer.core.corpus.shard_files import COUNTED, Shard
-from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, kept_arrays
+from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, Sums, arrays_of, kept_arrays
+from bertviewer.core.corpus.texts import Texts, called
 from bertviewer.core.errors import UserError
 from bertviewer.core.flow.forwards import Arguments, Watch, watching
 from bertviewer.core.flow.nested_tensors import tensors_in
@@ -23,16 +24,23 @@ from bertviewer.core.run.recording import first_tensor
 
 
 class ShardSums:
-    """The sums of a shard while it runs."""
+    """The sums of a shard while it runs.
+
+    Attributes:
+        counted: how much of what ``COUNTED`` names.
+        rows: by measured call.
+        heads: by attention.
+        states: by hidden state.
+        nbytes: of all of them.
+    """
 
     def __init__(self, measured: Measured) -> None:
         self.counted: Counter[str] = Counter()
-        self.rows = [
-            RowSums.empty(len(classes_of(call.layout.kind)), call.layout.width)
-            for call in measured.calls
-        ]
+        self.rows = [RowSums.empty(len(call.classes), call.layout.width) for call in measured.calls]
         self.heads = [HeadSums.empty(attention.heads) for attention in measured.attentions]
         self.states = [StateSums.empty(measured.width) for _ in range(measured.states)]
+        every: list[Sums] = [*self.rows, *self.heads, *self.states]
+        self.nbytes = sum(a.nbytes for sums in every for a in arrays_of(sums).values())
 
     def shard(self) -> Shard:
         """Return what is kept of them."""
@@ -43,12 +51,17 @@ class ShardSums:
 
 
 class Recorder:
-    """Adds up the batches of several threads, each to the sums of its own shard."""
+    """Adds up the batches of several threads, each to the sums of its own shard.
+
+    Hidden states are added when a module gives them. Only where one comes from no module that is
+    measured, the model is asked for all of them, and keeps them to its end.
+    """
 
     def __init__(
         self, module: nn.Module, measured: Measured, check: Callable[[], None] = lambda: None
     ) -> None:
         """Take a model; ``check`` is called with each of its modules, and may stop it."""
+        self.needs_states = None in measured.state_calls
         self._module = module
         self._check = check
         self._measured = measured
@@ -57,6 +70,10 @@ class Recorder:
         self._heads = {
             (one.path, one.number): place for place, one in enumerate(measured.attentions)
         }
+        self._states: dict[int, list[int]] = {}
+        if not self.needs_states:
+            for state, place in enumerate(measured.state_calls):
+                self._states.setdefault(place or 0, []).append(state)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -66,22 +83,23 @@ class Recorder:
         with watching(self._watch(path, inner) for path, inner in modules.items()):
             yield
 
-    @contextmanager
-    def adding(self, batch: Batch, sums: ShardSums) -> Iterator[None]:
-        """Add what this thread runs inside the ``with`` to these sums."""
+    def run(self, batch: Batch, sums: ShardSums, config: Mapping[str, Any]) -> None:
+        """Run a batch through the model, which is watched, and add it to these sums."""
         self._own.batch, self._own.sums, self._own.called = batch, sums, Counter[str]()
+        texts = Texts(
+            batch.source.ids,
+            batch.mask,
+            batch.segments,
+            None if batch.target is None else batch.target.ids,
+        )
         try:
-            yield
+            output = called(self._module, texts, config, gives_states=self.needs_states)
+            if self.needs_states:
+                states = [state for stack in stacks_of(output) for state in stack]
+                for state, own in zip(states, sums.states, strict=True):
+                    own.add(_array(state), batch.lengths)
         finally:
             del self._own.batch, self._own.sums, self._own.called
-
-    def add_states(self, output: Any, batch: Batch, sums: ShardSums) -> None:
-        """Add the hidden states that the model gave at last."""
-        if not sums.states:
-            return
-        (states,) = stacks_of(output)
-        for state, own in zip(states, sums.states, strict=True):
-            own.add(_array(state), batch.lengths)
 
     def _watch(self, path: str, module: nn.Module) -> Watch:
         def see(_taken: Arguments, output: Any, _noted: None) -> None:
@@ -96,25 +114,30 @@ class Recorder:
     def _add(self, path: str, number: int, output: Any, batch: Batch) -> None:
         sums: ShardSums = self._own.sums
         if (place := self._rows.get((path, number))) is not None:
-            layout = self._measured.calls[place].layout
+            call = self._measured.calls[place]
             tensor = first_tensor(output)
-            if tensor is None or not layout.fits(tuple(tensor.shape), _sizes(batch)):
+            if tensor is None or not call.layout.fits(tuple(tensor.shape), _sizes(batch)):
                 raise UserError(f"{path}: what it gives is of another shape in this batch")
-            rows = _rows(batch, layout.kind)
-            sums.rows[place].add(rows_of(tensor, layout).numpy(), rows.places, rows.starts)
+            rows = _rows(batch, call)
+            sums.rows[place].add(rows_of(tensor, call.layout).numpy(), rows.places, rows.starts)
+            for state in self._states.get(place, ()):
+                sums.states[state].add(_array(tensor), batch.lengths)
         if (place := self._heads.get((path, number))) is not None:
-            shares = tensors_in(output)[self._measured.attentions[place].place]
-            sums.heads[place].add(_array(shares), batch.lengths, batch.is_cls, batch.is_sep)
+            attention = self._measured.attentions[place]
+            keys = batch.side(is_target=attention.is_target and not attention.is_cross)
+            shares = tensors_in(output)[attention.place]
+            sums.heads[place].add(_array(shares), batch.lengths, keys.is_cls, keys.is_sep)
 
 
 def _sizes(batch: Batch) -> Sizes:
-    return Sizes(*batch.ids.shape)
+    return Sizes(*batch.mask.shape)
 
 
-def _rows(batch: Batch, kind: Kind) -> Rows:
-    if kind == "sentences":
+def _rows(batch: Batch, call: Call) -> Rows:
+    if call.layout.kind == "sentences":
         return batch.sentences
-    return batch.tokens if kind == "tokens" else batch.positions
+    side = batch.side(is_target=call.is_target)
+    return side.tokens if call.layout.kind == "tokens" else side.positions
 
 
 def _array(tensor: Tensor) -> Any:

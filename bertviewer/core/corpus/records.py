@@ -7,7 +7,7 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +25,7 @@ ROWS = 1024
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _JSON, _CSV, _TSV = (".jsonl", ".ndjson", ".json"), (".csv",), (".tsv", ".tab")
 
 
@@ -79,8 +80,16 @@ def _records_of(file: IO[bytes], kind: str, column: str, name: str) -> Iterator[
     if head == _PARQUET:
         yield from _parquet(file, column, name)
         return
-    is_packed = head.startswith(_GZIP)
-    lines = _lines(gzip.GzipFile(fileobj=file) if is_packed else file)
+    if head.startswith(_GZIP):
+        packed = gzip.GzipFile(fileobj=file)
+        head = packed.peek(len(_PARQUET))[: len(_PARQUET)]
+        if head == _PARQUET:
+            raise UserError(f"{name}: a Parquet file is packed by itself; unpack it first")
+        lines = _lines(packed)
+    else:
+        lines = _lines(file)
+    if head.startswith(_UTF16):
+        raise UserError(f"{name}: its text is UTF-16; save it as UTF-8")
     if kind in _JSON:
         yield from _jsonl(lines, column, name)
     elif kind in (*_CSV, *_TSV):
@@ -95,20 +104,23 @@ Line = tuple[int, str | None, str]
 
 
 def _lines(file: Any) -> Iterator[Line]:
+    """Yield the lines, which end in LF, CRLF, or in CR alone."""
     number = 0
-    while line := file.readline(MOST_BYTES):
-        number += 1
-        if len(line) == MOST_BYTES and not line.endswith(b"\n"):
+    while read := file.readline(MOST_BYTES):
+        if len(read) == MOST_BYTES and not read.endswith(b"\n"):
             while (rest := file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
                 pass
+            number += 1
             yield number, None, "it is too long"
             continue
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        try:
-            yield number, line.decode().rstrip("\r\n"), ""
-        except UnicodeDecodeError:
-            yield number, None, "it is not UTF-8"
+        if not number:
+            read = read.removeprefix(b"\xef\xbb\xbf")
+        for line in read.rstrip(b"\r\n").split(b"\r"):
+            number += 1
+            try:
+                yield number, line.decode(), ""
+            except UnicodeDecodeError:
+                yield number, None, "it is not UTF-8"
 
 
 def _checked(where: str, text: Any, problem: str = "") -> Record:
@@ -143,7 +155,7 @@ def _jsonl(lines: Iterator[Line], column: str, name: str) -> Iterator[Record]:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
-            yield Record(where, None, "it is no JSON")
+            yield Record(where, None, "it is no JSON value by itself")
             continue
         if isinstance(found, dict) and column not in found:
             others = others or tuple(map(str, found))
@@ -181,8 +193,9 @@ def _csv(lines: Iterator[Line], column: str, name: str, delimiter: str) -> Itera
         if number is not None:
             problem = bad.pop(number)
         if header is None:
-            if problem or column not in row:
-                raise UserError(_no_column(name, column, row))
+            if problem:
+                raise UserError(f"{name}: {where}: {problem}")
+            _check_columns(name, column, row)
             header = row
             continue
         if not problem and len(row) != len(header) and row:
@@ -195,8 +208,7 @@ def _parquet(file: IO[bytes], column: str, name: str) -> Iterator[Record]:
     try:
         opened = parquet.ParquetFile(file)
         names = opened.schema_arrow.names
-        if column not in names:
-            raise UserError(_no_column(name, column, names))
+        _check_columns(name, column, names)
         number = 0
         for batch in opened.iter_batches(ROWS, columns=[column]):
             for value in batch.column(0):
@@ -208,6 +220,13 @@ def _parquet(file: IO[bytes], column: str, name: str) -> Iterator[Record]:
                     yield Record(where, None, "it is not UTF-8")
     except pyarrow.ArrowException as error:
         raise UserError(f"{name}: not a valid Parquet file: {error}") from error
+
+
+def _check_columns(name: str, column: str, names: Sequence[str]) -> None:
+    if column not in names:
+        raise UserError(_no_column(name, column, names))
+    if names.count(column) > 1:
+        raise UserError(f"{name}: it has {names.count(column)} columns {column!r}")
 
 
 def _no_column(name: str, column: str, others: Any) -> str:

@@ -4,49 +4,41 @@ torch's own threads are of no use here: how it shares a product out among them c
 bits. Each thread runs a shard of its own instead, and torch one thread for it, so that the same
 shard has the same bytes wherever it runs. Processes of other ranks run other shards; none waits for
 another, and nothing is exchanged but the shards' files.
+
+A model that is read layer by layer is run by one thread, many batches side by side (``Lockstep``).
+Each module's rows are added batch after batch as they are of a model in memory: the bytes are the
+same.
 """
 
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import nn
 
-from bertviewer.core.closer_look.eager import eager
+from bertviewer.core.activations.units import layer_paths
 from bertviewer.core.corpus.batches import Batch, ClassNames, batch_of, together
+from bertviewer.core.corpus.groups import Item, grouped, kept_bytes
 from bertviewer.core.corpus.plan import Plan
 from bertviewer.core.corpus.recorder import Recorder, ShardSums
 from bertviewer.core.corpus.shard_files import is_whole, shard_file, write_shard
 from bertviewer.core.corpus.survey import sentences
+from bertviewer.core.corpus.texts import padding_of, step_by_step, token_limit
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.big_bird_attention import SPARSE, choose_attention
 from bertviewer.core.run.failures import as_user_error
-from bertviewer.core.run.inputs import text_inputs
-from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.token_ids import TokenIds
+from bertviewer.core.tokenizer.tokenization import reads_target, shifted_ids
 
 WINDOW = 1024
 """So many sentences of a shard are in memory; only these can be of one batch."""
 _POLL = 0.1  # seconds from a wish to stop until it is noticed
-_PADDING = ("pad_token_id", "eos_token_id")
-
-
-@contextmanager
-def step_by_step(module: nn.Module) -> Iterator[None]:
-    """Have a model calculate attention so that it shows its shares, if it can do so."""
-    with ExitStack() as stack:
-        # Where it cannot, its heads are not measured.
-        with suppress(ValueError, NotImplementedError, ImportError):
-            stack.enter_context(eager(module))
-        yield
 
 
 def run_shards(
@@ -75,9 +67,11 @@ def run_shards(
         return
     total = done + sum(last - first for first, last in map(plan.range_of, todo))
     work = _Work(model, plan, folder, todo, done)
+    if model.reading is not None:
+        threads = 1
     before = torch.get_num_threads()
     try:
-        with step_by_step(work.module), work.recorder.watching():
+        with step_by_step(work.module, model.architecture.config), work.recorder.watching():
             _in_threads(work, min(threads, len(todo)), total, progress)
     finally:
         torch.set_num_threads(before)
@@ -88,7 +82,8 @@ def _in_threads(work: "_Work", threads: int, total: int, progress: Progress) -> 
         try:
             running: set[Future[None]] = {pool.submit(work.run) for _ in range(threads)}
             while running:
-                progress(work.done, total, f"Sentence {work.done:,} of {total:,}")
+                where = f", {work.lockstep.unit}" if work.lockstep.unit else ""
+                progress(work.done, total, f"Sentence {work.done:,} of {total:,}{where}")
                 ended, running = wait(running, _POLL, FIRST_EXCEPTION)
                 for one in ended:
                     one.result()
@@ -106,33 +101,52 @@ class _Work:
         self.module = model.running_module
         self.stop = threading.Event()
         self.recorder = Recorder(self.module, plan.measured, self._check)
+        self.lockstep = Lockstep(self.module, model.reading, self._check)
         self.done = done
         self._model, self._plan, self._folder, self._todo = model, plan, folder, todo
         self._config = model.architecture.config
+        self._has_target = reads_target(model.architecture)
+        self._layers = layer_paths(model.architecture)
         self._tokenizer = model.tokenizer()
         self._names = ClassNames(self._tokenizer)
         self._turn = threading.Lock()
         self._limit = token_limit(self._config, plan.choices.max_tokens)
-        self._padding = _padding(self._config)
+        self._padding = padding_of(self._config)
 
     def run(self) -> None:
         """Run shards until there are none; for one of the threads."""
         torch.set_num_threads(1)
         with torch.no_grad():
-            while True:
-                try:
-                    shard = self._todo.popleft()
-                except IndexError:
-                    return
-                write_shard(shard_file(self._folder, shard), self._sums_of(shard).shard())
+            for group in grouped(self._items(), self.lockstep.largest):
+                runs = [
+                    partial(self._run_batch, item.batch, item.sums)
+                    for item in group
+                    if item.batch is not None
+                ]
+                self.lockstep.run(runs)
+                for item in group:
+                    if item.batch is None:
+                        write_shard(shard_file(self._folder, item.shard), item.sums.shard())
 
     def _check(self) -> None:
         if self.stop.is_set():
             raise Cancelled
 
-    def _sums_of(self, shard: int) -> ShardSums:
+    def _items(self) -> Iterator[Item]:
+        """Yield the batches of the shards that this thread takes, and the end of each shard."""
+        while self._todo:
+            try:
+                shard = self._todo.popleft()
+            except IndexError:
+                return
+            sums = ShardSums(self._plan.measured)
+            for batch in self._batches(shard, sums):
+                kept = kept_bytes(batch, self._plan.measured, self._layers)
+                yield Item(shard, sums, batch, kept)
+            yield Item(shard, sums, None, 0)
+
+    def _batches(self, shard: int, sums: ShardSums) -> Iterator[Batch]:
         plan = self._plan
-        sums = ShardSums(plan.measured)
         texts = sentences(plan.data, plan.choices.column, *plan.range_of(shard))
         while window := list(islice(texts, WINDOW)):
             tokens = self._tokens(window, sums)
@@ -142,9 +156,10 @@ class _Work:
             is_even = not plan.measured.hides_padding
             for places in together(tokens, plan.choices, equal_lengths=is_even):
                 chosen = [tokens[place] for place in places]
-                self._run_batch(batch_of(chosen, self._names, self._padding), sums)
-                self._add_done(len(places))
-        return sums
+                targets = None
+                if self._has_target:
+                    targets = [shifted_ids(one, self._config) for one in chosen]
+                yield batch_of(chosen, self._names, self._padding, targets)
 
     def _add_done(self, count: int) -> None:
         with self._turn:
@@ -163,57 +178,18 @@ class _Work:
                     f"a token has the id {max(tokens.ids)}, but the embedding has only {rows:,} "
                     "rows; the tokenizer belongs to another model"
                 )
-            is_long = self._limit is not None and len(tokens) > self._limit
-            sums.counted["cut"] += is_long
-            found.append(tokens.cut(self._limit) if is_long and self._limit else tokens)
+            try:
+                found.append(tokens.cut(self._limit))
+            except UserError:
+                continue  # all that can be left out of it is too little
+            sums.counted["cut"] += len(tokens) > self._limit
         sums.counted["tokens"] += sum(map(len, found))
         return found
 
     def _run_batch(self, batch: Batch, sums: ShardSums) -> None:
         self._check()
-        sums.counted["batches"] += 1
         problem = f"{self._model.source.name}: the model cannot run these sentences"
-        with as_user_error(self.module, problem), self.recorder.adding(batch, sums):
-            self.recorder.add_states(called(self.module, batch, self._config), batch, sums)
-
-
-def called(module: nn.Module, batch: Batch, config: Any) -> Any:
-    """Return what a model gives for a batch."""
-    device = next(module.parameters()).device
-    ids, mask, segments = (
-        torch.from_numpy(array).to(device) for array in (batch.ids, batch.mask, batch.segments)
-    )
-    return module(**text_inputs(module, ids, mask, segments, config))
-
-
-def settle_attention(module: nn.Module, config: Any, max_tokens: int | None) -> None:
-    """Have a model that reads short and long sentences in two ways read all of them in one.
-
-    Raises:
-        UserError: some may be too long for that.
-    """
-    longest = token_limit(config, max_tokens)
-    if longest is None:
-        return
-    choose_attention(module, {"input_ids": torch.empty(1, longest)})
-    if any(getattr(inner, "attention_type", "") == SPARSE for inner in module.modules()):
-        raise UserError(
-            f"{type(module).__name__} reads sentences of {longest:,} tokens in another way than "
-            "short ones; choose fewer with --max-tokens"
-        )
-
-
-def token_limit(config: Any, wanted: int | None) -> int | None:
-    """Return how many tokens of a sentence are run, ``None`` for all."""
-    limits = [limit for limit in (position_limit(config), wanted) if limit is not None]
-    return min(limits, default=None)
-
-
-def _padding(config: Any) -> int:
-    """Return the token that stands behind a shorter sentence: one that has a row."""
-    rows = config.get("vocab_size")
-    for key in _PADDING:
-        number = config.get(key)
-        if isinstance(number, int) and number >= 0 and (not isinstance(rows, int) or number < rows):
-            return number
-    return 0
+        with as_user_error(self.module, problem):
+            self.recorder.run(batch, sums, self._config)
+        sums.counted["batches"] += 1
+        self._add_done(len(batch.lengths))

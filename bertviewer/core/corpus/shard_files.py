@@ -22,6 +22,8 @@ COUNTED = ("sentences", "tokens", "cut", "unread", "batches")
 """What is counted of a shard; ``unread`` sentences are those that the tokenizer refused."""
 PARTS = ("rows", "heads", "states")
 """What there are sums of."""
+MOST_BYTES = 8_000_000_000
+"""A stranger's few bytes may say that they are more when they are unpacked."""
 _COUNTED = "counted"
 _LEVEL = 1
 
@@ -75,7 +77,10 @@ def read_shard(file: Path) -> Shard:
         UserError: it cannot be read, or is none.
     """
     try:
-        arrays = load(zlib.decompress(file.read_bytes()))
+        unpacker = zlib.decompressobj()
+        arrays = load(unpacker.decompress(file.read_bytes(), MOST_BYTES))
+        if not unpacker.eof:
+            raise ValueError("it is cut off, or too large")
         return _shard_of(arrays)
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from error

@@ -212,12 +212,16 @@ def is_compiled() -> bool:
     return compiled is not None
 
 
-def arrays_of(sums: "RowSums | HeadSums | StateSums") -> dict[str, NDArray[Any]]:
+Sums = RowSums | HeadSums | StateSums
+"""What there are sums of."""
+
+
+def arrays_of(sums: Sums) -> dict[str, NDArray[Any]]:
     """Return the arrays of sums by their names."""
     return {field.name: getattr(sums, field.name) for field in fields(sums)}
 
 
-def kept_arrays(sums: "RowSums | HeadSums | StateSums") -> dict[str, NDArray[Any]]:
+def kept_arrays(sums: Sums) -> dict[str, NDArray[Any]]:
     """Return what a shard keeps of sums: of rows the features of all classes together.
 
     What begins with ``OF_CLASSES`` is what the features of each class come to.
@@ -238,7 +242,13 @@ def kept_arrays(sums: "RowSums | HeadSums | StateSums") -> dict[str, NDArray[Any
 
 
 def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of sums of both together, the left ones first."""
+    """Return the arrays of sums of both together, the left ones first.
+
+    Raises:
+        ValueError: they are of other shapes.
+    """
+    if any(left[name].shape != right[name].shape for name in left):
+        raise ValueError("sums of other shapes")
     return {
         name: _WAYS.get(name.removeprefix(OF_CLASSES), np.add)(left[name], right[name])
         for name in left

@@ -1,39 +1,50 @@
-"""Runs a model on two small batches, to see what there is to measure and whether padding shows."""
+"""Runs a model on a few small batches, to see what there is to measure and what padding does."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.analysis.attention_places import attention_paths, is_cross
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, Sizes, layout_of
+from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
-from bertviewer.core.corpus.sums import Ints
+from bertviewer.core.corpus.texts import Texts, called
+from bertviewer.core.corpus.trial_texts import ALONE, LENGTHS, TextMaker, alone
 from bertviewer.core.flow.forwards import Watch, watching
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.frozen import frozen
+from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.run.hidden_states import stacks_of
-from bertviewer.core.run.inputs import text_inputs
 from bertviewer.core.run.measuring import left_out
 from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.tokenizer.tokenization import reads_target
 
-_RESERVED = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
-_LENGTHS = (SECOND.tokens, SECOND.tokens - 3, 2)
+_ROUNDINGS = 1e-3
+"""What float32 differs by, in parts of the largest value, when it is added up in another order."""
 
 
 @torch.no_grad()
-def look(module: nn.Module, architecture: Architecture, pattern: str) -> Measured:
+def look(
+    module: nn.Module, architecture: Architecture, pattern: str, lockstep: Lockstep
+) -> Measured:
     """Return what of a model is measured; ``pattern`` is of the paths that are."""
-    words = _words(architecture.config)
-    shape = SECOND.sentences, SECOND.tokens
-    first = _run(module, architecture, *_full(words, FIRST))
-    second = _run(module, architecture, *_full(words, SECOND))
+    makes = TextMaker(architecture)
+    padded = makes.padded()
+    texts = [makes.full(FIRST), makes.full(SECOND), padded, makes.repadded(padded), alone(padded)]
+    if makes.has_target:
+        texts.append(makes.full(FIRST, shift=1))
+    first, second, left, right, one, *others = _run(module, architecture, texts, lockstep)
     calls, seen = _calls(first, second, architecture, pattern)
+    if others:
+        calls = tuple(_sided(call, first, others[0]) for call in calls)
     places = {
         (id(tensor), version): place
         for place, call in enumerate(calls)
@@ -49,7 +60,7 @@ def look(module: nn.Module, architecture: Architecture, pattern: str) -> Measure
         len(states[0]) if width else 0,
         width,
         tuple(state_calls) if width else (),
-        _hides_padding(module, architecture, words, shape, calls),
+        _hides_padding(left, right, calls) and _is_alike(left, one, calls),
     )
 
 
@@ -68,40 +79,30 @@ class _Given:
     output: Any
 
 
-def _words(config: Mapping[str, Any]) -> Ints:
-    """Return ids of which a tokenizer makes no use of its own."""
-    reserved = [n for key in _RESERVED if isinstance(n := config.get(key), int)]
-    rows = np.arange(int(config.get("vocab_size") or 1), dtype=np.int64)
-    words = rows[~np.isin(rows, reserved)]
-    return words if len(words) else rows
-
-
-def _full(words: Ints, sizes: Sizes) -> tuple[Ints, Ints]:
-    places = np.arange(sizes.sentences * sizes.tokens).reshape(sizes.sentences, -1)
-    ids = words[(places * 7 + 3) % len(words)]
-    return ids, np.ones_like(ids)
-
-
-def _run(module: nn.Module, architecture: Architecture, ids: Ints, mask: Ints) -> _Given:
-    tensors: dict[str, list[tuple[Tensor | None, int]]] = {}
-    every: dict[str, list[list[Tensor]]] = {}
-
-    def note(path: str, output: Any) -> None:
-        tensor = first_tensor(output)
-        tensors.setdefault(path, []).append((tensor, -1 if tensor is None else tensor._version))
-        every.setdefault(path, []).append(tensors_in(output))
+def _run(
+    module: nn.Module, architecture: Architecture, texts: Sequence[Texts], lockstep: Lockstep
+) -> list[_Given]:
+    own = threading.local()
 
     def watch(path: str, inner: nn.Module) -> Watch:
-        return Watch(inner, lambda _taken, output, _noted: note(path, output))
+        def note(_taken: Any, output: Any, _noted: None) -> None:
+            tensor = first_tensor(output)
+            found = tensor, -1 if tensor is None else tensor._version
+            own.tensors.setdefault(path, []).append(found)
+            own.every.setdefault(path, []).append(tensors_in(output))
 
-    device = next(module.parameters()).device
-    rows, marks = (torch.from_numpy(array).to(device) for array in (ids, mask))
-    inputs = text_inputs(module, rows, marks, torch.zeros_like(rows), architecture.config)
+        return Watch(inner, note)
+
+    def given(one: Texts) -> _Given:
+        own.tensors, own.every = {}, {}
+        output = called(module, one, architecture.config, gives_states=True)
+        return _Given(own.tensors, own.every, output)
+
+    jobs: list[Callable[[], _Given]] = [partial(given, one) for one in texts]
     listed = {node.path for node in architecture.modules}
     watches = [watch(path, inner) for path, inner in module.named_modules() if path in listed]
     with watching(watches):
-        output = module(**inputs)
-    return _Given(tensors, every, output)
+        return lockstep.run(jobs)
 
 
 def _calls(
@@ -148,6 +149,7 @@ def _fate(place: int | str) -> tuple[int | None, str]:
 def _attentions(first: _Given, second: _Given, architecture: Architecture) -> tuple[Attention, ...]:
     """Return the attentions that give, from token to token, shares that sum to 1."""
     found: list[Attention] = []
+    has_target = reads_target(architecture)
     for path in attention_paths(architecture):
         for number, tensors in enumerate(first.every.get(path, ())):
             others = second.every.get(path, [])
@@ -156,7 +158,9 @@ def _attentions(first: _Given, second: _Given, architecture: Architecture) -> tu
             pairs = zip(tensors, others[number], strict=True)
             place = next((n for n, pair in enumerate(pairs) if _are_shares(*pair)), None)
             if place is not None:
-                found.append(Attention(path, number, place, tensors[place].shape[1]))
+                heads, cross = tensors[place].shape[1], has_target and is_cross(path)
+                target = cross or (has_target and "decoder" in path.split("."))
+                found.append(Attention(path, number, place, heads, target, cross))
     return tuple(found)
 
 
@@ -183,24 +187,27 @@ def _usual_width(first: list[Shape], second: list[Shape]) -> int:
 
 
 def _states(given: _Given) -> list[Tensor]:
-    """Return the hidden states of a model of one stack."""
-    stacks = stacks_of(given.output)
-    return list(stacks[0]) if len(stacks) == 1 else []
+    """Return the hidden states, a decoder's behind its encoder's."""
+    return [state for stack in stacks_of(given.output) for state in stack]
 
 
-def _hides_padding(
-    module: nn.Module,
-    architecture: Architecture,
-    words: Ints,
-    shape: tuple[int, int],
-    calls: tuple[Call, ...],
-) -> bool:
+def _sided(call: Call, given: _Given, other: _Given) -> Call:
+    """Return a call with whose tokens its rows are; the decoder read other words the second time.
+
+    What all sentences share hangs on no words: it is told by its path.
+    """
+    if call.layout.kind == "positions":
+        return replace(call, is_target="decoder" in call.path.split("."))
+    pair = [one.tensors[call.path][call.number][0] for one in (given, other)]
+    found = [rows_of(tensor, call.layout) for tensor in pair if tensor is not None]
+    is_same = len(found) == 2 and torch.equal(*(rows.view(torch.int32) for rows in found))
+    return replace(call, is_target=not is_same)
+
+
+def _hides_padding(left: _Given, right: _Given, calls: tuple[Call, ...]) -> bool:
     """Tell whether what stands in the padding changes no bit of any token."""
-    mask = (np.arange(shape[1]) < np.array(_LENGTHS)[:, None]).astype(np.int64)
-    ids = words[(np.arange(mask.size).reshape(shape) * 5 + 1) % len(words)]
-    other = np.where(mask == 1, ids, words[(np.arange(mask.size).reshape(shape) * 3) % len(words)])
-    left, right = (_run(module, architecture, given, mask) for given in (ids, other))
-    are_tokens = torch.from_numpy(mask.reshape(-1) == 1)
+    places = np.arange(SECOND.tokens) < np.array(LENGTHS)[:, None]
+    are_tokens = torch.from_numpy(places.reshape(-1))
     for call in calls:
         both = [given.tensors[call.path][call.number][0] for given in (left, right)]
         found = [rows_of(tensor, call.layout) for tensor in both if tensor is not None]
@@ -209,5 +216,29 @@ def _hides_padding(
         if call.layout.kind == "tokens":
             found = [values[are_tokens] for values in found]
         if not torch.equal(found[0], found[1]):
+            return False
+    return True
+
+
+def _is_alike(given: _Given, other: _Given, calls: tuple[Call, ...]) -> bool:
+    """Tell whether a sentence beside longer ones is what it is by itself, but for roundings."""
+    start = ALONE * SECOND.tokens
+    rows = {
+        "tokens": slice(start, start + LENGTHS[ALONE]),
+        "positions": slice(LENGTHS[ALONE]),
+        "sentences": slice(ALONE, ALONE + 1),
+    }
+    for call in calls:
+        pair = [one.tensors.get(call.path, ()) for one in (given, other)]
+        if len(pair[0]) != len(pair[1]):
+            return False
+        tensors = [each[call.number][0] for each in pair]
+        if tensors[0] is None or tensors[1] is None:
+            return False
+        found = rows_of(tensors[0], call.layout)[rows[call.layout.kind]]
+        wanted = rows_of(tensors[1], call.layout)
+        exact = tensors[0].dtype in (torch.float32, torch.float64)
+        room = (_ROUNDINGS if exact else 100 * _ROUNDINGS) * float(wanted.abs().nan_to_num().max())
+        if found.shape != wanted.shape or not torch.allclose(found, wanted, 0, room, True):
             return False
     return True

@@ -58,11 +58,23 @@ def write_corpus(folder: Path, corpus: Corpus) -> None:
     write_atomically(folder / MANIFEST, (json.dumps(corpus.manifest, indent=1) + "\n").encode())
 
 
+def schema() -> Any:
+    """Return the columns of statistics.parquet as pyarrow has them.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    pyarrow, _ = pyarrow_parts(WHY_PYARROW)
+    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
+    kinds = (
+        *(text, whole, text, whole, real, real, real, real),
+        *(whole, whole, whole, pyarrow.list_(whole)),
+    )
+    return pyarrow.schema(zip(COLUMNS, kinds, strict=True))
+
+
 def _statistics(rows: tuple[ClassSums, ...]) -> bytes:
     pyarrow, parquet = pyarrow_parts(WHY_PYARROW)
-    whole, real = pyarrow.int64(), pyarrow.float64()
-    kinds = (pyarrow.string(), whole, pyarrow.string(), whole, real, real, real, real,
-             whole, whole, whole, pyarrow.list_(whole))  # fmt: skip
     columns = zip(
         *(
             (
@@ -73,13 +85,13 @@ def _statistics(rows: tuple[ClassSums, ...]) -> bytes:
         ),
         strict=True,
     )
+    kinds = schema()
     arrays = [
-        pyarrow.array(list(values), kind) for values, kind in zip(columns, kinds, strict=True)
+        pyarrow.array(list(values), kind.type) for values, kind in zip(columns, kinds, strict=True)
     ]
     out = pyarrow.BufferOutputStream()
-    parquet.write_table(
-        pyarrow.Table.from_arrays(arrays, names=list(COLUMNS)), out, compression="zstd"
-    )
+    table = pyarrow.Table.from_arrays(arrays, schema=kinds)
+    parquet.write_table(table, out, compression="zstd")
     written: bytes = out.getvalue().to_pybytes()
     return written
 

@@ -20,7 +20,7 @@ from bertviewer.core.system.memory import check_attention_memory
 from bertviewer.core.tokenizer.files import has_tokenizer, lacks_tokenizer, shares_vocabulary
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenizer.stand_in import StandInTokenizer
-from bertviewer.core.tokenizer.token_ids import Read
+from bertviewer.core.tokenizer.token_ids import Read, TokenIds
 
 
 def shifted(
@@ -47,20 +47,46 @@ def shifted(
     )
 
 
+def shifted_ids(source: TokenIds, config: Mapping[str, Any]) -> TokenIds:
+    """Return the same of a text of which no more than its tokens' ids are known.
+
+    Raises:
+        UserError: likewise.
+    """
+    last = _last_token_first(source.ids, config)
+    first = _start(config) if last is None else source.ids[last]
+    is_special = last is None or source.are_special[last]
+    return TokenIds(
+        (first, *source.ids[:-1]), (1,) * len(source), (is_special, *source.are_special[:-1])
+    )
+
+
 def _first(
     source: Sequence[Token], config: Mapping[str, Any], text_of: Callable[[int], str]
 ) -> Token:
-    if config.get("model_type") in LAST_TOKEN_FIRST:
-        # They find the last token by counting those that are no padding.
-        real = sum(token.id != config.get("pad_token_id") for token in source)
-        return replace(source[real - 1], segment=1, word=None, sentence=None)
+    last = _last_token_first([token.id for token in source], config)
+    if last is not None:
+        return replace(source[last], segment=1, word=None, sentence=None)
+    start = _start(config)
+    return Token(start, text_of(start), 1, is_special=True)
+
+
+def _last_token_first(ids: Sequence[int], config: Mapping[str, Any]) -> int | None:
+    """Return the place of the token that a decoder begins with, if that is one of the encoder's."""
+    if config.get("model_type") not in LAST_TOKEN_FIRST:
+        return None
+    # They find the last token by counting those that are no padding.
+    return sum(number != config.get("pad_token_id") for number in ids) - 1
+
+
+def _start(config: Mapping[str, Any]) -> int:
     start = next((n for key in DECODER_STARTS if isinstance(n := config.get(key), int)), None)
     if start is None:
         raise UserError(
             "the configuration has no decoder_start_token_id, so the decoder has nothing to begin "
             "with"
         )
-    return Token(start, text_of(start), 1, is_special=True)
+    return start
 
 
 class Tokenizer(Protocol):
@@ -134,14 +160,16 @@ def with_decoder(
     Raises:
         UserError: the configuration does not say what a decoder begins with.
     """
-    config = architecture.config
-    has_decoder = bool(config.get("is_encoder_decoder"))
+    if not reads_target(architecture) or any(token.segment == 1 for token in tokens):
+        return tuple(tokens)
+    return (*tokens, *shifted(tokens, architecture.config, tokenizer.text_of))
+
+
+def reads_target(architecture: Architecture) -> bool:
+    """Tell whether a decoder reads something beside what an encoder reads."""
+    has_both = bool(architecture.config.get("is_encoder_decoder"))
     # A classifier of T5's tokens is of the encoder alone.
-    if not has_decoder or not _takes("decoder_input_ids", architecture):
-        return tuple(tokens)
-    if any(token.segment == 1 for token in tokens):
-        return tuple(tokens)
-    return (*tokens, *shifted(tokens, config, tokenizer.text_of))
+    return has_both and _takes("decoder_input_ids", architecture)
 
 
 def _takes(name: str, architecture: Architecture) -> bool:

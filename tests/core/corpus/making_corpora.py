@@ -5,6 +5,7 @@ from pathlib import Path
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.making import ALONE, CorpusWish, Part, make_corpus
+from bertviewer.core.corpus.waiting import PATIENT, Patience
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 
@@ -19,9 +20,10 @@ def made(
     *,
     part: Part = ALONE,
     progress: Progress = no_progress,
+    patience: Patience = PATIENT,
 ) -> Corpus | None:
     wish = CorpusWish((data,), choices, folder, "bertviewer corpus")
-    return make_corpus(model, wish, progress, part)
+    return make_corpus(model, wish, progress, part, patience=patience)
 
 
 def content(folder: Path) -> dict[str, bytes]:

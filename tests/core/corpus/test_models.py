@@ -40,7 +40,7 @@ def test_layouts() -> None:
     assert layout(1, s, 24) == Layout("positions", (1, 0, 2), 24, -1, 0)
     assert layout(b, 24) == Layout("sentences", (0, 1), 24, 0, -1)
     assert layout(b, 3, s, s) == "its values belong to two tokens each"
-    assert layout(24) == "it is the same for every sentence"
+    assert layout(24) == "none of its axes is a sentence or a token"
     assert layout(b, (4, 7)) == "its shape hangs on the sentences"
 
 
@@ -92,19 +92,6 @@ def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
     found = made(model, data, tmp_path / "short", choices)
     assert found is not None
     assert len(found.heads) == 2
-
-
-def test_an_encoder_with_a_decoder(data: Path, tmp_path: Path) -> None:
-    config: dict[str, Any] = {
-        "vocab_size": 300,
-        "d_model": 24,
-        "d_kv": 8,
-        "d_ff": 40,
-        "num_heads": 3,
-    }
-    model = opened(tmp_path / "model", model_type="t5", num_layers=2, **config)
-    with pytest.raises(UserError, match="a corpus is run through one stack"):
-        made(model, data, tmp_path / "out", Choices(random_weights=True))
 
 
 def test_chosen_modules(model: LoadedModel, data: Path, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_jsonl(tmp_path: Path, packed: bool) -> None:
     file.write_bytes(gzip.compress(content) if packed else content)
     assert texts(file) == ["one", "plain"]
     assert left_out(file) == [
-        ("line 2", "it is no JSON"),
+        ("line 2", "it is no JSON value by itself"),
         ("line 3", "it is no text"),
         ("line 4", "it has no column 'text'"),
         ("line 6", "it is not valid Unicode"),

@@ -4,18 +4,19 @@ import errno
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bertviewer.core.corpus import batches, running
-from bertviewer.core.corpus.batches import Batch, ClassNames
+from bertviewer.core.corpus.batches import Batch
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.waiting import Patience
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import no_progress
-from bertviewer.core.tokenizer.token_ids import TokenIds
 from tests.core.corpus.making_corpora import SHARDS, content, made
 
 
@@ -35,6 +36,16 @@ def test_processes(
     for rank in reversed(range(world)):
         found = made(model, data, tmp_path, part=Part(rank, world))
         assert (found is None) is (rank > 0)
+    assert content(tmp_path) == whole
+
+
+def test_a_process_that_is_dead(
+    model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    patience = Patience(unheard=0.01, pause=0.001)
+    with pytest.raises(UserError, match=r"process 1 of 3 has not begun .* 4 of 7 shards are miss"):
+        made(model, data, tmp_path, part=Part(0, 3), patience=patience)
+    made(model, data, tmp_path)
     assert content(tmp_path) == whole
 
 
@@ -133,11 +144,11 @@ def test_padding_is_in_no_sum(
 ) -> None:
     chance = random.Random(3)
 
-    def padded(sentences: list[TokenIds], names: ClassNames, padding: int) -> Batch:
-        batch = batches.batch_of(sentences, names, padding)
+    def padded(*given: Any) -> Batch:
+        batch = batches.batch_of(*given)
         for row, length in enumerate(batch.lengths.tolist()):
-            rest = batch.ids.shape[1] - length
-            batch.ids[row, length:] = [chance.randrange(200) for _ in range(rest)]
+            rest = batch.mask.shape[1] - length
+            batch.source.ids[row, length:] = [chance.randrange(200) for _ in range(rest)]
         return batch
 
     monkeypatch.setattr(running, "batch_of", padded)

@@ -1,0 +1,126 @@
+"""Checks that the folder of a corpus, which may be a stranger's, holds what one of ours does."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertviewer.core.corpus.corpus import Features, Heads, Outliers
+
+MOST_ROWS = 200_000
+"""A row has a histogram, 16 kB in memory: a model of ten thousand modules has fewer."""
+_MOST = 1 << 53
+"""Counts up to here add up exactly, in any format."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+
+
+def _is_place(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and isinstance(value[0], str) and _is_count(value[1])
+
+
+_TEXTS = [str]
+_MANIFEST: Mapping[str, Any] = {
+    **dict.fromkeys(("sentences", "tokens", "cut", "unread", "batches", "left_out"), _is_count),
+    "command": str,
+    "equal_lengths": bool,
+    "source": {
+        **dict.fromkeys(("kind", "name", "task", "weights"), str),
+        "random_tensors": _TEXTS,
+    },
+    **dict.fromkeys(("model", "versions", "choices"), dict),
+    "data": [
+        {
+            **dict.fromkeys(("name", "sha256"), str),
+            **dict.fromkeys(("sentences", "left_out"), _is_count),
+            "first_left_out": [_TEXTS],
+        }
+    ],
+    "shards": [dict],
+    "modules": [
+        {
+            **dict.fromkeys(("path", "class"), str),
+            "call": _is_count,
+            "same_as": (None, _is_place),
+            "left_out": (None, str),
+        }
+    ],
+    "states": [(None, _is_place)],
+}
+"""A type, a question, a list of what is like its one item, a tuple of what it can be, a key's."""
+
+
+def wrong_in(manifest: Mapping[str, Any]) -> str:
+    """Return the first key of a manifest that is not there, or not what it should be; else ""."""
+    return next((key for key, like in _MANIFEST.items() if not _fits(manifest.get(key), like)), "")
+
+
+def _fits(value: Any, like: Any) -> bool:
+    if like is None:
+        return value is None
+    if isinstance(like, tuple):
+        return any(_fits(value, one) for one in like)
+    if isinstance(like, list):
+        return isinstance(value, list) and all(_fits(one, like[0]) for one in value)
+    if isinstance(like, Mapping):
+        return isinstance(value, dict) and all(_fits(value.get(key), like[key]) for key in like)
+    return isinstance(value, like) if isinstance(like, type) else bool(like(value))
+
+
+def check_rows(columns: Mapping[str, NDArray[Any]]) -> None:
+    """Return if the numbers of statistics.parquet, by column, can be those of tensors.
+
+    Raises:
+        ValueError: they cannot.
+    """
+    counts = np.stack([columns[name] for name in ("call", "count", "zeros", "nan", "inf")])
+    histogram = columns["histogram"]
+    if (counts < 0).any() or (counts >= _MOST).any() or (histogram < 0).any():
+        raise ValueError("a count is out of bounds")
+    _, count, zeros, nan, inf = counts
+    # In float64: a stranger's may be too large to be added up as they are.
+    if (histogram.sum(axis=1, dtype=np.float64) != (count - nan - inf)).any():
+        raise ValueError("a histogram has not as many values as were counted")
+    if (zeros > count - nan - inf).any():
+        raise ValueError("a count is larger than that of all values")
+    if not all(np.isfinite(columns[name]).all() for name in ("sum", "squares")):
+        raise ValueError("a sum is no number")
+    low, high = columns["min"], columns["max"]  # NaN where there is none
+    is_none = np.isnan(low) & np.isnan(high)
+    if not (np.isfinite(low) & np.isfinite(high) & (low <= high) | is_none).all():
+        raise ValueError("a smallest value is larger than the largest")
+    if (is_none != (count == nan + inf)).any():
+        raise ValueError("a smallest value is missing")
+
+
+_DTYPES: Mapping[type, tuple[str, ...]] = {
+    Features: ("i8", "f8", "f8", "f4", "f4"),
+    Heads: ("f8",) * 5,
+    Outliers: ("i8", "i8", "f4"),
+}
+
+
+def made_of(kind: Callable[..., Any], arrays: Arrays, axes: int) -> Any:
+    """Return features, heads or outliers of arrays that all have one shape, of so many axes.
+
+    Raises:
+        ValueError: they are others.
+        TypeError: one is missing.
+    """
+    found = kind(**arrays)
+    own = [getattr(found, field.name) for field in fields(found)]
+    if any(one.shape != other.shape for one, other in pairwise(own)) or own[0].ndim != axes:
+        raise ValueError("its arrays are of several shapes")
+    if any(one.dtype != dtype for one, dtype in zip(own, _DTYPES[type(found)], strict=True)):
+        raise ValueError("its arrays are of other types")
+    if any((one < 0).any() or (one >= _MOST).any() for one in own if one.dtype == np.int64):
+        raise ValueError("a count is out of bounds")
+    return found

@@ -1,0 +1,189 @@
+"""Data that are not what they seem: each costs a line, or is told in one."""
+
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from bertviewer.core.corpus.choices import MOST_TOKENS, Choices
+from bertviewer.core.corpus.making import ALONE, CorpusWish, make_corpus
+from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.records import records
+from bertviewer.core.corpus.survey import survey
+from bertviewer.core.corpus.texts import token_limit
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import no_progress
+from tests.core.corpus.making_corpora import content, made
+
+CAT = "the cat sat"
+
+
+def read(path: Path) -> list[str | None]:
+    return [record.text for record in records(path, None)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "texts"),
+    [
+        (b"\xef\xbb\xbfone\r\ntwo\r\n", ["one", "two"]),
+        (b"one\rtwo\r", ["one", "two"]),
+        (b"one\r\r\ntwo", ["one", "two"]),  # as of a file that was converted twice
+        (b"one\rtwo\nthree\r\n", ["one", "two", "three"]),
+        (b"a\0b\n", ["a\0b"]),
+        ("a\x85b\u2028c\n".encode(), ["a\x85b\u2028c"]),
+        (b"\n\n", [None, None]),
+        (b"x" * 1_000_000 + b"\none\n", [None, "one"]),
+    ],
+)
+def test_lines(tmp_path: Path, raw: bytes, texts: list[str | None]) -> None:
+    file = tmp_path / "lines.txt"
+    file.write_bytes(raw)
+    assert read(file) == texts
+
+
+def test_lines_of_csv_end_in_any_way(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_bytes(b'text,id\rone,1\r"two\r\nlines",2\r')
+    assert read(file) == ["one", "two\nlines"]
+
+
+def test_odd_json(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    rows = ['{"text": null}', '{"text": {"a": 1}}', '{"text": ["x"]}', "[" * 100_000, "9" * 5000]
+    file.write_text("\n".join([*rows, '{"text": "one"}']) + "\n", encoding="utf-8")
+    assert read(file) == [None] * len(rows) + ["one"]
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        (pyarrow.array(["one", None], pyarrow.large_string()), ["one", None]),
+        (pyarrow.array(["one", "two", "one"]).dictionary_encode(), ["one", "two", "one"]),
+        (pyarrow.array([["one"], None]), [None, None]),
+        (pyarrow.array([None, None], pyarrow.null()), [None, None]),
+        (pyarrow.array([b"one"], pyarrow.binary()), [None]),
+        (pyarrow.array(["one"] * 50), ["one"] * 50),
+    ],
+)
+def test_columns_of_parquet(tmp_path: Path, column: Any, texts: list[str | None]) -> None:
+    file = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"text": column}), file, row_group_size=7)
+    assert read(file) == texts
+
+
+def test_members_of_a_gzip(tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt.gz"
+    file.write_bytes(gzip.compress(b"one\nt") + gzip.compress(b"wo\n"))
+    assert read(file) == ["one", "two"]
+
+
+def parquet_bytes() -> bytes:
+    out = io.BytesIO()
+    parquet.write_table(pyarrow.table({"text": ["one"]}), out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        ("a.csv", b"text,text\none,two\n", "it has 2 columns 'text'"),
+        ("a.txt", "one\n".encode("utf-16"), "its text is UTF-16; save it as UTF-8"),
+        ("a.txt.gz", gzip.compress("one\n".encode("utf-16")), "its text is UTF-16"),
+        ("a.gz", gzip.compress(parquet_bytes()), "a Parquet file is packed by itself"),
+        ("a.parquet", parquet_bytes()[:-9], "not a valid Parquet file"),
+        ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is no text"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, name: str, raw: bytes, said: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(raw)
+    with pytest.raises(UserError, match=said):
+        survey([(file, name)], None)
+
+
+def test_a_file_that_grows_while_it_is_run(model: LoadedModel, data: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "lines.txt"
+    copy.write_bytes(data.read_bytes())
+
+    def grow(done: int, total: int, label: str) -> None:
+        if label.startswith("Sentence"):
+            with copy.open("a", encoding="utf-8") as file:
+                file.write("more\n")
+
+    with pytest.raises(UserError, match=r"lines\.txt: it was changed while it was read"):
+        made(model, copy, tmp_path / "out", progress=grow)
+
+
+def test_the_standard_input_is_read_once(model: LoadedModel, tmp_path: Path) -> None:
+    def run(*names: str, stdin: bytes = b"the cat\n") -> None:
+        wish = CorpusWish(tuple(map(Path, names)), Choices(), tmp_path, "")
+        make_corpus(model, wish, no_progress, ALONE, io.BytesIO(stdin))
+
+    with pytest.raises(UserError, match="-: the standard input can be read once"):
+        run("-", "-")
+    run("-")
+    before = content(tmp_path)
+    run("-")
+    assert content(tmp_path) == before
+    with pytest.raises(UserError, match="it holds another corpus already"):
+        run("-", stdin=b"the mat\n")
+    assert content(tmp_path) == before
+
+
+def test_a_folder_that_is_called_as_that_of_the_shards(model: LoadedModel, tmp_path: Path) -> None:
+    """Nothing in it may be taken away in the end."""
+    file = tmp_path / FOLDER / "rows.txt"
+    file.parent.mkdir()
+    file.write_text(f"{CAT}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"shards: the folder has files of its own, as rows\.txt"):
+        made(model, file, tmp_path)
+    assert file.exists()
+
+
+class TestLinesThatCannotBeRun:
+    """They are counted, and the others are run."""
+
+    @pytest.fixture
+    def lines(self, tmp_path: Path) -> Path:
+        file = tmp_path / "lines.txt"
+        # Special tokens are not left out when a sentence is cut.
+        file.write_text(f"{CAT}\n{'[SEP] ' * 80}\n{CAT}\n", encoding="utf-8")
+        return file
+
+    def test_too_many_special_tokens(self, model: LoadedModel, lines: Path, tmp_path: Path) -> None:
+        found = made(model, lines, tmp_path / "out")
+        assert found is not None
+        assert (found.sentences, found.manifest["unread"]) == (2, 1)
+
+    def test_a_tokenizer_that_fails(
+        self,
+        model: LoadedModel,
+        lines: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        tokenizer = model.tokenizer()
+        ids_of = tokenizer.ids_of
+        monkeypatch.setattr(
+            tokenizer, "ids_of", lambda texts, *others: [*ids_of(texts, *others)[:-1], "it fails"]
+        )
+        found = made(model, lines, tmp_path / "out", Choices(shards=1))
+        assert found is not None
+        assert (found.sentences, found.manifest["unread"]) == (1, 2)
+
+    def test_all_of_them(self, model: LoadedModel, data: Path, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match=r"no sentence could be run: .* --max-tokens leaves no"):
+            made(model, data, tmp_path, Choices(limit=5, max_tokens=2))
+
+
+def test_a_book_in_a_line_is_cut() -> None:
+    """Its attention would take all memory, of a model that sets no limit."""
+    assert token_limit({}, None) == MOST_TOKENS
+    assert token_limit({"max_position_embeddings": 10**6}, None) == MOST_TOKENS
+    assert token_limit({"max_position_embeddings": 10**6}, 9000) == 9000
+    assert token_limit({"max_position_embeddings": 64}, 9000) == 64
