@@ -4,20 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
-from pypdf import PdfReader
 
 from bertviewer import __version__
 from bertviewer.core.source.presets import PRESETS
 from tests.cli.commands import SENTENCE, bertviewer, output_of
+from tests.pdf_text import text_of
 
 
 def test_report_is_a_pdf_with_the_sentence_in_it(elsewhere: Path) -> None:
     assert output_of(elsewhere, "report", "demo", "-o", "out.pdf", "--sentence", SENTENCE) == ""
     path = elsewhere / "out.pdf"
     assert path.read_bytes().startswith(b"%PDF")
-    text = "\n".join(page.extract_text() for page in PdfReader(path).pages)
+    text = text_of(path)
     assert "22,713,216" in text
-    assert SENTENCE in " ".join(text.split())
+    assert SENTENCE in text
 
 
 def test_two_models_side_by_side(elsewhere: Path, tiny_bert_folder: Path) -> None:

@@ -8,13 +8,14 @@ import pypdf
 
 from bertviewer.report.blocks import Row, Section, Table, Text, words_of
 from bertviewer.report.document import ReportDocument
+from tests.pdf_text import page_texts
 
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class Report:
-    """A PDF as pypdf sees it. Texts have single spaces, and none where a line may only break."""
+    """A PDF that was read back. Texts have single spaces, and none where a line may only break."""
 
     reader: pypdf.PdfReader
     pages: tuple[str, ...]
@@ -22,8 +23,8 @@ class Report:
     @classmethod
     def of(cls, pdf: bytes) -> "Report":
         reader = pypdf.PdfReader(io.BytesIO(pdf))
-        texts = (page.extract_text().replace("\u200b", "") for page in reader.pages)
-        return cls(reader, tuple(" ".join(text.split()) for text in texts))
+        texts = (text.replace("\u200b", "") for text in page_texts(pdf))
+        return cls(reader, tuple(texts))
 
     @property
     def text(self) -> str:

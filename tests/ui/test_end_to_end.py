@@ -32,6 +32,7 @@ from bertviewer.ui.formula_tab import FormulaTab
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tree.cells import CLASS, MODULE, OUTPUT_SHAPE
+from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
 
@@ -123,13 +124,12 @@ def test_the_main_job(
     dialog = find(window, QDialog, "reportDialog")
     with qtbot.waitSignal(window.workspace.exported):
         find(dialog, QPushButton, "reportExport").click()
-    reader = pypdf.PdfReader(path)
-    text = "\n".join(page.extract_text() for page in reader.pages)
+    text = text_of(path)
     assert "22,713,216" in text
     assert "12212121" in text
     assert "##12" in text
     assert "The rms of the output of each layer" in text
-    assert reader.outline
+    assert pypdf.PdfReader(path).outline
 
 
 def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtBot) -> None:

@@ -191,11 +191,11 @@ class ReportDialog(QDialog):
 
     def _on_cancelled(self, activity: str) -> None:
         if activity == "export":
-            self._outcome.say(self.tr("Cancelled: no file was written"))
+            self._outcome.show_end(self.tr("Cancelled: no file was written"))
 
     def _on_exported(self, path: str) -> None:
         words = self.tr("{0} was written").format(printable(Path(path).name))
-        self._outcome.show_file(Path(path), words)
+        self._outcome.show_end(words, Path(path))
 
     def _on_export(self) -> None:
         remember(self.wishes, self.maker.material.source.name)
@@ -214,9 +214,9 @@ class ReportDialog(QDialog):
         if has_focus:
             button = self._cancel if is_written else self._export
             button.setFocus(Qt.FocusReason.OtherFocusReason)
-        if is_written and self._outcome.has_file:
+        if is_written and self._outcome.has_ended:
             self._outcome.say("")  # another one is on its way
-        elif not is_written and not self._outcome.has_file:
+        elif not is_written and not self._outcome.has_ended:
             self._outcome.say(self._described())
 
     def _described(self) -> str:

@@ -20,6 +20,8 @@ class Outcome(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._path: Path | None = None
+        self.has_ended = False
+        """Whether it tells how the writing of a file has ended."""
         self._words = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._words.setObjectName("reportOutcome")
         self._open = self._button("reportOpen", self.tr("Open"), self.tr("Open the report"))
@@ -36,19 +38,14 @@ class Outcome(QWidget):
         layout.addWidget(self._folder)
         self.say("")
 
-    @property
-    def has_file(self) -> bool:
-        """Whether it tells of a file that was written."""
-        return self._path is not None
-
     def say(self, words: str) -> None:
         """Say something, and offer nothing."""
-        self._path = None
+        self._path, self.has_ended = None, False
         self._tell(words)
 
-    def show_file(self, path: Path, words: str) -> None:
-        """Say that a file was written, and offer it."""
-        self._path = path
+    def show_end(self, words: str, path: Path | None = None) -> None:
+        """Say how the writing has ended, and offer the file if there is one."""
+        self._path, self.has_ended = path, True
         self._tell(words)
 
     def _tell(self, words: str) -> None:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pypdf
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLabel, QListWidget, QListWidgetItem
@@ -76,8 +75,3 @@ def run(window: MainWindow, text: str, qtbot: QtBot, pair: str | None = None) ->
         return is_drawn(window) and last is not None and last.sentence.text == text
 
     qtbot.waitUntil(is_there, timeout=OPEN_TIMEOUT)
-
-
-def text_of(path: Path) -> str:
-    """Return the words of a PDF."""
-    return "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)

@@ -18,9 +18,11 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.report.dialog import ReportDialog
 from bertviewer.ui.report.drawer import Drawer
 from bertviewer.ui.report.pages_view import PagesView
+from bertviewer.ui.report.preview import Preview
+from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
-from tests.ui.report.reporting import SENTENCE, answer, open_report, outcome, run, text_of
+from tests.ui.report.reporting import SENTENCE, answer, open_report, outcome, run
 
 OLD = b"what was there before"
 
@@ -52,7 +54,7 @@ def test_what_was_chosen_is_written(
     assert "#let x = 1 <b>" in text
     assert "22,713,216" in text
     # What makes it again names the file that was chosen.
-    assert "bertviewer report demo -o ours.pdf" in " ".join(text.split())
+    assert "bertviewer report demo -o ours.pdf" in text
     asked = answer(monkeypatch, "")
     press(dialog, "reportExport")
     assert asked[0][2] == str(tmp_path / "demo.pdf")
@@ -180,6 +182,9 @@ def test_one_that_is_cancelled_leaves_the_old_file(  # noqa: PLR0917
         cancel(dialog, qtbot)
         _GO_ON.set()
         qtbot.waitUntil(lambda: outcome(dialog).startswith("Cancelled"), timeout=OPEN_TIMEOUT)
+        # That the pages take a while is told at any time, and is no news of the file.
+        find(dialog, Preview).late.emit()
+        assert outcome(dialog).startswith("Cancelled")
         assert path.read_bytes() == OLD
         assert [each.name for each in tmp_path.glob("*report*")] == ["report.pdf"]
     # It can be used as before.

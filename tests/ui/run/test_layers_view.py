@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pypdf
 import pytest
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabWidget
 from pytestqt.qtbot import QtBot
@@ -22,6 +21,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.watched_run import WatchedRun
+from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import TEXT, choose, panels, run, settle, shown_grid, shown_lines
@@ -234,7 +234,7 @@ def test_the_report_has_what_is_on_screen(
     path = tmp_path / "report.pdf"
     with qtbot.waitSignal(ran.workspace.exported):
         ran.exporting.write_report(path)
-    text = "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
+    text = text_of(path)
     assert "The mean ± std of the output of each layer" in text
     settle(ran, worker, qtbot)
 
