@@ -23,6 +23,8 @@ from bertviewer.report.paging import fill_pages
 from bertviewer.report.script_fonts import Lettering, lettering_of
 from bertviewer.report.typst_files import compiled, drawing_as, what_is_said
 
+_PARTS = ("maths.typ", "look.typ", "spans.typ", "tables.typ", "blocks.typ")
+"""What the report's template is made of."""
 _FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
 """What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
 
@@ -113,7 +115,7 @@ def _files(
     data = _printable(said, lettering)
     files = {
         "main.typ": _template("report.typ"),
-        "maths.typ": _template("maths.typ"),
+        **{name: _template(name) for name in _PARTS},
         **{f"{name}.svg": lettering.printable(svg).encode() for name, svg in pictures.items()},
     }
 

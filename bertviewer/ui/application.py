@@ -120,7 +120,7 @@ def run_window(options: argparse.Namespace) -> int:
     status = application.exec()
     end_signals.close()
     in_time = (
-        worker.stop(PATIENCE) and window.run_area.stop(PATIENCE) and not libraries.are_loading()
+        worker.stop(PATIENCE) and window.run_area.bar.stop(PATIENCE) and not libraries.are_loading()
     )
     if crash_log is not None:
         crash_log.close()

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMainWindow,
     QMenu,
-    QStackedWidget,
     QTreeView,
     QWidget,
 )
@@ -29,7 +28,7 @@ from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.inspector.inspector import Inspector
-from bertviewer.ui.layouts import in_column
+from bertviewer.ui.layouts import in_column, stacked
 from bertviewer.ui.look.appearance import (
     DARK_NAME,
     LIGHT_NAME,
@@ -83,17 +82,15 @@ class MainWindow(QMainWindow):
         LeastSize(self)
         self.resize(_WISHED_SIZE.boundedTo(room_on(self.screen().availableGeometry()).size()))
         self.run_area = RunArea(workspace)
-        self._pages = QStackedWidget()
         self.opening = Opening(workspace, self)
         self.asking = Asking(workspace, self, self)
         self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
         self.welcome.left.connect(self._leave_welcome)
-        self._pages.addWidget(self.welcome)
-        self._pages.addWidget(self._make_middle())
+        self._pages = stacked(self.welcome, self._make_middle())
         self.setCentralWidget(self._pages)
         self.panes = self._make_panes()
         self.run_area.opened.connect(self.panes.set_run_open)
-        self.run_area.device_chosen.connect(self.set_device)
+        self.run_area.bar.run_button.device_chosen.connect(self.set_device)
         self.comparing = Comparing(workspace, self)
         self.corpora = CorpusOpening(workspace, self)
         self.opening.corpus_wanted.connect(self.corpora.open)
@@ -125,11 +122,11 @@ class MainWindow(QMainWindow):
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
-        self.run_area.set_sentence(text, pair)
+        self.run_area.bar.set_sentence(text, pair)
 
     def run(self) -> None:
         """Run the sentence that is filled in."""
-        self.run_area.run()
+        self.run_area.bar.run()
 
     def set_appearance(self, name: str) -> None:
         """Make the window light or dark, or as the system is, and remember it."""
@@ -188,7 +185,7 @@ class MainWindow(QMainWindow):
         """Stop what is going on; Qt calls it."""
         self.workspace.requests.clear()  # nobody is there to be told
         self.workspace.scheduler.cancel()
-        self.run_area.stop(0)
+        self.run_area.bar.stop(0)
         super().closeEvent(event)
 
     def _make_middle(self) -> QWidget:

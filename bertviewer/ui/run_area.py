@@ -20,12 +20,10 @@ LEAST_OPEN = 240
 class RunArea(QWidget):
     """One line while there is no run, and else its tokens and views below.
 
-    ``opened`` says that it has become higher, or one line again; ``device_chosen`` carries the
-    name of a device.
+    ``opened`` says that it has become higher, or one line again; ``bar`` is that line.
     """
 
     opened = Signal(bool)
-    device_chosen = Signal(str)
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -33,11 +31,10 @@ class RunArea(QWidget):
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self._workspace = workspace
-        self._bar = SentenceBar(workspace)
+        self.bar = SentenceBar(workspace)
         self._panel: RunPanel | None = None  # built when there is a run to come
         self._runs_when_open = False
-        self._layout = in_column(self._bar, on=self, spacing=0)
-        self._bar.device_chosen.connect(self.device_chosen)
+        self._layout = in_column(self.bar, on=self, spacing=0)
         workspace.views_wanted.connect(self._build_panel)
         workspace.architecture_changed.connect(self._on_architecture)
         for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
@@ -54,21 +51,9 @@ class RunArea(QWidget):
         """The statistic that is plotted per layer, ``None`` before there is a plot."""
         return None if self._panel is None else self._panel.statistic
 
-    def set_sentence(self, text: str, pair: str | None) -> None:
-        """Fill the sentence in."""
-        self._bar.set_sentence(text, pair)
-
-    def run(self) -> None:
-        """Run the sentence that is filled in."""
-        self._bar.run()
-
     def run_when_open(self) -> None:
         """Run it as soon as a model is open, if that has all that it takes."""
         self._runs_when_open = True
-
-    def stop(self, seconds: float) -> bool:
-        """End its background work; return whether that ended in time."""
-        return self._bar.stop(seconds)
 
     def _build_panel(self) -> None:
         """Build what a run is shown in; its plots take longer to import than all the rest."""
@@ -81,8 +66,8 @@ class RunArea(QWidget):
         self._panel.opened.connect(self._set_open)
 
     def _set_open(self, is_open: bool) -> None:
-        self._bar.setMinimumHeight(OPEN if is_open else HEIGHT)
-        line = max(HEIGHT, self._bar.sizeHint().height())
+        self.bar.setMinimumHeight(OPEN if is_open else HEIGHT)
+        line = max(HEIGHT, self.bar.sizeHint().height())
         self.setMinimumHeight(LEAST_OPEN if is_open else line)
         self.setMaximumHeight(ANY_HEIGHT if is_open else line)
         self.opened.emit(is_open)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -35,12 +35,7 @@ NARROW = 880
 
 
 class SentenceBar(QWidget):
-    """Sentence, optional second sentence, their tokens, Run or Cancel, and how far the work is.
-
-    ``device_chosen`` carries the name of a device.
-    """
-
-    device_chosen = Signal(str)
+    """Sentence, optional second sentence, their tokens, Run or Cancel, and how far the work is."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -64,7 +59,7 @@ class SentenceBar(QWidget):
             self.tr("This model has no weights. Run it on random ones, drawn with seed 0.")
         )
         self._keep = KeepButton(workspace)
-        self._run = RunButton(workspace)
+        self.run_button = RunButton(workspace)
         self._cancel = QPushButton(self.tr("Cancel"))
         self._cancel.setObjectName("cancelButton")
         self._cancel.setToolTip(self.tr("Stop what is going on (Ctrl+.)"))
@@ -74,7 +69,7 @@ class SentenceBar(QWidget):
 
         history = workspace.next_run.history
         for edit in (self._sentence, self._pair):
-            edit.returnPressed.connect(self._run.run.click)
+            edit.returnPressed.connect(self.run_button.run.click)
             edit.textChanged.connect(self._on_text)
             edit.earlier.connect(lambda: self._go_to(history.earlier(self._typed())))
             edit.later.connect(lambda: self._go_to(history.later(self._typed())))
@@ -83,7 +78,6 @@ class SentenceBar(QWidget):
         self._add.clicked.connect(self._show_pair)
         self._drop.clicked.connect(self._hide_pair)
         self._random.toggled.connect(workspace.next_run.set_random_weights)
-        self._run.device_chosen.connect(self.device_chosen)
         self._cancel.clicked.connect(workspace.scheduler.cancel)
         workspace.next_run.changed.connect(self._on_next_run)
         workspace.architecture_changed.connect(self._on_architecture)
@@ -102,7 +96,11 @@ class SentenceBar(QWidget):
         """Run what stands in the fields, or say at the button what is missing."""
         lacking = self._workspace.next_run.lacking
         if lacking and self.isVisible():
-            QToolTip.showText(self._run.mapToGlobal(self._run.rect().topLeft()), lacking, self._run)
+            QToolTip.showText(
+                self.run_button.mapToGlobal(self.run_button.rect().topLeft()),
+                lacking,
+                self.run_button,
+            )
         self._workspace.run_next()
 
     def stop(self, seconds: float) -> bool:
@@ -130,7 +128,7 @@ class SentenceBar(QWidget):
             margins=(3 * GRID, THIN, 3 * GRID, 0),
             spacing=2 * GRID,
         )
-        self._place.addWidget(self._run)
+        self._place.addWidget(self.run_button)
         self._place.addWidget(self._cancel)
         self._place.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         fields.addWidget(self._place)
@@ -193,7 +191,7 @@ class SentenceBar(QWidget):
         has_model = self._workspace.architecture is not None
         self._random.setVisible(has_model and not next_run.is_trained)
         lacking = next_run.lacking
-        self._run.set_ready(lacking, bool(activity))
+        self.run_button.set_ready(lacking, bool(activity))
         self._count.set_ready(not lacking and not activity)
 
     def _on_activity(self) -> None:
@@ -204,7 +202,7 @@ class SentenceBar(QWidget):
             self._update()
         else:
             self._update()
-            self._put_in_place(self._run)
+            self._put_in_place(self.run_button)
             self._cancel.setEnabled(False)
         # A download has a bar of its own.
         self._progress.setVisible(activity not in ("", "download"))

@@ -14,12 +14,12 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui import jobs
-from bertviewer.ui.background.idle_work import IdleWork, Step
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.history import History
 from bertviewer.ui.kept_comparison import KeptComparison
 from bertviewer.ui.next_run import NextRun
+from bertviewer.ui.preparing import Preparing
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
@@ -82,12 +82,17 @@ class Workspace(QObject):
         self.comparison = KeptComparison(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
-        self._idle_work, self._classes = IdleWork(self.scheduler, self), QtClasses(self)
+        self._preparing, self._classes = Preparing(self.scheduler, self), QtClasses(self)
+        self._preparing.overview_ready.connect(self.overview_ready)
+        self._preparing.views_ready.connect(self.views_wanted)
+        self._preparing.libraries_ready.connect(self._on_libraries)
+        self._preparing.confirmed.connect(self._on_confirmed)
+        self._preparing.derived.connect(self._on_derived)
 
     @property
     def is_deriving(self) -> bool:
         """Whether the formulas of the open model are still to come."""
-        return self._idle_work.awaits(self._on_derived)
+        return self._preparing.is_deriving
 
     @property
     def device(self) -> str:
@@ -184,38 +189,19 @@ class Workspace(QObject):
             self.history.forget()  # its places are not this model's
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
-        self._idle_work.hold()
-        self._idle_work.add(
-            (
-                Step(jobs.prepare_overview_job, self._on_overview, is_needed=False),
-                Step(jobs.prepare_views_job, self._on_views, is_needed=False),
-                Step(partial(jobs.load_libraries_job, model), self._on_libraries),
-                Step(partial(jobs.confirm_job, model), self._on_confirmed),
-            )
-        )
+        self._preparing.begin(model)
         self._show(opened)
         if opened.saved is not None:
             saved = self.runs.take_saved(opened.saved, model.source.name)
             self.show_run(jobs.Ran(saved, None))
             self.runs.take_checks(opened.saved)
-        self._classes.when_made(self._idle_work.release)
+        self._classes.when_made(self._preparing.release)
 
     def _show(self, opened: jobs.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
         self.architecture, self.keys, self.heads = model.architecture, model.keys, model.heads
-        if not self.is_deriving:
-            # Flows come first: they are there at once, and put the walk in order.
-            if model.architecture.flows is None:
-                flows = Step(
-                    partial(jobs.derive_flows_job, model), self._on_derived, is_needed=False
-                )
-                self._idle_work.add([flows])
-            if model.architecture.costs is None:
-                derivations = (jobs.derive_counts_job, jobs.derive_costs_job)
-                self._idle_work.add(
-                    Step(partial(work, model), self._on_derived) for work in derivations
-                )
+        self._preparing.derive(model)
         self.selection.set_tree(opened.tree)
         self.runs.clear()
         self.requests.clear()
@@ -251,13 +237,6 @@ class Workspace(QObject):
     def _on_both(self, both: jobs.RanBoth) -> None:
         self.show_run(both.ran)
         self.runs.keep(both.run_a)
-
-    def _on_overview(self, _: None) -> None:
-        self.overview_ready.emit()
-
-    def _on_views(self, _: None) -> None:
-        # At once, before the worker goes on: it would take turns with what is built now.
-        self.views_wanted.emit()
 
     def _on_libraries(self, devices: tuple[Device, ...]) -> None:
         self.devices = devices

@@ -88,7 +88,7 @@ class Monkey:
     def restart(self) -> None:
         """Close the window, whatever goes on, and start another one with the same settings."""
         self.window.close()
-        if not self.worker.stop(PATIENCE) or not self.window.run_area.stop(PATIENCE):
+        if not self.worker.stop(PATIENCE) or not self.window.run_area.bar.stop(PATIENCE):
             self.fault("a thread did not end with its window")
         self.window.deleteLater()
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

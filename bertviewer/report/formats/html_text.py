@@ -4,19 +4,7 @@ import re
 from html import escape
 
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.report.blocks import (
-    Bar,
-    Break,
-    Code,
-    Letters,
-    Maths,
-    Muted,
-    See,
-    Span,
-    Strong,
-    Text,
-    Tick,
-)
+from bertviewer.report import blocks
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.plain import indexed, shown
 from bertviewer.report.formats.reading import Reading, anchor
@@ -27,7 +15,7 @@ _TICK = '<path d="M2 8.5 6 12.5 14 3.5"/>'
 _CROSS = '<path d="M3 3 13 13M13 3 3 13"/>'
 
 
-def html_text(text: Text, reading: Reading) -> str:
+def html_text(text: blocks.Text, reading: Reading) -> str:
     """Return the spans of a text, one after the other."""
     return "".join(_span(span, reading) for span in text)
 
@@ -74,31 +62,31 @@ def html_tick(holds: bool) -> str:
     )
 
 
-def _span(span: Span, reading: Reading) -> str:
+def _span(span: blocks.Span, reading: Reading) -> str:
     match span:
         case str():
             return html_words(span)
-        case Code(text):
+        case blocks.Code(text):
             return html_code(text)
-        case Maths(source):
+        case blocks.Maths(source):
             return reading.mathml[Line(source)]
-        case Letters(text):
+        case blocks.Letters(text):
             return html_letters(text)
-        case Strong(text):
+        case blocks.Strong(text):
             return element("strong", text)
-        case Muted(text):
+        case blocks.Muted(text):
             return element("span", text, "muted")
-        case See(name):
+        case blocks.See(name):
             return f'<a href="#{anchor(name)}">{escape(reading.numbers[name].text)}</a>'
-        case Tick(holds):
+        case blocks.Tick(holds):
             return html_tick(holds)
-        case Bar(share):
+        case blocks.Bar(share):
             percent = f"{100 * share:.4g}%"
             return (
                 f'<span class="bar" role="img" aria-label="{percent}">'
                 f'<span style="width:{percent}"></span></span>'
             )
-        case Break():
+        case blocks.Break():
             return "<br>"
 
 

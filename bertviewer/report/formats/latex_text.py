@@ -4,19 +4,7 @@ import re
 from collections.abc import Iterable
 
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.report.blocks import (
-    Bar,
-    Break,
-    Code,
-    Letters,
-    Maths,
-    Muted,
-    See,
-    Span,
-    Strong,
-    Text,
-    Tick,
-)
+from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.maths_symbols import letter
@@ -59,7 +47,7 @@ _BREAKS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _BREAK = "\0"  # none of what is shown
 
 
-def latex_text(text: Text, reading: Reading) -> str:
+def latex_text(text: blocks.Text, reading: Reading) -> str:
     """Return the spans of a text, one after the other."""
     return "".join(_span(span, reading) for span in text)
 
@@ -109,28 +97,28 @@ def tick(holds: bool) -> str:
     return r"\tick{}" if holds else r"\cross{}"
 
 
-def _span(span: Span, reading: Reading) -> str:
+def _span(span: blocks.Span, reading: Reading) -> str:
     match span:
         case str():
             return latex_words(span)
-        case Code(text):
+        case blocks.Code(text):
             return latex_code(text)
-        case Maths(source):
+        case blocks.Maths(source):
             return f"${maths(source, reading)}$"
-        case Letters(text):
+        case blocks.Letters(text):
             return latex_letters(text)
-        case Strong(text):
+        case blocks.Strong(text):
             return rf"\textbf{{{latex_words(text)}}}"
-        case Muted(text):
+        case blocks.Muted(text):
             return rf"\muted{{{latex_words(text)}}}"
-        case See(name):
+        case blocks.See(name):
             label = anchor(name)
             return rf"\hyperref[{label}]{{{reading.numbers[name].noun}~\ref*{{{label}}}}}"
-        case Tick(holds):
+        case blocks.Tick(holds):
             return tick(holds)
-        case Bar(share):
+        case blocks.Bar(share):
             return rf"\sharebar{{{min(max(share, 0.0), 1.0):.4f}}}"
-        case Break():
+        case blocks.Break():
             return r"\newline "
 
 

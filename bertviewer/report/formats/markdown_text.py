@@ -4,19 +4,7 @@ import re
 
 from bertviewer.core.text.markdown import markdown_text
 from bertviewer.core.text.text_direction import END, isolated
-from bertviewer.report.blocks import (
-    Bar,
-    Break,
-    Code,
-    Letters,
-    Maths,
-    Muted,
-    See,
-    Span,
-    Strong,
-    Text,
-    Tick,
-)
+from bertviewer.report import blocks
 from bertviewer.report.formats.latex_maths import latex_maths
 from bertviewer.report.formats.mathml import Line
 from bertviewer.report.formats.plain import one_line
@@ -28,7 +16,7 @@ _START = re.compile(r"^( *)([-+](?= |$)|-(?=[- ]*$)|=(?==* *$)|\d+(?=[.)](?: |$)
 _SIMPLE_CODE = re.compile(r"(?! )[^`|\\]+(?<! )")
 
 
-def markdown_spans(text: Text, reading: Reading, *, is_cell: bool = False) -> str:
+def markdown_spans(text: blocks.Text, reading: Reading, *, is_cell: bool = False) -> str:
     """Return the spans of a text, one after the other; ``is_cell`` for one line, in a table."""
     line = "".join(_span(span, reading, is_cell=is_cell) for span in text)
     return line if is_cell else "\n".join(map(started, line.split("\n")))
@@ -66,25 +54,25 @@ def markdown_tick(holds: bool) -> str:
     return "✓" if holds else "✗"
 
 
-def _span(span: Span, reading: Reading, *, is_cell: bool) -> str:
+def _span(span: blocks.Span, reading: Reading, *, is_cell: bool) -> str:
     match span:
         case str():
             return markdown_words(span)
-        case Code(text):
+        case blocks.Code(text):
             return markdown_code(text)
-        case Maths(source):
+        case blocks.Maths(source):
             return f"${latex_maths(reading.mathml[Line(source)])}$"
-        case Strong(text):
+        case blocks.Strong(text):
             return markdown_strong(text)
-        case Muted(text) | Letters(text):
+        case blocks.Muted(text) | blocks.Letters(text):
             return markdown_words(text)
-        case See(name):
+        case blocks.See(name):
             return reading.numbers[name].text
-        case Tick(holds):
+        case blocks.Tick(holds):
             return markdown_tick(holds)
-        case Bar(share):
+        case blocks.Bar(share):
             return "█" * max(round(share * BAR_LETTERS), 0)
-        case Break():
+        case blocks.Break():
             return "<br>" if is_cell else "\\\n"
 
 

@@ -2,18 +2,7 @@
 
 import unicodedata
 
-from bertviewer.report.blocks import (
-    Bar,
-    Break,
-    Code,
-    Letters,
-    Maths,
-    Muted,
-    See,
-    Strong,
-    Text,
-    Tick,
-)
+from bertviewer.report import blocks
 
 POINTS = 9.0
 """The size of a table's type."""
@@ -26,26 +15,26 @@ _NARROWS = frozenset("ijlftI.,:;'|!()[]/ -·’")
 _SEE = 11  # letters of ``Figure 12.3``
 
 
-def text_width(text: Text) -> float:
+def text_width(text: blocks.Text) -> float:
     """Return the width of a cell's widest line, in points."""
     lines = [0.0]
     for span in text:
         match span:
-            case Break():
+            case blocks.Break():
                 lines.append(0.0)
-            case Bar():
+            case blocks.Bar():
                 lines[-1] += BAR
-            case Tick():
+            case blocks.Tick():
                 lines[-1] += TICK
-            case Code(words):
+            case blocks.Code(words):
                 lines[-1] += sum(_CODE if _is_usual(letter) else 1.0 for letter in words) * POINTS
-            case Strong(words):
+            case blocks.Strong(words):
                 lines[-1] += words_width(words) * _BOLD
-            case See():
+            case blocks.See():
                 lines[-1] += _SEE * _NORMAL * POINTS
-            case Maths(words):
+            case blocks.Maths(words):
                 lines[-1] += words_width(words)
-            case Muted(words) | Letters(words) | str(words):
+            case blocks.Muted(words) | blocks.Letters(words) | str(words):
                 lines[-1] += words_width(words)
     return max(lines)
 

@@ -120,11 +120,9 @@ class FlowPicture(Pointed):
             self._tell()
 
     def mark(self, keys: tuple[str, ...], *, is_new: bool) -> None:
-        """Mark nodes of the opened part as selected; where the keys are stays if that is not new.
+        """Mark nodes of the opened part as selected, by their ids.
 
-        Args:
-            keys: the nodes, by their ids.
-            is_new: something else is selected than before.
+        Where the keys are stays, unless something else is selected than before: ``is_new``.
         """
         self.marked = tuple(Marked(self.part, key) for key in keys)
         at = self.cursor_at

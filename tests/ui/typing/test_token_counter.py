@@ -241,7 +241,7 @@ def test_closing_the_window_ends_the_counting(
     wait_for("4 of 64 tokens", window, qtbot)
     assert workers() == 2
     window.close()
-    assert window.run_area.stop(OPEN_TIMEOUT / 1000)
+    assert window.run_area.bar.stop(OPEN_TIMEOUT / 1000)
     assert workers() == 1
     # What is typed into a closed window starts nothing.
     window.set_sentence("the cat sat", None)
