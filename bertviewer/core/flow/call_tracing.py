@@ -113,13 +113,20 @@ class CallTracer:
         """Return what a call is to give, and the tensors in it."""
         return output, tuple((name, self._add_value(it)) for name, it in named_in(output))
 
-    def _add_value(self, tensor: Tensor, kind: ValueKind = "result", name: str = "") -> int:
+    def _add_value(
+        self,
+        tensor: Tensor,
+        kind: ValueKind = "result",
+        name: str = "",
+        *,
+        is_causal: bool = False,
+    ) -> int:
         dtype = str(tensor.dtype).removeprefix("torch.")
         try:
             shape = tuple(tensor.shape)
         except RuntimeError:  # the rows of a nested one differ
             shape = ()
-        self._values.append(Value(shape, dtype, kind, name))
+        self._values.append(Value(shape, dtype, kind, name, is_causal))
         return len(self._values) - 1
 
 

@@ -47,7 +47,7 @@ class KnownValues:
         if not to_cpu and not _asks(operation):
             return None
         tensors = tensors_in((args, kwargs))
-        if not tensors or any(self._value(tensor) is None for tensor in tensors):
+        if not tensors or any(self.value(tensor) is None for tensor in tensors):
             return None
         args, kwargs = tree_map(self._on_cpu, (args, kwargs))
         answer = operation(*args, **kwargs)
@@ -76,7 +76,7 @@ class KnownValues:
         self, operation: Any, args: Any, kwargs: Any, tensors: Sequence[Tensor], output: Any
     ) -> None:
         """Compute what an operation gave, if all the tensors that it took are known."""
-        if all(self._value(tensor) is not None for tensor in tensors):
+        if all(self.value(tensor) is not None for tensor in tensors):
             if _is_repeatable(operation) and _is_small(output):
                 args, kwargs = tree_map(self._on_cpu, (args, kwargs))
                 self._note(output, operation(*args, **kwargs))
@@ -89,11 +89,12 @@ class KnownValues:
             if isinstance(tensor, Tensor) and tensor.is_meta:
                 self._values[tensor] = value
 
-    def _value(self, tensor: Tensor) -> Tensor | None:
+    def value(self, tensor: Tensor) -> Tensor | None:
+        """Return the numbers of a tensor, ``None`` if they are not known."""
         return self._values.get(tensor) if tensor.is_meta else tensor  # type: ignore[no-untyped-call]
 
     def _places(self, mask: Any) -> tuple[Any, ...]:
-        value = self._value(mask) if _is_mask(mask) else None
+        value = self.value(mask) if _is_mask(mask) else None
         if value is None:
             return (mask,)
         return tuple(self._learned(place) for place in value.nonzero(as_tuple=True))
@@ -108,7 +109,7 @@ class KnownValues:
 
     def _on_cpu(self, leaf: Any) -> Any:
         if isinstance(leaf, Tensor):
-            return self._value(leaf)
+            return self.value(leaf)
         if isinstance(leaf, torch.device):
             return torch.device("cpu")
         return leaf
@@ -118,7 +119,7 @@ class KnownValues:
 
     def _forget(self, tensor: Tensor) -> None:
         """Forget a value that something unknown was written into, and all views of it."""
-        value = self._value(tensor)
+        value = self.value(tensor)
         if value is None:
             return
         memory = value.untyped_storage().data_ptr()

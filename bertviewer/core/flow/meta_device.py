@@ -31,9 +31,9 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
         is_limited: bool = True,
     ) -> None:
         super().__init__(on_product, is_limited=is_limited)
-        self._known = KnownValues()
+        self.known = KnownValues()
         for tensor, value in known:
-            self._known.learn(tensor, value)
+            self.known.learn(tensor, value)
         self._on_output = on_output
 
     def __torch_dispatch__(
@@ -46,13 +46,13 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
             RuntimeError: the model takes too many.
         """
         kwargs = kwargs or {}
-        answer = self._known.answer(func, args, kwargs)
+        answer = self.known.answer(func, args, kwargs)
         if answer is not None:
             return answer
         tensors = tensors_in((args, kwargs))
-        args, kwargs = self._known.together((args, kwargs), tensors)
+        args, kwargs = self.known.together((args, kwargs), tensors)
         output = carry_out(func, args, kwargs, tensors)
-        self._known.follow(func, args, kwargs, tensors, output)
+        self.known.follow(func, args, kwargs, tensors, output)
         if self._on_output is not None:
             self._on_output(output)
         self.tell(func, args, output)

@@ -61,12 +61,14 @@ class Value:
         kind: where it comes from.
         name: of a parameter or a buffer as ``named_parameters()`` and ``named_buffers()`` have it;
             of an input the argument's.
+        is_causal: whether it is a mask that hides from each token what comes after it.
     """
 
     shape: Shape
     dtype: str
     kind: ValueKind = "result"
     name: str = ""
+    is_causal: bool = False
 
 
 @frozen

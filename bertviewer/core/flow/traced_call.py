@@ -10,6 +10,7 @@ from torch import nn
 from bertviewer.core.backend import torch
 from bertviewer.core.flow.inputs.literals import known_on_meta
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
+from bertviewer.core.flow.meta_device import MetaDevice
 from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.products import Dimensions
 from bertviewer.core.flow.trace import Trace
@@ -23,7 +24,7 @@ def trace_on_meta(model: nn.Module, inputs: ModelInputs) -> Trace:
     """Trace a model on the meta device; values are known where they follow from the inputs."""
     on_meta = inputs.on_meta()
 
-    def device(on_product: OnProduct) -> AbstractContextManager[None]:
+    def device(on_product: OnProduct) -> AbstractContextManager[Any]:
         return known_on_meta(on_meta, on_product)
 
     return _traced(model, on_meta.arguments, device)
@@ -55,7 +56,9 @@ def _traced(
     tracer = Tracer(model)
     stopped = None
     try:
-        with torch.no_grad(), device(tracer.note_product), tracer.watching():
+        with torch.no_grad(), device(tracer.note_product) as mode, tracer.watching():
+            if isinstance(mode, MetaDevice):
+                tracer.value_of = mode.known.value
             model(**arguments)
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
         stopped = tracer.path, words_of(error)

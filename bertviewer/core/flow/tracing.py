@@ -5,7 +5,7 @@ one level above the operations that they are made of.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from weakref import ref
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import _disable_current_modes
 
 from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.forwards import Arguments
@@ -56,6 +57,8 @@ class Tracer(CallTracer, TorchFunctionMode):
         self._numbers: dict[int, tuple[ref[Tensor], int]] = {}
         self._storages: dict[int, list[ref[Tensor]]] = {}
         self._products: list[Shape] = []
+        self.value_of: Callable[[Tensor], Tensor | None] = lambda tensor: tensor
+        """Gives a tensor's numbers, where it has any."""
         self.constants: dict[int, Tensor] = {}
         """Tensors that were there before and are none of the model's, by the value's number."""
 
@@ -172,11 +175,28 @@ class Tracer(CallTracer, TorchFunctionMode):
         return known[1] if known is not None and known[0]() is tensor else None
 
     def _new(self, tensor: Tensor, kind: ValueKind = "result", name: str = "") -> int:
-        number = self._add_value(tensor, kind, name)
+        is_causal = kind in ("result", "input") and self._is_causal(tensor)
+        number = self._add_value(tensor, kind, name, is_causal=is_causal)
         weak = ref(tensor)
         self._numbers[id(tensor)] = (weak, number)
         self._storages.setdefault(memory_of(tensor), []).append(weak)
         return number
+
+    def _is_causal(self, tensor: Tensor) -> bool:
+        """Tell whether it is a mask that lets each token see itself and nothing that comes after.
+
+        That is seen in its values alone: models write it in a dozen ways.
+        """
+        is_mask = tensor.dtype == torch.bool or tensor.is_floating_point()
+        if not is_mask or tensor.dim() < 2 or not tensor.shape[-1] == tensor.shape[-2] > 1:
+            return False
+        with _disable_current_modes():
+            values = self.value_of(tensor)
+            if values is None:
+                return False
+            rows = values.reshape(-1, *values.shape[-2:])[0]
+            seen = rows if rows.dtype == torch.bool else rows > torch.finfo(rows.dtype).min / 2
+            return not bool(seen.triu(1).any()) and bool(seen.diagonal().all())
 
     def _renumbered(self, written: Tensor) -> dict[int, int]:
         """Give a tensor that was written to, and all views of its memory, new numbers."""

@@ -6,10 +6,10 @@ that have a name.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from typing import Any
 
 from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.backend import torch
-from bertviewer.core.flow.aside_values import function_of
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.operation_names import ACTIVATIONS, ELEMENTWISE
@@ -41,6 +41,25 @@ _KNOWN: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "clipped GELU": lambda x: _functional.gelu(x).clip(-10, 10),
     "Laplace": lambda x: 0.5 * (1 + torch.erf((x - 0.5**0.5) / (0.25 / torch.pi) ** 0.5 / 2**0.5)),
 }
+
+
+@cache
+def function_of(name: str) -> Callable[..., Any]:
+    """Return torch's function of a name, ``torch.Tensor.mT.__get__`` for what is no call in code.
+
+    Raises:
+        LookupError: torch has none of that name.
+    """
+    first, *rest = name.split(".")
+    found: Any = torch
+    if first != "torch":
+        raise LookupError(name)
+    for part in rest:
+        found = getattr(found, part, None)
+        if found is None:
+            raise LookupError(name)
+    function: Callable[..., Any] = found
+    return function
 
 
 def find_activations(graph: Graph) -> Iterator[Group]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import prod
 
 from bertviewer.core.architecture.flow import KnownOperation
-from bertviewer.core.flow.aside_values import AsideValues, is_causal
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear
@@ -25,7 +24,6 @@ _BETWEEN = ELEMENTWISE | {"cat", "max", "amax", "nan_to_num", "masked_fill", "tr
 
 def find_attentions(graph: Graph) -> Iterator[Group]:
     """Yield every attention, and before it the bias that is computed for it alone."""
-    masks = AsideValues(graph)
     for number, word in enumerate(graph.words):
         found: Iterable[Group] = ()
         if word == "scaled_dot_product_attention":
@@ -35,10 +33,10 @@ def find_attentions(graph: Graph) -> Iterator[Group]:
         elif word == "softmax" and graph.data(number):
             found = _written_out(graph, number)
         for group in found:
-            yield _masked(graph, group, masks) if group.operation == ATTENTION else group
+            yield _masked(graph, group) if group.operation == ATTENTION else group
 
 
-def _masked(graph: Graph, group: Group, masks: AsideValues) -> Group:
+def _masked(graph: Graph, group: Group) -> Group:
     """Return an attention that says so where its mask hides what comes after each token."""
     waiting = [value for (_, value), role in group.roles.items() if role in ("mask", "bias")]
     seen: set[int] = set()
@@ -48,7 +46,7 @@ def _masked(graph: Graph, group: Group, masks: AsideValues) -> Group:
         if value in seen or level == DATA:
             continue
         seen.add(value)
-        if level == ASIDE and (mask := masks.of(value)) is not None and is_causal(mask):
+        if level == ASIDE and graph.value(value).is_causal:
             return replace(group, details={**group.details, "causal": True})
         maker = graph.maker(value)
         if maker is not None and level != ASIDE:

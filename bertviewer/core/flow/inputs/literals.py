@@ -47,7 +47,10 @@ def _is_for_meta(before: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
-def known_on_meta(inputs: MetaInputs, on_product: Callable[[Dimensions], None]) -> Iterator[None]:
+def known_on_meta(
+    inputs: MetaInputs, on_product: Callable[[Dimensions], None]
+) -> Iterator[MetaDevice]:
     """Run a model on the meta device inside the ``with``, as if it had values where it can."""
-    with torch.no_grad(), MetaDevice(inputs.known, on_product, is_limited=False), Literals():
-        yield
+    device = MetaDevice(inputs.known, on_product, is_limited=False)
+    with torch.no_grad(), device, Literals():
+        yield device
