@@ -105,30 +105,16 @@ def finish(_module: Evaluator, attention: Attention, mixed: Tensor, weights: Ten
     return mixed, weights * (-attention.bias).exp().nan_to_num(posinf=0.0)
 
 
-def attention_block(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Given = None,
-    encoder_hidden_states: Given = None,
-    encoder_attention_mask: Given = None,
-    past_key_values: Any = None,
-    band_mask: Given = None,
-    from_mask: Given = None,
-    to_mask: Given = None,
-    *_: Any,
-    **__: Any,
-) -> Any:
-    """The attention with its projection and add & norm."""
-    if is_sparse(module, hidden_states.shape[1]):
-        mixed, weights = module.below("self")(hidden_states, band_mask, from_mask, to_mask)
-    else:
-        mixed, weights = module.below("self")(
-            hidden_states,
-            attention_mask=attention_mask,
-            encoder_hidden_states=encoder_hidden_states,
-            encoder_attention_mask=encoder_attention_mask,
-            past_key_values=past_key_values,
-        )
+_TAKEN = (
+    *("attention_mask", "encoder_hidden_states", "encoder_attention_mask", "past_key_values"),
+    *("band_mask", "from_mask", "to_mask"),
+)
+
+
+def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
+    """The attention with its projection and add & norm; either kind takes what it knows."""
+    given = dict(zip(_TAKEN, args, strict=False)) | more
+    mixed, weights = module.below("self")(hidden_states, **given)
     return module.below("output")(mixed, hidden_states), weights
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.blocks import network
 from bertviewer.core.checking.evaluator import Evaluator, Given, NoRecomputationError
-from bertviewer.core.families.layer import SELF, Halves, Layer, SubLayer
+from bertviewer.core.families.layer import Halves, Layer, SubLayer
 
 
 def layer(module: Evaluator, *args: Any, **kwargs: Any) -> Any:
@@ -59,7 +59,7 @@ def norms_before(module: Evaluator, made: Layer) -> bool:
 
 
 def _attended(module: Evaluator, part: SubLayer, x: Tensor, given: Any) -> Any:
-    more = {name: x if own == SELF else given.get(own) for name, own in part.given.items()}
+    more = {name: given.get(own) if own else x for name, own in part.arguments.items()}
     return module.below(part.block or part.path)(x, **more)
 
 

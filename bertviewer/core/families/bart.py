@@ -19,15 +19,12 @@ _LAYER = Layer(
     attention=SubLayer(
         "self_attn",
         norm="self_attn_layer_norm",
-        given={"attention_mask": "attention_mask", "past_key_values": "past_key_values"},
+        given=("attention_mask", "past_key_values"),
     ),
     cross=SubLayer(
         "encoder_attn",
         norm="encoder_attn_layer_norm",
-        given={
-            "key_value_states": "encoder_hidden_states",
-            "attention_mask": "encoder_attention_mask",
-        },
+        given=("key_value_states=encoder_hidden_states", "attention_mask=encoder_attention_mask"),
         source="encoder_hidden_states",
     ),
     network=Network("fc1", "activation_fn", "fc2"),

@@ -1,6 +1,5 @@
 """BERT, and the families whose modules are BERT's but for a few (Devlin et al. 2019)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from bertviewer.core.families.family import Descriptions, Family
@@ -8,28 +7,24 @@ from bertviewer.core.families.heads import BERT_HEAD, TASK_MODELS
 from bertviewer.core.families.layer import Halves, Layer, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
 
-_CACHE = {"past_key_values": "past_key_values"}
-_SEEN = {"attention_mask": "attention_mask"}
-_ENCODED = {"encoder_hidden_states": "encoder_hidden_states"}
 
-
-def attention_and_norm(given: Mapping[str, str]) -> SubLayer:
+def attention_and_norm(*given: str) -> SubLayer:
     """Return BERT's attention block, whose attention takes these arguments."""
     return SubLayer(
         "attention.self",
         norm="attention.output.LayerNorm",
-        given={**_SEEN, **given},
+        given=("attention_mask", *given),
         block="attention",
         add="attention.output",
     )
 
 
-def cross_attention_and_norm(given: Mapping[str, str]) -> SubLayer:
+def cross_attention_and_norm(*given: str) -> SubLayer:
     """Return the block that looks at an encoder."""
     return SubLayer(
         "crossattention.self",
         norm="crossattention.output.LayerNorm",
-        given={**_ENCODED, **given},
+        given=("encoder_hidden_states", *given),
         block="crossattention",
         add="crossattention.output",
         source="encoder_hidden_states",
@@ -41,8 +36,8 @@ BERT_LAYER = Layer(
         *("hidden_states", "attention_mask", "encoder_hidden_states", "encoder_attention_mask"),
         "past_key_values",
     ),
-    attention=attention_and_norm(_CACHE),
-    cross=cross_attention_and_norm({"encoder_attention_mask": "encoder_attention_mask"}),
+    attention=attention_and_norm("past_key_values"),
+    cross=cross_attention_and_norm("encoder_attention_mask"),
     network=Halves("intermediate", "output"),
     network_norm="output.LayerNorm",
 )
@@ -108,7 +103,7 @@ MPNET = Family(
             attention=SubLayer(
                 "attention.attn",
                 norm="attention.LayerNorm",
-                given={**_SEEN, "position_bias": "position_bias"},
+                given=("attention_mask", "position_bias"),
                 block="attention",
             ),
             cross=None,

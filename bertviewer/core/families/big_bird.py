@@ -21,7 +21,7 @@ BIG_BIRD = Family(
         "Layer": replace(
             BERT_LAYER,
             takes=(*BERT_LAYER.takes[:4], *_MASKS, "blocked_encoder_mask", "past_key_values"),
-            attention=attention_and_norm({n: n for n in (*_MASKS, "past_key_values")}),
+            attention=attention_and_norm(*_MASKS, "past_key_values"),
         ),
         "Encoder": ModuleKind.BIG_BIRD_STACK,
         "Embeddings": ModuleKind.BERT_EMBEDDINGS,

@@ -18,7 +18,7 @@ DEBERTA = Family(
         "Layer": replace(
             BERT_LAYER,
             takes=("hidden_states", "attention_mask", *_DISTANCES),
-            attention=attention_and_norm({name: name for name in _DISTANCES}),
+            attention=attention_and_norm(*_DISTANCES),
             cross=None,
             gives="weights",
         ),

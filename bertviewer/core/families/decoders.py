@@ -5,11 +5,8 @@ from bertviewer.core.families.heads import TASK_MODELS
 from bertviewer.core.families.layer import Layer, Network, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
 
-_SEEN = {"attention_mask": "attention_mask", "past_key_values": "past_key_values"}
-_ENCODED = {
-    "encoder_hidden_states": "encoder_hidden_states",
-    "encoder_attention_mask": "encoder_attention_mask",
-}
+_SEEN = ("attention_mask", "past_key_values")
+_ENCODED = ("encoder_hidden_states", "encoder_attention_mask")
 
 GPT2 = Family(
     prefixes=("GPT2",),
@@ -47,7 +44,7 @@ LLAMA = Family(
             attention=SubLayer(
                 "self_attn",
                 norm="input_layernorm",
-                given={**_SEEN, "position_embeddings": "position_embeddings"},
+                given=(*_SEEN, "position_embeddings"),
             ),
             network="mlp",
             network_norm="post_attention_layernorm",

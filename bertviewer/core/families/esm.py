@@ -5,23 +5,22 @@ from bertviewer.core.families.heads import TASK_MODELS
 from bertviewer.core.families.layer import Halves, Layer, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
 
-_MASK, _TURNS = {"attention_mask": "attention_mask"}, {"position_embeddings": "position_embeddings"}
-_ENCODED = {n: n for n in ("encoder_hidden_states", "encoder_attention_mask")}
+_ENCODED = ("encoder_hidden_states", "encoder_attention_mask")
 
 # Its attention blocks hold the norm before them.
 _LAYER = Layer(
-    takes=("hidden_states", *_MASK, *_ENCODED, *_TURNS),
+    takes=("hidden_states", "attention_mask", *_ENCODED, "position_embeddings"),
     attention=SubLayer(
         "attention.self",
         norm="attention.LayerNorm",
-        given={**_MASK, **_TURNS},
+        given=("attention_mask", "position_embeddings"),
         block="attention",
         add="attention.output",
     ),
     cross=SubLayer(
         "crossattention.self",
         norm="crossattention.LayerNorm",
-        given={**_MASK, **_ENCODED, **_TURNS},
+        given=("attention_mask", *_ENCODED, "position_embeddings"),
         block="crossattention",
         add="crossattention.output",
         source="encoder_hidden_states",

@@ -1,13 +1,8 @@
 """How a layer is made: its sub-layers in order, each with its norm and with what it is given."""
 
-from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
 from bertviewer.core.frozen import frozen
-
-SELF = ""
-"""In ``SubLayer.given``: what the sub-layer itself reads."""
 
 
 @frozen
@@ -38,7 +33,8 @@ class SubLayer:
     Attributes:
         path: the attention.
         norm: its norm.
-        given: what the attention takes beside X: its names there, with those in the layer.
+        given: what the attention takes beside X, by the names that it has there and in the layer:
+            ``attn_mask=src_mask`` where they differ, ``key=`` for what the sub-layer itself reads.
         block: a module that holds attention, residual and norm and is given all that in the
             attention's place; empty where the layer itself adds, and calls the norm.
         add: the module of a block that adds and normalises, where there is one.
@@ -49,11 +45,17 @@ class SubLayer:
 
     path: str
     norm: str
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
     block: str = ""
     add: str = ""
     source: str = ""
     is_optional: bool = True
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """What the attention takes by name, each with the layer's name for it, empty for X."""
+        parts = (each.partition("=") for each in self.given)
+        return {name: own if sign else name for name, sign, own in parts}
 
 
 @frozen

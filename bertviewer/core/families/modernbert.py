@@ -17,7 +17,7 @@ MODERNBERT = Family(
         # The first layer's attn_norm is an identity: the embeddings are normalised already.
         "EncoderLayer": Layer(
             takes=("hidden_states", *_GIVEN),
-            attention=SubLayer("attn", norm="attn_norm", given={name: name for name in _GIVEN}),
+            attention=SubLayer("attn", norm="attn_norm", given=_GIVEN),
             network="mlp",
             network_norm="mlp_norm",
             norms="before",

@@ -12,8 +12,6 @@ from bertviewer.core.families.family import Family
 from bertviewer.core.families.heads import BERT_HEAD, TASK_MODELS
 from bertviewer.core.families.module_kind import ModuleKind
 
-_TURNS = {"sinusoidal_pos": "sinusoidal_pos"}
-
 ROFORMER = Family(
     prefixes=("RoFormer",),
     endings={
@@ -29,8 +27,10 @@ ROFORMER = Family(
                 *("hidden_states", "attention_mask", "sinusoidal_pos", "encoder_hidden_states"),
                 *("encoder_attention_mask", "past_key_values"),
             ),
-            attention=attention_and_norm({**_TURNS, "past_key_values": "past_key_values"}),
-            cross=cross_attention_and_norm({**_TURNS, "attention_mask": "encoder_attention_mask"}),
+            attention=attention_and_norm("sinusoidal_pos", "past_key_values"),
+            cross=cross_attention_and_norm(
+                "sinusoidal_pos", "attention_mask=encoder_attention_mask"
+            ),
             gives="weights",
         ),
         "Encoder": ModuleKind.ROFORMER_STACK,

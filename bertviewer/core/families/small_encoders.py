@@ -6,7 +6,7 @@ from bertviewer.core.families.layer import Layer, Network, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
 
 _TAKES = ("hidden_states", "attention_mask")
-_SEEN = {"attention_mask": "attention_mask"}
+_SEEN = ("attention_mask",)
 
 ALBERT = Family(
     prefixes=("Albert",),

@@ -1,7 +1,7 @@
 """Modules of torch.nn, and those of transformers that belong to no family."""
 
 from bertviewer.core.families.family import Family
-from bertviewer.core.families.layer import SELF, Layer, Network, SubLayer
+from bertviewer.core.families.layer import Layer, Network, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
 
 _NETWORK = Network("linear1", "activation", "linear2")
@@ -11,12 +11,7 @@ _ENCODER_LAYER = Layer(
     attention=SubLayer(
         "self_attn",
         norm="norm1",
-        given={
-            "key": SELF,
-            "value": SELF,
-            "attn_mask": "src_mask",
-            "key_padding_mask": "src_key_padding_mask",
-        },
+        given=("key=", "value=", "attn_mask=src_mask", "key_padding_mask=src_key_padding_mask"),
     ),
     network=_NETWORK,
     network_norm="norm2",
@@ -31,22 +26,15 @@ _DECODER_LAYER = Layer(
     attention=SubLayer(
         "self_attn",
         norm="norm1",
-        given={
-            "key": SELF,
-            "value": SELF,
-            "attn_mask": "tgt_mask",
-            "key_padding_mask": "tgt_key_padding_mask",
-        },
+        given=("key=", "value=", "attn_mask=tgt_mask", "key_padding_mask=tgt_key_padding_mask"),
     ),
     cross=SubLayer(
         "multihead_attn",
         norm="norm2",
-        given={
-            "key": "memory",
-            "value": "memory",
-            "attn_mask": "memory_mask",
-            "key_padding_mask": "memory_key_padding_mask",
-        },
+        given=(
+            *("key=memory", "value=memory", "attn_mask=memory_mask"),
+            "key_padding_mask=memory_key_padding_mask",
+        ),
         source="memory",
         is_optional=False,
     ),

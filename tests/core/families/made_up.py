@@ -11,7 +11,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.families.family import Family
-from bertviewer.core.families.layer import SELF, Layer, Network, SubLayer
+from bertviewer.core.families.layer import Layer, Network, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
@@ -27,7 +27,7 @@ FABLE = Family(
         "Network": Network("up", "bend", "down"),
         "Layer": Layer(
             takes=("states",),
-            attention=SubLayer("mix", norm="before", given={"key": SELF, "value": SELF}),
+            attention=SubLayer("mix", norm="before", given=("key=", "value=")),
             network="network",
             network_norm="again",
             norms="before",
