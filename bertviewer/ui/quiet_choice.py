@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu, QToolButton
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import sized
 
-ARROW = "▾"
+ARROW = "\N{DOWN ARROWHEAD}"
 
 
 class QuietChoice(QToolButton):

@@ -26,8 +26,9 @@ class MapHead(QWidget):
         self.treemap = self._button(
             "mapAreas", self.tr("Treemap"), self.tr("How large its parts are (T)")
         )
-        self.flow.setChecked(True)
-        choices = in_row(Switch((self.flow, self.treemap), 2), Gap(8), self.measure)
+        pictures = Switch((self.flow, self.treemap), 2)
+        pictures.choose(self.flow.objectName())
+        choices = in_row(pictures, Gap(8), self.measure, spacing=2)
         self.treemap.toggled.connect(self.treemap_wanted)
         self._corner = corner = QWidget()
         corner.setFixedHeight(grown(_HEIGHT))

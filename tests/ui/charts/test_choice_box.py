@@ -2,10 +2,10 @@
 
 from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QApplication, QToolTip
+from PySide6.QtWidgets import QApplication, QComboBox, QToolTip
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.charts.choice_box import ChoiceBox
+from bertviewer.ui.charts.choice_box import ChoiceBox, offer
 from tests.ui.test_elided_label import read
 
 
@@ -32,3 +32,18 @@ def ask(box: ChoiceBox) -> str:
     at = QPoint(5, 5)
     QApplication.sendEvent(box, QHelpEvent(QEvent.Type.ToolTip, at, box.mapToGlobal(at)))
     return read(QToolTip.text())
+
+
+def test_what_is_offered_is_exchanged_and_the_choice_stays_where_it_can(qtbot: QtBot) -> None:
+    box = QComboBox()
+    qtbot.addWidget(box)
+    told: list[int] = []
+    offer(box, (("all", None), ("first", 1), ("second", 2)))
+    box.setCurrentIndex(2)
+    box.currentIndexChanged.connect(told.append)
+    offer(box, (("second", 2), ("third", 3)))
+    assert (box.currentText(), box.currentData()) == ("second", 2)
+    offer(box, (("third", 3), ("fourth", 4)), 1)
+    assert (box.count(), box.currentData()) == (2, 4)
+    offer(box, ())
+    assert (box.count(), told) == (0, [])
