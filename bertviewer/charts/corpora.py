@@ -9,7 +9,7 @@ from bertviewer.charts.histogram_chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
-from bertviewer.core.analysis.head_figures import HeadFigures
+from bertviewer.core.analysis.head_figures import HeadFigures, Measure
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.corpus.as_run import as_run
@@ -19,6 +19,7 @@ from bertviewer.core.corpus.histogram import counts_between
 BAND = (0.05, 0.5, 0.95)
 """The quantiles of the layers' chart: a band, and the line in it."""
 _BINS = 64
+_MEASURES: tuple[Measure, ...] = ("entropy", "distance", "cls", "sep")
 _MOST = (0.001, 0.999)
 """The quantiles that a histogram reaches to: what stands out is far outside."""
 
@@ -86,10 +87,9 @@ def heads_of(
     figures = {
         layer: HeadFigures(
             {
-                "entropy": heads.entropy,
-                "distance": heads.distance,
-                "cls": heads.cls,
-                "sep": heads.sep,
+                measure: found
+                for measure in _MEASURES
+                if not np.isnan(found := getattr(heads, measure)).all()
             }
         )
         for layer in layers

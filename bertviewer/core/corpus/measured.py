@@ -80,8 +80,8 @@ class Measured:
         calls: whose outputs are, each tensor once.
         seen: all calls of all modules, in the order of the architecture.
         attentions: whose heads are.
-        states: how many hidden states are looked through for outliers, a decoder's behind those
-            of its encoder.
+        stacks: how many hidden states are looked through for outliers: those of the model, or of
+            its encoder and behind these those of its decoder.
         width: features of one of them.
         state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
         hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
@@ -91,10 +91,15 @@ class Measured:
     calls: tuple[Call, ...]
     seen: tuple[Seen, ...]
     attentions: tuple[Attention, ...]
-    states: int
+    stacks: tuple[int, ...]
     width: int
     state_calls: tuple[int | None, ...]
     hides_padding: bool
+
+    @property
+    def states(self) -> int:
+        """How many hidden states there are."""
+        return sum(self.stacks)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -104,7 +109,7 @@ class Measured:
             ],
             "seen": [_values(one) for one in self.seen],
             "attentions": [_values(one) for one in self.attentions],
-            "states": self.states,
+            "stacks": list(self.stacks),
             "width": self.width,
             "state_calls": list(self.state_calls),
             "hides_padding": self.hides_padding,
@@ -120,7 +125,7 @@ class Measured:
             tuple(calls),
             tuple(Seen(*values) for values in data["seen"]),
             tuple(Attention(*values) for values in data["attentions"]),
-            data["states"],
+            tuple(data["stacks"]),
             data["width"],
             tuple(data["state_calls"]),
             data["hides_padding"],

@@ -141,6 +141,7 @@ def _manifest(
         "equal_lengths": not measured.hides_padding,
         "modules": modules,
         "states": states,
+        "stacks": list(measured.stacks),
     }
 
 
@@ -229,7 +230,7 @@ def _heads(sums: Arrays, attention: Attention) -> Heads:
 
 def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
     """Return two corpora as one."""
-    for key in ("source", "model", "modules", "states"):
+    for key in ("source", "model", "modules", "states", "stacks"):
         if left.manifest.get(key) != right.manifest.get(key):
             raise UserError(
                 f"{folder}: it is of another model than the first, or other modules of it"

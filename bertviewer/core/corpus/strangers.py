@@ -54,6 +54,7 @@ _MANIFEST: Mapping[str, Any] = {
         }
     ],
     "states": [(None, _is_place)],
+    "stacks": (None, [_is_count]),
 }
 """A type, a question, a list of what is like its one item, a tuple of what it can be, a key's."""
 

@@ -57,7 +57,7 @@ def look(
         calls,
         seen,
         _attentions(first, second, architecture),
-        len(states[0]) if width else 0,
+        tuple(map(len, stacks_of(first.output))) if width else (),
         width,
         tuple(state_calls) if width else (),
         _hides_padding(left, right, calls) and _is_alike(left, one, calls),

@@ -190,7 +190,7 @@ def _row(row: OutlierRow) -> Row:
     return Row.of(
         str(row.feature),
         f"{100 * row.share:.1f}",
-        str(row.state),
+        row.state,
         f"{row.tokens:,}",
         with_minus(f"{row.farthest:+.1f}"),
     )

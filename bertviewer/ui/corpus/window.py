@@ -134,7 +134,7 @@ class CorpusWindow(QDialog):
                     (
                         str(row.feature),
                         f"{row.share:.1%}",
-                        str(row.state),
+                        row.state,
                         f"{row.tokens:,}",
                         with_minus(f"{row.farthest:+.1f}"),
                     )

@@ -20,6 +20,7 @@ from bertviewer.core.run.running import run_sentence
 from tests.core.corpus.making_corpora import made
 
 TOLERANCE = 1e-6
+FEW = 40
 
 
 class Alone:
@@ -121,11 +122,13 @@ def test_heads(corpus: Corpus, alone: Alone) -> None:
         assert heads.sep == pytest.approx(mean([p[:, :, -1] for p in maps]), rel=TOLERANCE)
 
 
-def test_outliers(corpus: Corpus, model: LoadedModel, texts: list[str]) -> None:
+def test_outliers(model: LoadedModel, data: Path, texts: list[str], tmp_path: Path) -> None:
+    corpus = made(model, data, tmp_path, Choices(limit=FEW))
+    assert corpus is not None
     assert corpus.outliers is not None
     tokens = np.zeros_like(corpus.outliers.tokens)
     sentences = np.zeros_like(tokens)
-    for text in texts:
+    for text in texts[:FEW]:
         for feature in outlier_features(run_sentence(model, Sentence(text))):
             for outlier in feature.outliers:
                 tokens[outlier.state, feature.index] += outlier.tokens

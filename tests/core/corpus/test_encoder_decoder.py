@@ -10,6 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from bertviewer.charts.corpora import heads_of, quantile_chart
 from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
@@ -173,6 +174,15 @@ def test_outliers(corpus: Corpus, alone: Alone) -> None:
             tokens[number] += (np.abs(apart) > 6).sum(axis=0)
     assert corpus.outliers.tokens.tolist() == tokens.tolist()
     assert len(corpus.manifest["states"]) == len(farthest)
+    names = [corpus.state_name(number) for number in range(len(farthest))]
+    assert names == [f"{side} {number}" for side in ("encoder", "decoder") for number in range(3)]
+
+
+def test_charts_of_it(model: LoadedModel, corpus: Corpus) -> None:
+    assert len(quantile_chart(model.architecture, corpus).lines) == 2
+    layers, figures = heads_of(model.architecture, corpus)
+    assert len(layers) == 6
+    assert sum(each.of("distance") is None for each in figures.values()) == 2
 
 
 def test_padding_is_in_no_sum(

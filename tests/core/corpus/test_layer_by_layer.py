@@ -108,7 +108,7 @@ def test_a_group_keeps_no_more_than_the_largest_layer(
             yield group
 
     monkeypatch.setattr("bertviewer.core.corpus.running.grouped", noted)
-    made(absent, data, tmp_path, replace(FEW, limit=None, batch_size=1))
+    made(absent, data, tmp_path, replace(FEW, limit=60, batch_size=1))
     largest = lockstep.Lockstep(absent.running_module, absent.reading, lambda: None).largest
     assert largest == max(
         sum(weight.nbytes for _, _, weight in absent_in(absent.running_module.get_submodule(unit)))
