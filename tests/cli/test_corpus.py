@@ -49,6 +49,21 @@ def test_a_corpus(tiny_bert_folder: Path, data: Path, tmp_path: Path) -> None:
     assert len(manifest["data"][0]["sha256"]) == 64
 
 
+def test_layer_by_layer(
+    tiny_bert_folder: Path, data: Path, tmp_path: Path, printed: Printed
+) -> None:
+    for name, choices in (("absent", ["--offload"]), ("whole", [])):
+        printed("corpus", str(tiny_bert_folder), str(data), "-o", str(tmp_path / name), *choices)
+    for file in FILES[::2]:
+        both = [(tmp_path / name / file).read_bytes() for name in ("absent", "whole")]
+        assert both[0] == both[1]
+    manifests = [
+        json.loads((tmp_path / name / FILES[1]).read_text("utf-8")) for name in ("absent", "whole")
+    ]
+    assert manifests[0].keys() == manifests[1].keys()
+    assert {key for key in manifests[0] if manifests[0][key] != manifests[1][key]} <= {"command"}
+
+
 def test_the_standard_input(
     tiny_bert_folder: Path,
     data: Path,

@@ -1,5 +1,6 @@
 """Other models than BERT: how their tensors lie, and whether they see what pads a sentence."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
+from tests.core.checking.small_models import small_model
 from tests.core.corpus.making_corpora import made
 
 SMALL = {"vocab_size": 300, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
@@ -81,6 +83,48 @@ def test_kinds(kind: str, data: Path, tmp_path: Path) -> None:
         assert calls == {0, 1}
     # SqueezeBERT's attention gives its shares to nobody.
     assert bool(corpus.heads) is (kind not in ("fnet", "squeezebert"))
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bart", "t5"])
+def test_classifiers_that_look_for_the_end(kind: str, data: Path, tmp_path: Path) -> None:
+    model = small_model(kind, "sequence-classification")
+    choices = Choices(limit=9, random_weights=True, max_tokens=20)
+    found = made(model, data, tmp_path / "out", choices)
+    alone = made(model, data, tmp_path / "alone", replace(choices, batch_size=1))
+    assert found is not None
+    assert alone is not None
+    place = next(row for row in found.rows if row.token_class == "sentence")
+    wanted = alone.of(place.path, place.call)
+    assert wanted is not None
+    assert place.squares == pytest.approx(wanted.squares, rel=1e-4)
+    assert place.count == wanted.count
+    config: Any = model.running_module.config
+    assert config.pad_token_id == (None if kind == "gpt2" else model.config.pad_token_id)
+
+
+def test_a_model_whose_padding_shows_by_its_length(data: Path, tmp_path: Path) -> None:
+    """ProphetNet's decoder looks past the mask, whatever stands there."""
+    config: dict[str, Any] = {
+        **{"hidden_size": 24, "decoder_ffn_dim": 32, "encoder_ffn_dim": 32, "vocab_size": 300},
+        **{"num_encoder_attention_heads": 3, "num_decoder_attention_heads": 3},
+        **{"num_encoder_layers": 1, "num_decoder_layers": 1, "max_position_embeddings": 64},
+    }
+    model = opened(tmp_path / "model", model_type="prophetnet", **config)
+    found = made(model, data, tmp_path / "out", Choices(limit=6, random_weights=True))
+    assert found is not None
+    assert found.manifest["equal_lengths"] is True
+
+
+def test_a_model_that_makes_sentences_longer(data: Path, tmp_path: Path) -> None:
+    """Longformer's layers see whole windows, padding included, which is in no sum."""
+    config: dict[str, Any] = {**SMALL, "attention_window": 16, "pad_token_id": 1}
+    model = opened(tmp_path / "model", model_type="longformer", **config)
+    found = made(model, data, tmp_path / "out", Choices(limit=4, random_weights=True))
+    assert found is not None
+    left_out = {one["path"]: one["left_out"] for one in found.manifest["modules"]}
+    said = "its values belong neither to a token nor to a sentence"
+    assert left_out["encoder.layer.0"] == said
+    assert left_out[""] is None
 
 
 def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
