@@ -6,8 +6,8 @@ shard has the same bytes wherever it runs. Processes of other ranks run other sh
 another, and nothing is exchanged but the shards' files.
 
 A model that is read layer by layer is run by one thread, many batches side by side (``Lockstep``).
-Each module's rows are added batch after batch as they are of a model in memory: the bytes are the
-same.
+As all batches call its modules in one order, each module's rows are added batch after batch, as
+they are of a model in memory: the bytes are the same.
 """
 
 import threading
