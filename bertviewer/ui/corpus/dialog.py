@@ -166,6 +166,8 @@ class CorpusDialog(QDialog):
         lacking = self._inside.sizeHint().height() - self._area.viewport().height()
         if is_open and lacking > 0:
             most = self.screen().availableSize().height() - self.height()
+            # What is said of the folder may come, and takes some of it.
+            lacking += self._folder.sizeHint().height() + 3 * GRID
             self._grown = max(0, min(lacking, most))
             self.resize(self.width(), self.height() + self._grown)
         elif not is_open and self._grown:
