@@ -105,7 +105,9 @@ def _borders(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.floa
         if size - kept[-1] >= least:
             kept.append(size)
     both = np.array([*(-size for size in kept[:0:-1]), *kept])
-    first, last = np.searchsorted(both, low, "right") - 1, np.searchsorted(both, high)
+    # A bin has the edge of its own that is nearer to 0.
+    first = np.searchsorted(both, low, "right" if low > 0 else "left") - 1
+    last = np.searchsorted(both, high, "left" if high < 0 else "right")
     chosen: np.ndarray[tuple[int], np.dtype[np.float64]] = both[max(first, 0) : last + 1]
     return chosen
 
