@@ -12,7 +12,7 @@ from bertviewer.charts.layers import selected_series
 from bertviewer.charts.naming import state_labels, state_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.statistics_table import tensor_statistics_table
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
 from bertviewer.core.analysis.head_figures import HeadFigures
 from bertviewer.core.analysis.layer_parts import layer_series
@@ -29,9 +29,7 @@ _MOST = (0.001, 0.999)
 """The quantiles that a histogram reaches to: what stands out is far outside."""
 
 
-def quantile_chart(
-    architecture: Architecture, corpus: Corpus, selected: str = "", translate: Translate = english
-) -> LineChart:
+def quantile_chart(architecture: Architecture, corpus: Corpus, selected: str = "") -> LineChart:
     """Return the median of each layer's output, and the band from 5 % to 95 %.
 
     The part of a layer that the module at ``selected`` is has a line of its own.
@@ -69,7 +67,7 @@ def quantile_chart(
     )
 
 
-def value_chart(row: ClassSums, translate: Translate = english) -> HistogramChart | None:
+def value_chart(row: ClassSums) -> HistogramChart | None:
     """Return how a module's values are spread, without the last thousandth at either end.
 
     Each bar has bins of the corpus in it, one or several: its count is exact.
@@ -112,9 +110,9 @@ def _borders(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.floa
     return chosen
 
 
-def value_table(row: ClassSums, translate: Translate = english) -> FigureTable:
+def value_table(row: ClassSums) -> FigureTable:
     """Return the statistics of a module's values, and quantiles of them."""
-    table = tensor_statistics_table(row.statistics, translate)
+    table = tensor_statistics_table(row.statistics)
     name = translate("charts", "quantile {0} %")
     quantiles = row.quantiles() or (None,) * len(QUANTILES)
     rows = tuple(
@@ -155,9 +153,9 @@ def heads_of(
     return tuple(figures), figures
 
 
-def outlier_table(rows: Sequence[OutlierRow], translate: Translate = english) -> FigureTable:
+def outlier_table(rows: Sequence[OutlierRow]) -> FigureTable:
     """Return outlier features, each in the hidden state where it is one in most sentences."""
-    names = state_names(max((row.state for row in rows), default=0) + 1, translate)
+    names = state_names(max((row.state for row in rows), default=0) + 1)
     columns = (
         FigureColumn(translate("charts", "Feature"), "number"),
         FigureColumn(translate("charts", "Sentences"), "bar"),
@@ -178,9 +176,7 @@ def outlier_table(rows: Sequence[OutlierRow], translate: Translate = english) ->
     return FigureTable(columns, cells, tuple(Place(feature=row.feature) for row in rows))
 
 
-def outlier_chart(
-    corpus: Corpus, outliers: Outliers, features: Sequence[int], translate: Translate = english
-) -> GridChart:
+def outlier_chart(corpus: Corpus, outliers: Outliers, features: Sequence[int]) -> GridChart:
     """Return in what share of the sentences features (columns) are outliers of states (rows)."""
     shares = outliers.sentences[:, list(features)] / max(1, corpus.sentences)
     count = len(shares)
@@ -189,7 +185,7 @@ def outlier_chart(
     feature = translate("charts", "feature {0}")
     return GridChart(
         values=shares,
-        rows=state_labels(count, translate),
+        rows=state_labels(count),
         columns=tuple(map(str, features)),
         row_places=tuple(places) if len(places) == count else (),
         column_places=tuple(Place(feature=number) for number in features),
@@ -197,6 +193,6 @@ def outlier_chart(
         y_title=translate("charts", "Hidden state"),
         value_title=translate("charts", "Share of the sentences"),
         levels=(0.0, 1.0),
-        row_names=state_names(count, translate),
+        row_names=state_names(count),
         column_names=tuple(map(feature.format, features)),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.charts.place import Place
-from bertviewer.charts.translation import Translate, english
+from bertviewer.charts.translation import translate
 from bertviewer.core.corpus.comparing import ComparedModule, CorpusComparison
 from bertviewer.core.corpus.corpus import ClassSums
 from bertviewer.core.corpus.corpus import Place as Call
@@ -13,7 +13,7 @@ _DIGITS = 4
 _ENDS = (0.01, 0.99)
 
 
-def modules_table(comparison: CorpusComparison, translate: Translate = english) -> FigureTable:
+def modules_table(comparison: CorpusComparison) -> FigureTable:
     """Return the modules that both have, those whose histograms are farthest apart first."""
     distance = translate("charts", "Distance")
     name = translate("charts", "Jensen-Shannon distance of the histograms, from 0 to 1")
@@ -21,7 +21,7 @@ def modules_table(comparison: CorpusComparison, translate: Translate = english) 
     columns = (
         FigureColumn(translate("charts", "Module")),
         FigureColumn(distance, "bar", name),
-        *_both(pairs, translate),
+        *_both(pairs),
     )
     # What hands on another's tensor has the same figures.
     own = [one for one in comparison.modules if one.place in comparison.left.features]
@@ -36,7 +36,7 @@ def modules_table(comparison: CorpusComparison, translate: Translate = english) 
     return FigureTable(columns, rows, tuple(Place(one.place[0]) for one in own))
 
 
-def heads_table(comparison: CorpusComparison, translate: Translate = english) -> FigureTable:
+def heads_table(comparison: CorpusComparison) -> FigureTable:
     """Return the heads that both have, those whose entropy differs most first."""
     pairs = (
         translate("charts", "Entropy"),
@@ -47,7 +47,7 @@ def heads_table(comparison: CorpusComparison, translate: Translate = english) ->
     columns = (
         FigureColumn(translate("charts", "Attention")),
         FigureColumn(translate("charts", "Head"), "number"),
-        *_both(pairs, translate),
+        *_both(pairs),
     )
     heads = sorted(comparison.heads, key=lambda head: -head.change)
     rows = tuple(
@@ -65,7 +65,7 @@ def heads_table(comparison: CorpusComparison, translate: Translate = english) ->
     return FigureTable(columns, rows, tuple(Place(head.place[0], head=head.head) for head in heads))
 
 
-def features_table(comparison: CorpusComparison, translate: Translate = english) -> FigureTable:
+def features_table(comparison: CorpusComparison) -> FigureTable:
     """Return outlier features of either, with the share of the sentences in which they are so."""
     columns = (
         FigureColumn(translate("charts", "Feature"), "number"),
@@ -84,7 +84,7 @@ def features_table(comparison: CorpusComparison, translate: Translate = english)
     )
 
 
-def _both(titles: Sequence[str], translate: Translate) -> Iterator[FigureColumn]:
+def _both(titles: Sequence[str]) -> Iterator[FigureColumn]:
     left, right = translate("charts", "{0}, left"), translate("charts", "{0}, right")
     for title in titles:
         yield FigureColumn(title, "number", left.format(title))

@@ -16,7 +16,6 @@ from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
@@ -26,9 +25,9 @@ class ComparedPage(QWidget):
     def __init__(self, comparison: CorpusComparison, workspace: Workspace) -> None:
         super().__init__()
         tables = (
-            (self.tr("modules"), modules_table(comparison, translate)),
-            (self.tr("heads"), heads_table(comparison, translate)),
-            (self.tr("outlier features"), features_table(comparison, translate)),
+            (self.tr("modules"), modules_table(comparison)),
+            (self.tr("heads"), heads_table(comparison)),
+            (self.tr("outlier features"), features_table(comparison)),
         )
         self._tables = [(title, table) for title, table in tables if table.rows]
         self._choice = ChoiceBox("comparedCorpora", self.tr("What is compared"), 14)

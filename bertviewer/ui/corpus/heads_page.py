@@ -85,9 +85,7 @@ class HeadsPage(QWidget):
             button.setVisible(bool(self._ends))
         self._panel.set_title(title)
         name = self._measure.currentText()
-        self._panel.show_charts(
-            figures_chart(self._layers, self._figures, measure, name=name, translate=translate)
-        )
+        self._panel.show_charts(figures_chart(self._layers, self._figures, measure, name=name))
         self._mark()
 
     def _mark(self) -> None:

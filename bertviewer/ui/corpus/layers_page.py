@@ -14,7 +14,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.layouts import in_column, named
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 _QUANTILES = QT_TRANSLATE_NOOP("LayersPage", "quantiles")
@@ -62,5 +62,5 @@ class LayersPage(QWidget):
 
     def _chart(self, figure: str, path: str) -> LineChart:
         if not figure:
-            return quantile_chart(self._architecture, self._corpus, path, translate)
-        return layer_chart(self._architecture, self._run, figure, path, translate)
+            return quantile_chart(self._architecture, self._corpus, path)
+        return layer_chart(self._architecture, self._run, figure, path)

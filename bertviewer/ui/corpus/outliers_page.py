@@ -11,7 +11,6 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.charts.message import Message
 from bertviewer.ui.labels import quiet_label
 from bertviewer.ui.layouts import in_column, named, split
-from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 MOST_COLUMNS = 24
@@ -37,13 +36,13 @@ class OutliersPage(QWidget):
             return
         self._features = [row.feature for row in rows]
         self._table = FigureView(workspace, "corpusOutliers", self.tr("Outlier features"))
-        self._table.show_table(outlier_table(rows, translate))
+        self._table.show_table(outlier_table(rows))
         self._table.chosen.connect(workspace.selection.go)
         title = self.tr("Share of the sentences in which they are outliers")
         grid = ChartPanel(workspace, title, GridPlot)
         grid.setContentsMargins(12, 0, 0, 0)
         named(grid.plot, "corpusOutlierGrid")
-        grid.show_charts(outlier_chart(corpus, outliers, self._features[:MOST_COLUMNS], translate))
+        grid.show_charts(outlier_chart(corpus, outliers, self._features[:MOST_COLUMNS]))
         parts = split(self._table, grid, sizes=(470, 500))
         in_column(quiet_label(rule), (parts, 1), on=self, margins=(0, 8, 0, 0), spacing=8)
         workspace.selection.feature_changed.connect(self._mark)

@@ -11,7 +11,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.layouts import in_row, named, split
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 TABLE = 250  # pixels
@@ -66,10 +66,10 @@ class ValuesPage(QWidget):
         path = "" if row is None else row.node.path
         name = path or (row.node.class_name if row is not None else self.tr("the model"))
         found = self._found(path)
-        chart = None if found is None else value_chart(found, translate)
+        chart = None if found is None else value_chart(found)
         self._table.setVisible(found is not None)
         if found is not None:
-            self._table.show_table(value_table(found, translate))
+            self._table.show_table(value_table(found))
         self._panel.set_title(
             self.tr("Output of {0}").format(name),
             self.tr("Without the last thousandth at either end. Areas are shares of all values."),

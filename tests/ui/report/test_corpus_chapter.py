@@ -14,9 +14,10 @@ from bertviewer.core.progress import no_progress
 from bertviewer.ui.corpus.window import CorpusWindow
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.report.dialog import ReportDialog
+from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
-from tests.ui.report.reporting import answer, chapter, open_report, pages, text_of, wait_for_pages
+from tests.ui.report.reporting import answer, chapter, open_report, pages, wait_for_pages
 
 _ENABLED = Qt.ItemFlag.ItemIsEnabled
 
