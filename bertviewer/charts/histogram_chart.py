@@ -32,7 +32,8 @@ class Bars:
 class HistogramChart:
     """One or two series of counts over the same bins: bin i is from edge i to edge i + 1.
 
-    ``is_log`` draws them on a logarithmic axis.
+    ``is_log`` draws them on a logarithmic axis. ``is_density`` is for bins of uneven width: bars
+    are as high as their share of all counts is dense, so that their areas are the shares.
     """
 
     edges: tuple[float, ...]
@@ -40,6 +41,17 @@ class HistogramChart:
     x_title: str = ""
     y_title: str = ""
     is_log: bool = False
+    is_density: bool = False
+
+    def heights(self, bars: Bars) -> tuple[float, ...]:
+        """Return how high the bars are."""
+        if not self.is_density:
+            return bars.counts
+        total = sum(bars.counts) or 1
+        return tuple(
+            count / total / (high - low)
+            for count, low, high in zip(bars.counts, self.edges[:-1], self.edges[1:], strict=True)
+        )
 
     def table(self) -> Table:
         """Return a row for each bin, and one for NaN and one for Inf where there are any."""
@@ -55,4 +67,6 @@ class HistogramChart:
             if any(counts):
                 rows.append((name, None, *counts))
         edges = (column_header(self.x_title, edge) for edge in ("from", "to"))
-        return (*edges, *(column_header(b.label, self.y_title) for b in self.series)), rows
+        # A table has the counts themselves.
+        measure = "" if self.is_density else self.y_title
+        return (*edges, *(column_header(b.label, measure) for b in self.series)), rows

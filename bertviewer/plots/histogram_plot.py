@@ -103,8 +103,9 @@ class HistogramPlot(LegendPlot):
 
     def _bin_text(self, chart: HistogramChart, index: int) -> str:
         counts = [(bars.label, _exact(bars.counts[index])) for bars in chart.series]
-        is_single = len(counts) == 1
-        told = [count if is_single else f"{label}: {count}" for label, count in counts]
+        # Where the axis has no counts, what they are of has to be said.
+        is_clear = len(counts) == 1 and not chart.is_density
+        told = [count if is_clear else f"{label}: {count}" for label, count in counts]
         low, high = chart.edges[index : index + 2]
         return f"{number_text(low)} … {number_text(high)}: {', '.join(told)}"
 
@@ -166,8 +167,9 @@ class HistogramPlot(LegendPlot):
         return (low - margin if low < 0 else 0.0), high + margin
 
     def _heights(self, bars: Bars) -> tuple[float, ...]:
-        is_log = self.chart is not None and self.chart.is_log
-        return tuple(map(log_height, bars.counts)) if is_log else bars.counts
+        assert self.chart is not None
+        heights = self.chart.heights(bars)
+        return tuple(map(log_height, heights)) if self.chart.is_log else heights
 
     def _stand(self, values: Sequence[float]) -> tuple[float, ...]:
         """Return where values stand."""

@@ -14,6 +14,8 @@ from bertviewer.plots.fonts import sized, weighted
 
 _LEAST_HIGH, _LEAST_WIDE, _PADDING = 14.0, 18.0, 5.0
 _TWO_LINES = 32.0
+_LEAST_LETTERS = 8
+"""A name of which fewer would be left has no place."""
 _PALER = 0.5
 """What holds others has so much of its hue: what is in it stands out."""
 
@@ -62,7 +64,7 @@ def _write(
     width = metrics.horizontalAdvance(name)
     beside = QFontMetricsF(small).horizontalAdvance(figure) + 8 if figure else 0.0
     text = metrics.elidedText(name, Qt.TextElideMode.ElideRight, box.width())
-    if len(text) < min(len(name), 3):
+    if len(text) < min(len(name), _LEAST_LETTERS):
         return
     middle = Qt.AlignmentFlag.AlignVCenter
     is_below = is_leaf and box.height() >= _TWO_LINES and beside - 8 <= box.width()

@@ -3,7 +3,7 @@
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.comparing import HEAD_FIGURES, CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus, Place
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.report.numbers import number
 from bertviewer.report.summaries import aligned, provenance
 
@@ -79,7 +79,7 @@ def _modules(comparison: CorpusComparison) -> list[tuple[str, ...]]:
             *(low for low, _ in ends),
             *(high for _, high in ends),
         )
-        rows.append((_place(module.place), f"{module.distance:.4f}", *map(number, figures)))
+        rows.append((_place(module.place), f"{module.distance:.4f}", *map(_number, figures)))
     return rows
 
 
@@ -89,7 +89,7 @@ def _heads(comparison: CorpusComparison) -> list[tuple[str, ...]]:
         (
             _place(head.place),
             str(head.head),
-            *(number(value) for pair in zip(head.left, head.right, strict=True) for value in pair),
+            *(_number(value) for pair in zip(head.left, head.right, strict=True) for value in pair),
         )
         for head in heads
     ]
@@ -98,3 +98,8 @@ def _heads(comparison: CorpusComparison) -> list[tuple[str, ...]]:
 def _place(place: Place) -> str:
     path, call = place
     return f"{path or '(model)'}{f' (call {call})' if call else ''}"
+
+
+def _number(value: float | None) -> str:
+    """Return a figure with five significant digits and a true minus; a dash for none."""
+    return with_minus(number(value))

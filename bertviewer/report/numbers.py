@@ -22,8 +22,13 @@ def cosine_text(value: float | None) -> str:
     return "–" if value is None or not isfinite(value) else with_minus(f"{value:.4f}")
 
 
+_SMALLEST, _LARGEST = 1e-3, 100
+"""What is written without an exponent."""
+
+
 def deviation(value: float | None) -> str:
     """Return a difference with two significant digits; a dash for none."""
     if value is None:
         return "–"
-    return f"{value:.1e}" if value else "0"
+    is_plain = value == 0 or _SMALLEST <= abs(value) < _LARGEST
+    return f"{value:.2g}" if is_plain else f"{value:.1e}"

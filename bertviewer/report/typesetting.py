@@ -4,6 +4,7 @@ All texts reach the templates as JSON data, where they are text and never markup
 program's own formulas are evaluated as mathematics.
 """
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -93,8 +94,25 @@ def report_pages(
 
 def page_png(page: bytes, pixels_per_inch: float) -> bytes:
     """Draw one of ``report_pages`` as it is printed, as a PNG."""
+    # Of pictures that are files in the page, all but the first would be without their letters.
     with _refusals():
-        return drawing_as(page, format="png", ppi=pixels_per_inch)
+        return drawing_as(_PICTURE.sub(_inside, page), format="png", ppi=pixels_per_inch)
+
+
+_PICTURE = re.compile(
+    rb'<image ((?:transform="[^"]+" )?)xlink:href="data:image/svg\+xml;base64,([^"]+)" '
+    rb'(width="[^"]+" height="[^"]+" preserveAspectRatio="none")/>'
+)
+_SIZE = re.compile(rb'\s(?:width|height|preserveAspectRatio)="[^"]*"')
+_LINK = re.compile(rb'(\bid="|url\(#|href="#)')
+
+
+def _inside(picture: re.Match[bytes]) -> bytes:
+    """Return a picture as a part of its page: its own box, scaled to the room that it has."""
+    svg = base64.b64decode(picture[2])
+    svg = _LINK.sub(rb"\1p%d-" % picture.start(), svg[svg.index(b"<svg") :])
+    root, _, rest = svg.partition(b">")
+    return b"<g %b>%b %b>%b</g>" % (picture[1], _SIZE.sub(b"", root), picture[3], rest)
 
 
 def _files(

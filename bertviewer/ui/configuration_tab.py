@@ -3,15 +3,18 @@
 import json
 import textwrap
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QHeaderView, QWidget
 
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.source.key_meanings import KEY_MEANINGS
+from bertviewer.plots.fonts import grown
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
 from bertviewer.ui.workspace import Workspace
 
+VALUE, WIDEST = 2, 150
+"""The column of values, and how wide it is at first: a list of labels is in its tip."""
 SHORT, WIDE, MOST_LINES = 10, 100, 20  # characters of a value and of a line of its tip; lines
 
 
@@ -24,13 +27,17 @@ class ConfigurationTab(QWidget):
         columns = (
             Column(self.tr("Key")),
             Column(self.tr("Symbol")),
-            Column(self.tr("Meaning")),
             Column(self.tr("Value")),
+            Column(self.tr("Meaning")),
         )
         self._model = TableModel(columns, self)
         layout = in_column(on=self)
         table = make_table(self._model, "configurationTable", self.tr("Configuration"))
         make_sortable(table)
+        header = table.horizontalHeader()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Interactive)
+        self._table = table
         layout.addWidget(table)
 
     def refresh(self) -> None:
@@ -49,6 +56,9 @@ class ConfigurationTab(QWidget):
                 for key, value in ((key, architecture.config[key]) for key in keys)
             ]
         )
+        self._table.resizeColumnToContents(VALUE)
+        width = min(grown(WIDEST), self._table.columnWidth(VALUE))
+        self._table.setColumnWidth(VALUE, width)
 
 
 def _hint(value: object) -> str:
@@ -66,5 +76,5 @@ def _text(value: object) -> str:
 def _cells(key: str, value: object, symbol: Symbol | None) -> tuple[str, ...]:
     text = _text(value)
     if symbol is None:
-        return key, "", KEY_MEANINGS.get(key, ""), text
-    return key, symbol.letter, symbol.meaning, text
+        return key, "", text, KEY_MEANINGS.get(key, "")
+    return key, symbol.letter, text, symbol.meaning

@@ -24,16 +24,20 @@ class Exporting(QObject):
     """Asks for files and has them written.
 
     ``statistic`` says which one is plotted per layer, ``None`` before there is a plot: the report
-    shows the same.
+    shows the same. ``corpus`` gives the folder of the corpus that is shown, ``""`` for none.
     """
 
     def __init__(
-        self, workspace: Workspace, window: QWidget, statistic: Callable[[], str | None]
+        self,
+        workspace: Workspace,
+        window: QWidget,
+        statistic: Callable[[], str | None],
+        corpus: Callable[[], str],
     ) -> None:
         super().__init__(window)
         self._workspace = workspace
         self._window = window
-        self._statistic = statistic
+        self._statistic, self._corpus = statistic, corpus
         self._made_drawer: Drawer | None = None
 
     def choose_report(self) -> None:
@@ -43,7 +47,10 @@ class Exporting(QObject):
         from bertviewer.ui.report.dialog import ReportDialog
 
         self._workspace.prepare_drawing()
-        dialog = ReportDialog(self._workspace, self._statistic(), self._drawer(), self._window)
+        dialog = ReportDialog(
+            *(self._workspace, self._statistic(), self._drawer(), self._window),
+            corpus=self._corpus(),
+        )
         dialog.export_wanted.connect(partial(self._ask, dialog))
         dialog.open()
         dialog.begin()

@@ -94,7 +94,9 @@ class MainWindow(QMainWindow):
         self.comparing = Comparing(workspace, self)
         self.corpora = CorpusOpening(workspace, self)
         self.opening.corpus_wanted.connect(self.corpora.open)
-        self.exporting = Exporting(workspace, self, lambda: self.run_area.statistic)
+        self.exporting = Exporting(
+            workspace, self, lambda: self.run_area.statistic, lambda: self.corpora.folder
+        )
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
         self._make_bar(icon)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bertviewer.core.corpus.corpus import Corpus
+    from bertviewer.core.errors import UserError
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.ui.background.requests import ModelWork
@@ -160,7 +161,11 @@ class Workspace(QObject):
         work = partial(write, self._model)
         self.scheduler.start("export", work, lambda written: self.exported.emit(str(written)))
 
-    def run_corpus(self, work: "ModelWork[Corpus]", returned: "Callable[[Corpus], None]") -> None:
+    def run_corpus(
+        self,
+        work: "ModelWork[Corpus | UserError]",
+        returned: "Callable[[Corpus | UserError], None]",
+    ) -> None:
         """Have many sentences run through the open model by ``work``."""
         if self._model is not None:
             self.scheduler.start("corpus", partial(work, self._model), returned)

@@ -22,8 +22,8 @@ def test_what_is_the_same_is_counted_and_what_changed_is_listed() -> None:
         "embeddings.LayerNorm.weight",
         "changed",
         *("[768]", "float32") * 2,
-        "3.0e-03",
-        "2.5e-01",
+        "0.003",
+        "0.25",
         "3",
     ]
     assert len(lines) == 7

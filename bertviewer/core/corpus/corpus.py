@@ -172,14 +172,14 @@ class OutlierRow:
 
     Attributes:
         feature: its number.
-        state: the state's, "decoder 0" beside an encoder's.
+        state: the state's.
         share: in what share of the sentences.
         tokens: at how many tokens.
         farthest: the farthest from its sentence's mean, in standard deviations, signed.
     """
 
     feature: int
-    state: str
+    state: int
     share: float
     tokens: int
     farthest: float
@@ -222,12 +222,12 @@ class Corpus:
         """The calls that were measured, in order."""
         return tuple(dict.fromkeys((row.path, row.call) for row in self.rows))
 
-    def state_name(self, number: int) -> str:
-        """Return what a hidden state is called: its number, and whose it is if there are two."""
-        first, *others = self.manifest.get("stacks") or [0]
-        if not others:
-            return str(number)
-        return f"encoder {number}" if number < first else f"decoder {number - first}"
+    @property
+    def stacks(self) -> tuple[int, ...]:
+        """How many hidden states each stack has: an encoder's are before its decoder's."""
+        count = 0 if self.outliers is None else len(self.outliers.sentences)
+        stacks = tuple(self.manifest.get("stacks") or ())
+        return stacks if sum(stacks) == count else (count,)
 
     def of(self, path: str, call: int | None = None) -> ClassSums | None:
         """Return what a module gave at all tokens, in one of its calls or in all."""
@@ -247,7 +247,7 @@ def outlier_rows(corpus: Corpus) -> tuple[OutlierRow, ...]:
     rows = (
         OutlierRow(
             feature,
-            corpus.state_name(int(states[feature])),
+            int(states[feature]),
             float(most[feature]) / sentences,
             int(outliers.tokens[states[feature], feature]),
             float(outliers.farthest[states[feature], feature]),

@@ -141,9 +141,7 @@ def make_corpus(
     if is_corpus(folder):
         take_away(folder)  # where the data came from the standard input once more
         if read_manifest(folder).get("plan") != digest:
-            raise UserError(
-                f"{folder}: it holds another corpus already; choose another folder with -o"
-            )
+            raise UserError(f"{folder}: it holds another corpus already; choose another folder")
         return read_corpus(folder) if part.rank == 0 else None
     from bertviewer.core.corpus.running import run_shards
 

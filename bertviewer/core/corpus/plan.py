@@ -89,7 +89,7 @@ def check_plan(folder: Path, plan: Plan) -> None:
         if difference:
             raise UserError(
                 f"{folder}: it has the shards of another run ({difference} differ); "
-                "choose another folder with -o, or delete this one"
+                "choose another folder, or delete this one"
             )
         return
     write_atomically(file, (json.dumps(wanted, indent=1) + "\n").encode())

@@ -179,7 +179,7 @@ EXPLANATIONS = (
     ),
     Explanation(
         "unscaled",
-        "Why is nothing divided by √d_k here?",
+        "Why is nothing divided by √{size} here?",
         "T5 leaves the division out, and draws W_Q smaller by √d_k = √{size} instead when training "
         "starts. The scores begin just as small.",
         ("Raffel et al. 2020",),

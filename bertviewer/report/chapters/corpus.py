@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bertviewer.charts.attentions import figures_chart
-from bertviewer.charts.corpora import heads_of, quantile_chart, value_chart
+from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart, value_chart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure, ranked
@@ -166,14 +166,15 @@ def _outliers(found: Corpus) -> Section | None:
     if found.outliers is None:
         return None
     rule = outlier_rule("a sentence's hidden state")
-    rows = tuple(map(_row, outlier_rows(found)[:MOST_FEATURES]))
+    names = names_of_states(found)
+    rows = tuple(_row(row, names) for row in outlier_rows(found)[:MOST_FEATURES])
     if not rows:
         nothing = f" None is one in {FEW_SENTENCES:.0%} of the sentences."
         return Section("corpus-outliers", "Outlier features", (Paragraph.of(rule, nothing),))
     columns = (
         Column("Feature", "right"),
         Column("Sentences", "decimal", unit="%"),
-        Column("In state", "right"),
+        Column("Most in"),
         Column("Tokens", "right"),
         Column("Farthest", "decimal", unit="std"),
     )
@@ -186,11 +187,11 @@ def _outliers(found: Corpus) -> Section | None:
     return Section("corpus-outliers", "Outlier features", (words, table))
 
 
-def _row(row: OutlierRow) -> Row:
+def _row(row: OutlierRow, names: Sequence[str]) -> Row:
     return Row.of(
         str(row.feature),
         f"{100 * row.share:.1f}",
-        row.state,
+        names[row.state],
         f"{row.tokens:,}",
         with_minus(f"{row.farthest:+.1f}"),
     )

@@ -1,7 +1,5 @@
-"""Corpora of the open model: read from their folder, or run, or gone on with; and shown."""
+"""Corpora of the open model: read from their folder, made, compared, and shown."""
 
-import shlex
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +9,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.progress import Progress
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
+    from bertviewer.core.corpus.comparing import CorpusComparison
     from bertviewer.core.corpus.corpus import Corpus
-    from bertviewer.core.corpus.making import CorpusWish
-    from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.ui.corpus.window import CorpusWindow
 
 
@@ -32,15 +30,15 @@ def read(folder: Path, architecture: Architecture, progress: Progress) -> "Corpu
     return found
 
 
-def run(wish: "CorpusWish", model: "LoadedModel", progress: Progress) -> "Corpus":
-    """Run a model over the data of a wish, or what is left of them."""
-    from bertviewer.core.corpus.making import Part, make_corpus, threads_for
-    from bertviewer.core.run.device import CPU
+def compare(left: "Corpus", folder: Path, progress: Progress) -> "CorpusComparison":
+    """Read another corpus, which may be of another model, and compare them."""
+    from bertviewer.core.corpus.comparing import compare_corpora
+    from bertviewer.core.corpus.reading import read_corpus
 
-    model.check_weights(wish.choices.random_weights)
-    found = make_corpus(model, wish, progress, Part(threads=threads_for(CPU)))
-    assert found is not None  # there is no other process
-    return found
+    progress(0, 0, f"Reading {folder.name}")
+    right = read_corpus(folder)
+    progress(0, 0, "Comparing")
+    return compare_corpora(left, right)
 
 
 class CorpusOpening(QObject):
@@ -51,42 +49,20 @@ class CorpusOpening(QObject):
         self._workspace = workspace
         self._window = window
         self._shown: CorpusWindow | None = None
-        workspace.architecture_changed.connect(self._close)
+        self._source: ModelSource | None = None  # of the model that the shown one is of
+        self.folder = ""
+        workspace.architecture_changed.connect(self._on_architecture)
 
     def choose_data(self) -> None:
-        """Ask for files of sentences and for a folder, and run the open model over them."""
-        files, _ = QFileDialog.getOpenFileNames(
-            self._window,
-            self.tr("Many sentences: text files with one a line, JSONL, CSV or Parquet"),
-            "",
-            self.tr("All files (*)"),
-        )
-        if not files:
+        """Ask for files of sentences, and have the open model run over them."""
+        architecture = self._workspace.architecture
+        if architecture is None or self._workspace.scheduler.activity:
             return
-        folder = QFileDialog.getExistingDirectory(
-            self._window,
-            self.tr("A new folder for what comes of them, or one that has a part of it"),
-        )
-        if folder:
-            self.run(files, folder)
+        from bertviewer.ui.corpus.dialog import CorpusDialog
 
-    def run(self, files: Sequence[str], folder: str) -> None:
-        """Run the open model over files; a folder that has a part of it already is gone on with."""
-        workspace = self._workspace
-        if (architecture := workspace.architecture) is None or workspace.scheduler.activity:
-            return
-        from bertviewer.core.corpus.choices import Choices
-        from bertviewer.core.corpus.making import CorpusWish
-
-        names = (Path(name).name for name in files)
-        words = ("bertviewer", "corpus", architecture.source.name, *names, "-o", Path(folder).name)
-        wish = CorpusWish(
-            tuple(map(Path, files)),
-            Choices(random_weights=workspace.next_run.random_weights),
-            Path(folder),
-            shlex.join(words),
-        )
-        workspace.run_corpus(partial(run, wish), partial(self._show, architecture))
+        dialog = CorpusDialog(self._workspace, self._window)
+        dialog.made.connect(partial(self._show, architecture))
+        dialog.open()
 
     def open(self, folder: str) -> None:
         """Show the corpus in a folder, or say why it cannot be."""
@@ -96,20 +72,51 @@ class CorpusOpening(QObject):
             show_error(self._window, text.format(folder))
             return
         work = partial(read, Path(folder), architecture)
-        self._workspace.scheduler.start("open", work, partial(self._show, architecture))
 
-    def _show(self, architecture: Architecture, corpus: "Corpus") -> None:
+        def returned(corpus: "Corpus") -> None:
+            self._show(architecture, folder, corpus)
+
+        self._workspace.scheduler.start("open", work, returned)
+
+    def compare(self, folder: str) -> None:
+        """Compare the corpus that is shown with the one in a folder."""
+        if (shown := self._shown) is None:
+            return
+        name = Path(folder).name
+
+        def returned(comparison: "CorpusComparison") -> None:
+            if self._shown is shown:
+                shown.show_comparison(comparison, name)
+
+        work = partial(compare, shown.corpus, Path(folder))
+        self._workspace.scheduler.start("compare", work, returned)
+
+    def _choose_other(self) -> None:
+        folder = QFileDialog.getExistingDirectory(
+            self._shown, self.tr("Compare with the corpus in a folder")
+        )
+        if folder:
+            self.compare(folder)
+
+    def _show(self, architecture: Architecture, folder: str, corpus: "Corpus") -> None:
         from bertviewer.ui.corpus.window import CorpusWindow
 
         self._close()
         self._shown = shown = CorpusWindow(corpus, architecture, self._workspace, self._window)
+        self._source, self.folder = self._workspace.source, folder
+        shown.comparison_wanted.connect(self._choose_other)
         shown.finished.connect(self._forget)
         shown.show()
 
+    def _on_architecture(self) -> None:
+        """Let it go if another model is open; a first run may correct what is shown of this one."""
+        if self._workspace.source != self._source:
+            self._close()
+
     def _close(self) -> None:
-        """Let it go: the model that is open now may be another one."""
         if self._shown is not None:
             self._shown.close()
 
     def _forget(self) -> None:
         self._shown = None
+        self.folder = ""

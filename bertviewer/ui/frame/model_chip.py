@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QToolButton
 from bertviewer.charts.theme import GRID
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.text.numerals import short_count
-from bertviewer.plots.fonts import tabular, weighted
+from bertviewer.plots.fonts import grown, tabular, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_row
 from bertviewer.ui.look.appearance import RIGHT, WARNING
@@ -76,7 +76,7 @@ class ModelChip(QToolButton):
         self.setFixedHeight(max(HEIGHT, self.fontMetrics().height() + AROUND))
         # What it is gives way before what it is called.
         width = self._name.fontMetrics().horizontalAdvance(self._name.text())
-        self._name.setMinimumWidth(min(width + 1, LEAST_NAME))
+        self._name.setMinimumWidth(min(width + 1, grown(LEAST_NAME)))
         self._name.setMaximumWidth(width + 1)
         self.updateGeometry()
 

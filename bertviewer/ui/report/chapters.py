@@ -15,12 +15,12 @@ NAME = Qt.ItemDataRole.UserRole
 _BOX = {True: Qt.CheckState.Checked, False: Qt.CheckState.Unchecked}
 
 
-def lacking(chapter: Chapter, material: Material) -> str:
+def lacking(chapter: Chapter, material: Material, has_corpus: bool) -> str:
     """Return why there is nothing to tell in a chapter, in a few words; "" if there may be."""
-    return translate("report_chapters", _lacking(chapter, material))
+    return translate("report_chapters", _lacking(chapter, material, has_corpus))
 
 
-def _lacking(chapter: Chapter, material: Material) -> str:
+def _lacking(chapter: Chapter, material: Material, has_corpus: bool) -> str:
     if chapter.needs_run and material.run is None:
         return QT_TRANSLATE_NOOP("report_chapters", "no run yet")
     if chapter.name == "runs" and material.watched_a is None:
@@ -29,6 +29,8 @@ def _lacking(chapter: Chapter, material: Material) -> str:
         return QT_TRANSLATE_NOOP("report_chapters", "nothing checked")
     if chapter.name == "models" and material.comparison is None:
         return QT_TRANSLATE_NOOP("report_chapters", "no other model")
+    if chapter.name == "corpus" and not has_corpus:
+        return QT_TRANSLATE_NOOP("report_chapters", "no corpus")
     if chapter.name == "attention" and material.is_from_file:
         return QT_TRANSLATE_NOOP("report_chapters", "run from a file")
     return ""
@@ -64,12 +66,14 @@ class ChapterList(QListWidget):
         cleared = (item for item in self._items() if item.checkState() == _BOX[False])
         return (*self._kept, *(item.data(NAME) for item in cleared if _can_be(item)))
 
-    def show_chapters(self, material: Material, left_out: tuple[str, ...]) -> None:
+    def show_chapters(
+        self, material: Material, left_out: tuple[str, ...], *, has_corpus: bool
+    ) -> None:
         """Show which chapters there can be, and which are wanted."""
         self.blockSignals(True)
         self._kept = ()
         for chapter, item in zip(CHAPTERS, self._items(), strict=True):
-            why = lacking(chapter, material)
+            why = lacking(chapter, material, has_corpus)
             title = translate("report_chapters", chapter.title)
             _write(item, title, why)
             is_wanted = chapter.name not in left_out

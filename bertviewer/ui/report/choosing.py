@@ -27,6 +27,7 @@ from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.report.chapters import ChapterList
+from bertviewer.ui.report.corpus_choice import CorpusChoice
 from bertviewer.ui.report.material import Material, layers_of
 from bertviewer.ui.report.wishes import Wishes
 
@@ -50,6 +51,7 @@ class Choosing(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._layer_count = 0
+        self._material: Material | None = None
         self.chapters = ChapterList()
         self._layers = self._field("reportLayers", self.tr("Layers whose heads are shown"))
         self._layers.setPlaceholderText(ENDS)
@@ -66,6 +68,7 @@ class Choosing(QScrollArea):
         self._paper = self._choice("reportPaper", papers, self.tr("Paper"))
         self._title = self._field("reportTitle", self.tr("Title; the model's name if left empty"))
         self._author = self._field("reportAuthor", self.tr("Author, on the first page"))
+        self.corpus = CorpusChoice()
         self._grey = QCheckBox(self.tr("Colours that are safe in grey"))
         self._grey.setObjectName("reportGrey")
         self._grey.setToolTip(self.tr("For a printer without colours"))
@@ -77,6 +80,7 @@ class Choosing(QScrollArea):
             combo.currentIndexChanged.connect(self.changed)
         self._grey.toggled.connect(self.changed)
         self.chapters.changed.connect(self.changed)
+        self.corpus.changed.connect(self._on_corpus)
 
     @property
     def wishes(self) -> Wishes:
@@ -89,12 +93,14 @@ class Choosing(QScrollArea):
             author=self._author.text(),
             is_grey=self._grey.isChecked(),
             form=self._form.currentData(),
+            corpus=self.corpus.folder,
         )
 
     def show_wishes(self, material: Material, wishes: Wishes) -> None:
         """Show what is wished for of a report of this material, without saying that it changed."""
         self.blockSignals(True)
-        self.chapters.show_chapters(material, wishes.left_out)
+        self.corpus.show_folder(wishes.corpus)
+        self.chapters.show_chapters(material, wishes.left_out, has_corpus=bool(wishes.corpus))
         self._layers.setText(wishes.layers)
         self._paper.setCurrentIndex(max(0, self._paper.findData(wishes.paper)))
         self._title.setText(wishes.title)
@@ -107,7 +113,8 @@ class Choosing(QScrollArea):
 
     def take(self, material: Material) -> None:
         """Offer what there is to tell of this material; what is chosen stays."""
-        self.chapters.show_chapters(material, self.chapters.left_out)
+        self._material = material
+        self._show_chapters()
         self._layer_count = layers_of(material)
         self._layers.setEnabled(self._layer_count > 0)
         self._show_trouble()
@@ -136,6 +143,7 @@ class Choosing(QScrollArea):
         rows = (
             (self.tr("&Layers"), self._layers),
             ("", self._trouble),
+            (self.tr("Co&rpus"), self.corpus),
             (self.tr("&Title"), self._title),
             (self.tr("&Author"), self._author),
             (self.tr("&Paper"), self._paper),
@@ -188,6 +196,16 @@ class Choosing(QScrollArea):
         for value, title in options:
             combo.addItem(title, value)
         return combo
+
+    def _show_chapters(self) -> None:
+        if self._material is not None:
+            self.chapters.show_chapters(
+                self._material, self.chapters.left_out, has_corpus=bool(self.corpus.folder)
+            )
+
+    def _on_corpus(self) -> None:
+        self._show_chapters()
+        self.typed.emit()
 
     def _on_typed(self) -> None:
         self._show_trouble()

@@ -8,9 +8,13 @@ from bertviewer.ui.watched_run import WatchedRun
 
 
 def recipe_of(
-    material: Material, choices: Choices, layers: tuple[int, ...] | None, file: str
+    material: Material,
+    choices: Choices,
+    layers: tuple[int, ...] | None,
+    file: str,
+    corpus: str = "",
 ) -> Recipe:
-    """Return it; ``file`` is the report's name.
+    """Return it; ``file`` is the report's name, ``corpus`` the folder of one.
 
     Models are called as they were when they were opened: the report says these names.
     """
@@ -31,6 +35,7 @@ def recipe_of(
         checks=() if material.is_from_file else material.checked,
         right=right,
         left=left,
+        corpus=corpus,
         layers=layers,
         statistic=material.statistic,
         choices=choices,

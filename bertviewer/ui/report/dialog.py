@@ -1,5 +1,6 @@
 """The dialog of a report: what is chosen of it, and its pages as they will be printed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
@@ -39,17 +40,26 @@ def order_of(material: Material, wishes: Wishes, file: str = "") -> Order:
     except UserError:
         layers = None  # which ones there are is said beside the field
     name = file or proposed_name(material.source, find_format(wishes.form))
-    command = recipe_of(material, choices, layers, name).command
-    return Order(wishes.choices(_NAMES, command), layers)
+    command = recipe_of(material, choices, layers, name, wishes.corpus).command
+    return Order(wishes.choices(_NAMES, command), layers, wishes.corpus)
 
 
 class ReportDialog(QDialog):
-    """Shows the report of what the window has open; ``export_wanted`` asks for its file."""
+    """Shows the report of what the window has open; ``export_wanted`` asks for its file.
+
+    ``corpus`` is the folder of the corpus that is shown beside the window, ``""`` for none.
+    """
 
     export_wanted = Signal()
 
     def __init__(
-        self, workspace: Workspace, statistic: str | None, drawer: Drawer, parent: QWidget
+        self,
+        workspace: Workspace,
+        statistic: str | None,
+        drawer: Drawer,
+        parent: QWidget,
+        *,
+        corpus: str = "",
     ) -> None:
         super().__init__(parent)
         self.setObjectName("reportDialog")
@@ -77,7 +87,10 @@ class ReportDialog(QDialog):
         self._close.setToolTip(self.tr("Close the dialog (Esc); what is chosen is kept"))
         self._lay_out()
         self._export.setDefault(True)
-        self._choosing.show_wishes(self.maker.material, remembered(self.maker.material.source.name))
+        wishes = remembered(self.maker.material.source.name)
+        self._choosing.show_wishes(
+            self.maker.material, replace(wishes, corpus=corpus) if corpus else wishes
+        )
         self._connect()
         self.resize(SIZE.boundedTo(parent.size() - QSize(6 * GRID, 6 * GRID)))
         self._update()
@@ -174,6 +187,8 @@ class ReportDialog(QDialog):
         self._make()
 
     def _on_pages(self) -> None:
+        order = order_of(self.maker.material, self.wishes)
+        self._choosing.corpus.show_trouble(self.maker.trouble(order))
         pages = self._preview.pages
         if self._preview.error or pages is None:
             self._view.show_message(self._preview.error)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertviewer.charts.theme import Theme
+from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
@@ -17,6 +18,7 @@ from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.architecture.architecture import Architecture
+    from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.source.origin import Origin
     from bertviewer.report.building import Draft
@@ -26,12 +28,23 @@ if TYPE_CHECKING:
     from bertviewer.report.looks import Looks
 
 
+CORPUS = ("corpus-layers", "corpus-values", "corpus-entropy")
+"""The names of the pictures that are of a corpus."""
+
+
 @frozen
 class Order:
-    """What is to be made: the choices, and the layers whose heads are shown."""
+    """What is to be made.
+
+    Attributes:
+        choices: how it is to be.
+        layers: those whose heads are shown, ``None`` for a choice of some.
+        corpus: the folder of a corpus, ``""`` for none.
+    """
 
     choices: "Choices"
     layers: tuple[int, ...] | None
+    corpus: str = ""
 
 
 @frozen(eq=False)
@@ -61,6 +74,27 @@ class _Seen:
         )
 
 
+@frozen(eq=False)
+class _Read:
+    """What is in a folder: a corpus of the model, or why there is none."""
+
+    folder: str
+    corpus: "Corpus | None"
+    trouble: str = ""
+
+
+def _read(folder: str, architecture: "Architecture") -> _Read:
+    from bertviewer.core.corpus.as_run import check_model
+    from bertviewer.core.corpus.reading import read_corpus
+
+    try:
+        found = read_corpus(Path(folder))
+        check_model(found, architecture)
+    except UserError as error:
+        return _Read(folder, None, str(error))
+    return _Read(folder, found)
+
+
 class ReportMaker:
     """Makes reports of one material; what does not change from one to the next is kept.
 
@@ -74,20 +108,32 @@ class ReportMaker:
         self._drawer = drawer
         self._origin: Origin | None = None if before is None else before._origin
         self._seen: _Seen | None = None if before is None else before._seen
+        self._corpus: _Read | None = None if before is None else before._corpus
         self._drawn: dict[tuple[str, Theme], str] = {}
 
     def unseen(self, order: Order) -> tuple[str, ...]:
         """Return what is to be looked at before this can be made."""
         weights = ("weights",) if self._origin is None else ()
-        return (*weights, *(("run",) if self._needs_looks(order) else ()))
+        corpus = ("corpus",) if self._is_unread(order) else ()
+        return (*weights, *(("run",) if self._needs_looks(order) else ()), *corpus)
+
+    def trouble(self, order: Order) -> str:
+        """Return why the corpus is none, or none of this model; "" if it is, or is not read yet."""
+        read = self._corpus
+        return "" if read is None or read.folder != order.corpus else read.trouble
 
     def look(self, order: Order, model: "LoadedModel", progress: Progress) -> None:
-        """Look at the weights' files and closer at the run, each once."""
+        """Look at the weights' files and closer at the run, and read the corpus, each once."""
         from bertviewer.report.looking import origin_of_model
 
         if self._origin is None:
             progress(0, 0, "Looking at the weights' files")
             self._origin = origin_of_model(model, progress)
+        if self._is_unread(order):
+            progress(0, 0, "Reading the corpus")
+            self._corpus = _read(order.corpus, self.material.architecture)
+            # Those of another corpus have the same names.
+            self._drawn = {key: one for key, one in self._drawn.items() if key[0] not in CORPUS}
         watched = self.material.watched
         if watched is not None and self._needs_looks(order):
             progress(0, 0, "Looking closer at the run")
@@ -109,6 +155,9 @@ class ReportMaker:
         other = None if a is None else OtherRun(a.run, a.model or model, a.capture)
         looks = looked_at(model, run, watched.kept, progress, layers=layers, other=other)
         return _Seen(material, layers, looks)
+
+    def _is_unread(self, order: Order) -> bool:
+        return bool(order.corpus) and (self._corpus is None or self._corpus.folder != order.corpus)
 
     def _needs_looks(self, order: Order) -> bool:
         watched, sections = self.material.watched, order.choices.sections
@@ -155,10 +204,16 @@ class ReportMaker:
         model: "LoadedModel",
         progress: Progress,
     ) -> Path:
-        """Write the report, over no file of ``models``; the path comes back."""
+        """Write the report, over no file of ``models``; the path comes back.
+
+        Raises:
+            UserError: it cannot be written, or what is wished for is no corpus of the model.
+        """
         from bertviewer.report.formats.saving import save_report
 
         self.look(order, model, progress)
+        if trouble := self.trouble(order):
+            raise UserError(trouble)
         document = self.document(order, model, progress)
         save_report(path, document, form, order.choices, models, progress)
         return path
@@ -185,5 +240,6 @@ class ReportMaker:
             comparison=material.comparison,
             origin=self._origin or Origin(),
             statistic=material.statistic,
+            corpus=self._corpus.corpus if self._corpus and order.corpus else None,
         )
         return build_document(subject, order.choices), architecture

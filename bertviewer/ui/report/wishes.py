@@ -26,6 +26,7 @@ class Wishes:
         author: ``""`` for none.
         is_grey: whether it is for a printer without colours.
         form: the name of its format.
+        corpus: the folder of a corpus of the model, ``""`` for none.
     """
 
     left_out: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Wishes:
     author: str = ""
     is_grey: bool = False
     form: str = FORMATS[0].name
+    corpus: str = ""
 
     def choices(self, chapters: tuple[str, ...], command: str) -> Choices:
         """Return what a report is built by; ``chapters`` are the names of all that there are."""
@@ -51,17 +53,18 @@ class Wishes:
 
 
 def remembered(model: str) -> Wishes:
-    """Return what was wished for last; the title only if it was one for the model of that name."""
+    """Return what was wished for last; title and corpus only if it was the model of that name."""
     stored = _stored()
     usual = Wishes(paper=_usual_paper())
     paper, form = stored.get("paper"), stored.get("form")
-    left_out = stored.get("left_out")
+    left_out, is_same = stored.get("left_out"), stored.get("model") == model
     return replace(
         usual,
         left_out=tuple(map(str, left_out)) if isinstance(left_out, list) else (),
         layers=_text(stored, "layers"),
         paper=next((each for each in PAPERS if each == paper), usual.paper),
-        title=_text(stored, "title") if stored.get("model") == model else "",
+        title=_text(stored, "title") if is_same else "",
+        corpus=_text(stored, "corpus") if is_same else "",
         author=_text(stored, "author"),
         is_grey=stored.get("is_grey") is True,
         form=next((each.name for each in FORMATS if each.name == form), usual.form),

@@ -42,6 +42,7 @@ class OutlierBar(QWidget):
         self._request = Request[tuple[Features, Levels]](workspace.requests, self)
         self._features: Features = ()
         self._chips: list[QToolButton] = []
+        self._words: tuple[str, ...] = ()
         self._name = QLabel()
         self._name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._name.setToolTip(
@@ -91,8 +92,10 @@ class OutlierBar(QWidget):
             return
         self._features = result[0]
         self.setVisible(bool(run.hidden_states))
-        self._name.setText(
-            self.tr("Outlier features:") if self._features else self.tr("No outlier features")
+        self._words = (
+            (self.tr("Outlier features:"), self.tr("Outliers:"))
+            if self._features
+            else (self.tr("No outlier features"), self.tr("No outliers"))
         )
         for chip in self._chips:
             self._line.removeWidget(chip)
@@ -129,7 +132,6 @@ class OutlierBar(QWidget):
             action.setData(feature.index)
             action.triggered.connect(lambda _=False, index=feature.index: self._choose(index))
             self._menu.addAction(action)
-        self._more.setText(self.tr("all {0}").format(len(self._features)))
 
     def _describe(self, run: ActivationRun, feature: OutlierFeature) -> str:
         largest = feature.largest
@@ -161,18 +163,35 @@ class OutlierBar(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        room = self.width()
-        for widget in (self._more, self._back):
-            if not widget.isHidden():
-                room -= widget.sizeHint().width() + GAP
-        name = self._name.sizeHint().width() + GAP
         chosen = sum(one.sizeHint().width() + GAP for one in self._chips if one.isChecked())
-        self._name.setVisible(room >= name + chosen)
-        room -= name if room >= name + chosen else 0
+        first = self._chips[0].sizeHint().width() + GAP if self._chips else 0
+        beside = max(chosen, first)
+        self._more.setText(self.tr("all {0}").format(len(self._features)))
+        room = self._fit_name(self._room(), beside)
+        if room is None:
+            # Numbers alone would say nothing: the list has the word.
+            self._more.setText(self.tr("{0} outliers").format(len(self._features)))
+            room = 0
         # The one that is shown stays in sight, whatever else has no room.
         for chip in sorted(self._chips, key=lambda one: not one.isChecked()):
             room -= chip.sizeHint().width() + GAP
             chip.setVisible(room >= 0 or chip.isChecked())
+
+    def _room(self) -> int:
+        """Return the room beside the buttons at the end."""
+        shown = [one for one in (self._more, self._back) if not one.isHidden()]
+        return self.width() - sum(one.sizeHint().width() + GAP for one in shown)
+
+    def _fit_name(self, room: int, beside: int) -> int | None:
+        """Say what the chips are in the words that fit; return the room that is left, if any do."""
+        for words in self._words:
+            self._name.setText(words)
+            left = room - self._name.sizeHint().width() - GAP
+            if left >= beside:
+                self._name.show()
+                return left
+        self._name.hide()
+        return None
 
 
 def _button(name: str, tip: str) -> QToolButton:

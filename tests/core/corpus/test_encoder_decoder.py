@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from bertviewer.charts.corpora import heads_of, quantile_chart
+from bertviewer.charts.corpora import heads_of, names_of_states, quantile_chart
 from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
@@ -174,8 +174,7 @@ def test_outliers(corpus: Corpus, alone: Alone) -> None:
             tokens[number] += (np.abs(apart) > 6).sum(axis=0)
     assert corpus.outliers.tokens.tolist() == tokens.tolist()
     assert len(corpus.manifest["states"]) == len(farthest)
-    names = [corpus.state_name(number) for number in range(len(farthest))]
-    assert names == [f"{side} {number}" for side in ("encoder", "decoder") for number in range(3)]
+    assert names_of_states(corpus)[2:4] == ("encoder, layer 1", "decoder, embeddings")
 
 
 def test_charts_of_it(model: LoadedModel, corpus: Corpus) -> None:

@@ -45,6 +45,12 @@ def command_of(
     return recipe_of(material, choices, layers, file).command
 
 
+def test_a_corpus_is_named(material: Material) -> None:
+    alone = replace(material, watched=None)
+    command = recipe_of(alone, Choices(), None, "demo.pdf", "/a b/c").command
+    assert command == "bertviewer report demo -o demo.pdf '--corpus=/a b/c'"
+
+
 def test_of_the_model_alone(material: Material) -> None:
     alone = replace(material, watched=None)
     assert command_of(alone, Choices(), None, "demo.pdf") == "bertviewer report demo -o demo.pdf"

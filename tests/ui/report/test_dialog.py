@@ -215,7 +215,7 @@ def test_all_controls_have_names_tips_and_keys(demo_window: MainWindow, qtbot: Q
     kinds = (QAbstractButton, QLineEdit, QComboBox, QListWidget, PagesView)
     shown = [w for w in dialog.findChildren(QWidget) if isinstance(w, kinds)]
     shown = [w for w in shown if w.isVisibleTo(dialog) and w.objectName().startswith("report")]
-    assert len(shown) == 12
+    assert len(shown) == 14
     for widget in shown:
         words = widget.text() if isinstance(widget, QAbstractButton) else ""
         assert widget.accessibleName() or words, widget.objectName()

@@ -21,6 +21,7 @@ WISHES = Wishes(
     title="My model",
     author="Ada <b>",
     is_grey=True,
+    corpus="/a/corpus",
 )
 
 
@@ -32,6 +33,7 @@ def test_all_that_was_chosen() -> None:
 def test_a_title_is_one_models() -> None:
     remember(WISHES, "demo")
     assert remembered("gpt2").title == ""
+    assert remembered("gpt2").corpus == ""
     assert remembered("gpt2").author == "Ada <b>"
 
 

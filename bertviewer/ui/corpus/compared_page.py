@@ -1,0 +1,65 @@
+"""Two corpora side by side: modules, heads and outlier features that differ most."""
+
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.corpus_comparison import (
+    features_table,
+    heads_table,
+    modules_table,
+)
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.corpus.comparing import CorpusComparison
+from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.plain_text import printable
+from bertviewer.ui.charts.choice_box import ChoiceBox
+from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.labels import quiet_label
+from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.workspace import Workspace
+
+
+class ComparedPage(QWidget):
+    """One table of three, those that differ most first."""
+
+    def __init__(self, comparison: CorpusComparison, workspace: Workspace) -> None:
+        super().__init__()
+        tables = (
+            (self.tr("modules"), modules_table(comparison)),
+            (self.tr("heads"), heads_table(comparison)),
+            (self.tr("outlier features"), features_table(comparison)),
+        )
+        self._tables = [(title, table) for title, table in tables if table.rows]
+        self._choice = ChoiceBox("comparedCorpora", self.tr("What is compared"), 14)
+        for title, _ in self._tables:
+            self._choice.addItem(title)
+        self._view = FigureView(
+            workspace, "comparedFigures", self.tr("What differs between the two corpora")
+        )
+        self._view.chosen.connect(workspace.selection.go)
+        self._choice.currentIndexChanged.connect(self._show)
+        sides = named(
+            quiet_label(
+                self.tr("Left: {0}\nRight: {1}\nWhat differs most comes first.").format(
+                    self._described(comparison.left), self._described(comparison.right)
+                )
+            ),
+            "comparedSides",
+        )
+        head = in_row((sides, 1), self._choice, spacing=8)
+        in_column(head, (self._view, 1), on=self, margins=(0, 8, 0, 0), spacing=8)
+        self._show()
+
+    def _show(self) -> None:
+        if self._tables:
+            self._view.show_table(self._tables[self._choice.currentIndex()][1])
+
+    def _described(self, corpus: Corpus) -> str:
+        source = SourceInfo.from_json(corpus.manifest["source"])
+        parts = [
+            printable(source.name),
+            count_text(corpus.sentences, self.tr("{0} sentence"), self.tr("{0} sentences")),
+            count_text(corpus.tokens, self.tr("{0} token"), self.tr("{0} tokens")),
+            *(printable(str(file["name"])) for file in corpus.manifest.get("data", ())),
+        ]
+        return " · ".join(parts)

@@ -1,0 +1,54 @@
+"""The features that are outliers in many sentences, and in which hidden states they are."""
+
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.corpora import outlier_chart, outlier_table
+from bertviewer.core.analysis.outliers import DEVIATIONS
+from bertviewer.core.corpus.corpus import FEW_SENTENCES, Corpus, Outliers, outlier_rows
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.charts.message import Message
+from bertviewer.ui.labels import quiet_label
+from bertviewer.ui.layouts import in_column, named, split
+from bertviewer.ui.workspace import Workspace
+
+MOST_COLUMNS = 24
+"""So many of the features have a column: more of them could not be told apart."""
+
+
+class OutliersPage(QWidget):
+    """A table of the features, and a grid of those of most sentences by hidden state."""
+
+    def __init__(self, corpus: Corpus, outliers: Outliers, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        rows = outlier_rows(corpus)
+        rule = self.tr(
+            "A feature is an outlier of a sentence's hidden state where a token's value is more "
+            "than {0} standard deviations from the state's mean. Shown are those that are so in "
+            "{1} of the sentences or more."
+        ).format(f"{DEVIATIONS:g}", f"{100 * FEW_SENTENCES:g} %")
+        if not rows:
+            message = Message("corpusNoOutliers")
+            message.show_text(self.tr("There are no outlier features.\n{0}").format(rule))
+            in_column(message, on=self)
+            return
+        self._features = [row.feature for row in rows]
+        self._table = FigureView(workspace, "corpusOutliers", self.tr("Outlier features"))
+        self._table.show_table(outlier_table(corpus, rows))
+        self._table.chosen.connect(workspace.selection.go)
+        title = self.tr("Share of the sentences in which they are outliers")
+        grid = ChartPanel(workspace, title, GridPlot)
+        grid.setContentsMargins(12, 0, 0, 0)
+        named(grid.plot, "corpusOutlierGrid")
+        grid.show_charts(outlier_chart(corpus, outliers, self._features[:MOST_COLUMNS]))
+        parts = split(self._table, grid, sizes=(470, 500))
+        in_column(quiet_label(rule), (parts, 1), on=self, margins=(0, 8, 0, 0), spacing=8)
+        workspace.selection.feature_changed.connect(self._mark)
+        self._mark()
+
+    def _mark(self) -> None:
+        feature = self._workspace.selection.feature
+        rows = {number: row for row, number in enumerate(self._features)}
+        self._table.mark(None if feature is None else rows.get(feature))

@@ -1,0 +1,110 @@
+"""What a person wishes to have run, kept from one time to the next, and the command for it."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QSettings
+
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.frozen import frozen
+from bertviewer.core.source.model_source import ModelSource
+
+SETTING = "corpus"
+_TEXTS, _NUMBERS = (
+    ("column", "modules"),
+    ("batch_size", "batch_tokens", "max_tokens", "limit", "shards"),
+)
+
+
+@frozen
+class Wishes:
+    """What is run, how, and where the corpus goes.
+
+    Attributes:
+        files: the data.
+        folder: "" while none is chosen.
+        choices: all that can be chosen beside.
+    """
+
+    files: tuple[str, ...] = ()
+    folder: str = ""
+    choices: Choices = Choices()
+
+    def command(self, source: ModelSource, *, are_names: bool = False) -> str:
+        """Return the command that does the same; with names alone it is the same anywhere."""
+        files, folder = self.files, self.folder
+        if are_names:
+            files, folder = tuple(Path(file).name for file in files), Path(folder).name
+        words = ["bertviewer", "corpus", source.name, *files, "-o", folder]
+        if source.task.name != "base":
+            words += ["--task", source.task.name]
+        if source.pickle_allowed:
+            words.append("--allow-pickle")
+        if source.offload:
+            words.append("--offload")
+        return shlex.join([*words, *_options(self.choices)])
+
+
+def proposed_folder(files: tuple[str, ...]) -> str:
+    """Return a folder beside the first file, called after it."""
+    if not files:
+        return ""
+    file = Path(files[0])
+    return str(file.with_name(f"{file.name.partition('.')[0] or file.name}-corpus"))
+
+
+def choices_of(data: Any) -> Choices:
+    """Return the choices that JSON has, which may hold anything."""
+    if not isinstance(data, Mapping):
+        return Choices()
+    found: dict[str, Any] = {}
+    for field in fields(Choices):
+        value = data.get(field.name)
+        is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        if (
+            (field.name in _NUMBERS and is_number)
+            or (field.name in (*_TEXTS, "device") and isinstance(value, str))
+            or (field.name == "random_weights" and isinstance(value, bool))
+        ):
+            found[field.name] = value
+    return Choices(**found)
+
+
+def remembered() -> Wishes:
+    """Return what was wished for last; settings may hold anything."""
+    try:
+        stored = json.loads(str(QSettings().value(SETTING, "{}")))
+    except (ValueError, RecursionError):
+        return Wishes()
+    if not isinstance(stored, dict):
+        return Wishes()
+    files, folder = stored.get("files"), stored.get("folder")
+    return Wishes(
+        tuple(map(str, files)) if isinstance(files, list) else (),
+        folder if isinstance(folder, str) else "",
+        choices_of(stored.get("choices")),
+    )
+
+
+def remember(wishes: Wishes) -> None:
+    """Keep what is wished for."""
+    stored = {
+        "files": wishes.files,
+        "folder": wishes.folder,
+        "choices": wishes.choices.to_json(),
+    }
+    QSettings().setValue(SETTING, json.dumps(stored))
+
+
+def _options(choices: Choices) -> Iterator[str]:
+    usual = Choices()
+    for name in (*_TEXTS, *_NUMBERS):
+        value = getattr(choices, name)
+        if value != getattr(usual, name):
+            yield f"--{name.replace('_', '-')}={value}"
+    if choices.random_weights:
+        yield "--random-weights"

@@ -1,0 +1,19 @@
+"""What a person does with a corpus in the window."""
+
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from bertviewer.ui.corpus.window import CorpusWindow
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import find
+
+LINES = "The bank of the river was steep.\nA sentence.\n\nThe cat sat on the mat.\n"
+
+
+def shown(window: MainWindow, folder: Path, qtbot: QtBot) -> CorpusWindow:
+    """Open the folder of a corpus beside its model."""
+    window.show()
+    window.opening.open_named(str(folder))
+    qtbot.waitUntil(lambda: bool(window.findChildren(CorpusWindow)))
+    return find(window, CorpusWindow)
