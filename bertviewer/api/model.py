@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bertviewer.api.comparison import Comparison
+    from bertviewer.api.corpus import Corpus
     from bertviewer.api.figure import Figure
     from bertviewer.api.formula import Formula
     from bertviewer.api.reporting import ReportWishes
     from bertviewer.api.run import Run
+    from bertviewer.api.running import CorpusWishes
 
 CPU = "cpu"
 
@@ -183,6 +185,31 @@ class Model:
 
         sentence = Sentence(text, pair, cut)
         return run_of(self.loaded, sentence, self._progress, random_weights, device)
+
+    @in_one_line
+    def corpus(
+        self,
+        *data: str | PathLike[str],
+        folder: str | PathLike[str],
+        **wishes: Unpack[CorpusWishes],
+    ) -> Corpus:
+        """Run many sentences, or go on with a folder that has a part of it already.
+
+        In a script that torchrun starts, each process runs shards of its own; the first one waits
+        for the others and writes the corpus, which is read there when it is first asked for.
+
+        Args:
+            data: text files with a sentence a line, JSONL, CSV or Parquet, any of them gzipped.
+            folder: where the corpus is written.
+            wishes: ``column``, ``batch_size``, ``batch_tokens``, ``max_tokens``, ``limit``,
+                ``shards``, ``modules``, ``random_weights`` and ``device``, as of the command.
+        """
+        from bertviewer.api.corpus import Corpus
+        from bertviewer.api.running import corpus_of
+
+        place = Path(folder)
+        found = corpus_of(self.loaded, [*map(Path, data)], place, wishes, self._progress)
+        return Corpus(place, found, self.loaded)
 
     @in_one_line
     def saved_runs(self) -> tuple[Run, Run | None]:

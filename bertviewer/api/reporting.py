@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -12,6 +13,7 @@ from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 
 if TYPE_CHECKING:
+    from bertviewer.api.corpus import Corpus
     from bertviewer.api.run import Run
     from bertviewer.core.comparing.comparison import Comparison
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -33,7 +35,7 @@ class ReportWishes(TypedDict, total=False):
         title: the model's name if left out.
         author: who it is by.
         grey: whether it is for a printer without colours.
-        corpus: the folder of a corpus of this model: a chapter shows it.
+        corpus: a corpus of this model, or its folder: a chapter shows it.
         format: pdf, html, markdown, latex or json, where the file's ending says nothing.
     """
 
@@ -44,7 +46,7 @@ class ReportWishes(TypedDict, total=False):
     title: str
     author: str
     grey: bool
-    corpus: Path | None
+    corpus: "Corpus | str | PathLike[str] | None"
     format: str | None
 
 
@@ -62,7 +64,6 @@ class ReportPlan:
             UserError: the file cannot be written, or there is no such format, section or statistic.
         """
         from bertviewer.charts.layers import check_statistic
-        from bertviewer.core.corpus.reading import read_corpus
         from bertviewer.report.choices import PAPERS, Choices, check_paper, today
         from bertviewer.report.contents import chosen
         from bertviewer.report.formats.formats import format_of
@@ -86,8 +87,7 @@ class ReportPlan:
         check_statistic(self._statistic)
         paper = wishes.get("paper", PAPERS[0])
         check_paper(paper)
-        self._folder = wishes.get("corpus")
-        self._corpus = None if self._folder is None else read_corpus(self._folder)
+        self._corpus = _corpus(wishes.get("corpus"))
         self._choices = Choices(
             None if sections is None else tuple(sections),
             paper,
@@ -157,8 +157,9 @@ class ReportPlan:
         from bertviewer.report.looks import Looks
         from bertviewer.report.subject import Subject
 
-        if self._corpus is not None:
-            check_model(self._corpus, model.architecture)
+        corpus = None if self._corpus is None else self._corpus.data
+        if corpus is not None:
+            check_model(corpus, model.architecture)
         if against is not None and against.closer_look.model is not model:
             check_built_alike(model.architecture, against.closer_look.model.architecture)
         at = None if run is None else run.closer_look
@@ -177,7 +178,7 @@ class ReportPlan:
             keys=model.keys,
             origin=origin_of_model(model, progress),
             statistic=self._statistic,
-            corpus=self._corpus,
+            corpus=corpus,
         )
 
     def _recipe(
@@ -205,18 +206,30 @@ class ReportPlan:
             self.path.name,
             source.task.name,
             allow_pickle=any(each.source.pickle_allowed for each in models),
+            offload=any(each.architecture.source.offloaded for each in models),
             run=_made(run, model),
             run_a=_made(against, model),
             checks_all=is_all,
             checks=checked,
             right="" if right is None else right.source.name,
             left="" if left is None else left.source.name,
-            corpus="" if self._folder is None else str(self._folder),
+            corpus="" if self._corpus is None else str(self._corpus.folder),
             layers=layers,
             statistic=self._statistic,
             choices=self._choices,
             format=self._format,
         )
+
+
+def _corpus(corpus: "Corpus | str | PathLike[str] | None") -> "Corpus | None":
+    """Return a corpus, read if it is not yet."""
+    from bertviewer.api.corpus import Corpus
+    from bertviewer.core.corpus.reading import read_corpus
+
+    if corpus is None or isinstance(corpus, Corpus):
+        return corpus
+    folder = Path(corpus)
+    return Corpus(folder, read_corpus(folder))
 
 
 def _comparison(

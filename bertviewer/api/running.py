@@ -1,6 +1,11 @@
-"""Runs of an open model: made now, or read from a file that was opened."""
+"""Runs of an open model: of a sentence or of many, or read from a file that was opened."""
 
+import os
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 from bertviewer.api.run import Run
 from bertviewer.core.activations.activation_run import Sentence
@@ -8,7 +13,39 @@ from bertviewer.core.activations.text import check_text
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
-from bertviewer.report.recipe import SavedRun
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.report.recipe import SavedRun, corpus_command
+
+if TYPE_CHECKING:
+    from bertviewer.core.corpus.choices import Choices
+    from bertviewer.core.corpus.corpus import Corpus
+    from bertviewer.core.corpus.making import Part
+
+
+class CorpusWishes(TypedDict, total=False):
+    """What can be chosen of a run over a corpus.
+
+    Attributes:
+        column: of JSONL, CSV and Parquet; ``text`` if left out.
+        batch_size: so many sentences at most are run together.
+        batch_tokens: so many tokens at most, padding included.
+        max_tokens: longer sentences are cut to so many.
+        limit: so many sentences of the data at most.
+        shards: parts that the data are run in; what was stopped goes on with those that are left.
+        modules: a pattern of the paths that are measured, as ``encoder.layer.*``.
+        random_weights: whether a model without weights is run on seeded random ones.
+        device: ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
+    """
+
+    column: str | None
+    batch_size: int | None
+    batch_tokens: int
+    max_tokens: int | None
+    limit: int | None
+    shards: int | None
+    modules: str
+    random_weights: bool
+    device: str
 
 
 def run_of(
@@ -35,6 +72,73 @@ def run_of(
         model, sentence, progress, random_weights=random_weights, capture=kept, device=device
     )
     return Run(model, found, kept, progress)
+
+
+def corpus_of(
+    model: LoadedModel,
+    data: Sequence[Path],
+    folder: Path,
+    wishes: CorpusWishes,
+    progress: Progress,
+) -> "Corpus | None":
+    """Run many sentences, or what is left of them; ``None`` unless this is the first process.
+
+    Raises:
+        UserError: the data, the folder, the model or the device does not allow it.
+    """
+    choices = check_corpus(model.source, folder, wishes)
+    if not data:
+        raise UserError("a corpus needs data: name a file with sentences")
+    model.check_weights(choices.random_weights)
+    model.prepare_tokenizer()
+    from bertviewer.core.corpus.making import CorpusWish, make_corpus
+    from bertviewer.core.run.device import check_device
+    from bertviewer.core.system import libraries
+
+    libraries.load(progress)
+    part = _part(wishes.get("device", "cpu"))
+    check_device(part.device)
+    command = corpus_command(model.source, data, folder, choices)
+    stdin = None if sys.stdin is None else sys.stdin.buffer
+    wish = CorpusWish(tuple(data), choices, folder, command)
+    return make_corpus(model, wish, progress, part, stdin)
+
+
+def check_corpus(source: ModelSource, folder: Path, wishes: CorpusWishes) -> "Choices":
+    """Check what can be before a model is open; return what figures and shards hang on.
+
+    Raises:
+        UserError: a number is out of bounds, or the folder does not take a corpus.
+    """
+    from bertviewer.core.corpus.choices import Choices
+    from bertviewer.core.corpus.making import check_folder
+
+    if unknown := wishes.keys() - CorpusWishes.__annotations__.keys():
+        raise TypeError(f"a corpus has no {', '.join(unknown)}")
+    choices = Choices(**wishes)
+    choices = replace(choices, device=choices.device.partition(":")[0])
+    choices.check()
+    check_folder(folder, source)
+    return choices
+
+
+def is_first_process() -> bool:
+    """Whether this is the first of torchrun's processes, or the only one."""
+    return _number("RANK", 0) == 0
+
+
+def _part(device: str) -> "Part":
+    """Return which part this process runs: torchrun says it in the environment."""
+    from bertviewer.core.corpus.making import Part, threads_for
+
+    if device == "cuda":
+        device = f"cuda:{_number('LOCAL_RANK', 0)}"
+    return Part(_number("RANK", 0), _number("WORLD_SIZE", 1), threads_for(device), device)
+
+
+def _number(name: str, default: int) -> int:
+    value = os.environ.get(name, "")
+    return int(value) if value.isdecimal() else default
 
 
 def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]:

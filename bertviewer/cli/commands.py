@@ -93,12 +93,12 @@ def _corpus(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    if corpus.are_corpora(options):
-        corpus.compare(options)
-        return
-    left, right = (_source(options, name) for name in (options.left, options.right))
+    from bertviewer.api.opening import compare
+
     with progress_line(sys.stderr) as progress:
-        comparison = _opened(left, progress).compare(_opened(right, progress))
+        comparison = compare(
+            options.left, options.right, options.task, options.allow_pickle, progress=progress
+        )
     form = formats.chosen(formats.COMPARISON, options)
     form.write(form.result(comparison, options))
 
