@@ -38,6 +38,16 @@ class Corpus:
 
     Tables are lists of plain dicts. Modules whose tensor is another one's have the other's figures.
 
+        >>> import bertviewer
+        >>> from pathlib import Path
+        >>> sentences = "Hello, BERT.", "The cat sat on the mat."
+        >>> _ = Path("lines.txt").write_text(chr(10).join(sentences))
+        >>> corpus = bertviewer.open("demo").corpus("lines.txt", folder="out")
+        >>> corpus.sentences, corpus.tokens
+        (2, 15)
+        >>> corpus.heads(0)["entropy"].shape
+        (12,)
+
     Attributes:
         folder: where it is.
     """

@@ -36,6 +36,13 @@ class Model:
     formulas of a model that was never seen are derived for the first formula. One model is used
     from one thread at a time.
 
+        >>> import bertviewer
+        >>> model = bertviewer.open("demo")
+        >>> model.parameters()[0]["symbolic_shape"]
+        ['V', 'D']
+        >>> model.tensor("pooler.dense.bias").shape
+        (384,)
+
     Attributes:
         loaded: the model as the program has it.
     """

@@ -36,6 +36,14 @@ class Run:
     Tables are lists of plain dicts. Values, attention and checks are calculated when they are asked
     for, by calling a layer once more: nothing of them is kept.
 
+        >>> import bertviewer
+        >>> run = bertviewer.open("demo").run("Hello, BERT.")
+        >>> took, gave = run.values("pooler.dense")
+        >>> took["input"].shape, gave["output"].shape
+        ((1, 384), (1, 384))
+        >>> all(step["ok"] for step in run.check("pooler"))
+        True
+
     Attributes:
         closer_look: what that is done with.
         saved: the file that the run was read from, ``None`` for one that was made here.
