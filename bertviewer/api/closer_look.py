@@ -59,16 +59,24 @@ class CloserLook:
             raise UserError(FROM_FILE)
         return self.kept
 
+    def check_path(self, path: str) -> None:
+        """Check that there is a module.
+
+        Raises:
+            UserError: there is none.
+        """
+        from bertviewer.report.flow_text import check_path
+
+        nodes = {node.path: node for node in self.model.architecture.modules}
+        check_path(path, nodes, self.model.source.name)
+
     def called(self, path: str, call: int = 0) -> ModuleActivation:
         """Return what is known of a module that was called so often.
 
         Raises:
             UserError: there is no such module, or it was not.
         """
-        from bertviewer.report.flow_text import check_path
-
-        nodes = {node.path: node for node in self.model.architecture.modules}
-        check_path(path, nodes, self.model.source.name)
+        self.check_path(path)
         found, name = self.run.activation(path), path or "the model"
         if found is None:
             raise UserError(f"{name} was not called in this run, or gave no tensor")

@@ -91,6 +91,7 @@ class Model:
         checkpoint = {"checkpoint": None if keys is None else keys.to_json()}
         return self.loaded.with_formulas(self._progress).to_json() | checkpoint
 
+    @in_one_line
     def summary(self, *, depth: int | None = None, parameters: bool = False) -> str:
         """Return what ``bertviewer summary`` prints.
 

@@ -81,6 +81,7 @@ def _layers(look: CloserLook, wish: Wish) -> "Picture":
     from bertviewer.report.pictures import Picture
 
     check_statistic(wish.statistic)
+    look.check_path(wish.path)
     return Picture(layer_chart(look.model.architecture, look.run, wish.statistic, wish.path))
 
 

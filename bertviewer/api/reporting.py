@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from bertviewer.api.arguments import check_wishes
 from bertviewer.api.drawing import drawn
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
@@ -71,8 +72,7 @@ class ReportPlan:
         from bertviewer.report.layers import check_layers
         from bertviewer.report.subject import STATISTIC
 
-        if unknown := wishes.keys() - ReportWishes.__annotations__.keys():
-            raise TypeError(f"a report has no {', '.join(unknown)}")
+        check_wishes("a report", wishes, ReportWishes)
         check_writable(path, [source])
         self.path = path
         self._form = format_of(path, wishes.get("format"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from bertviewer.api.arguments import check_wishes
 from bertviewer.api.run import Run
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.text import check_text
@@ -113,8 +114,7 @@ def check_corpus(source: ModelSource, folder: Path, wishes: CorpusWishes) -> "Ch
     from bertviewer.core.corpus.choices import Choices
     from bertviewer.core.corpus.making import check_folder
 
-    if unknown := wishes.keys() - CorpusWishes.__annotations__.keys():
-        raise TypeError(f"a corpus has no {', '.join(unknown)}")
+    check_wishes("a corpus", wishes, CorpusWishes)
     choices = Choices(**wishes)
     choices = replace(choices, device=choices.device.partition(":")[0])
     choices.check()

@@ -10,7 +10,8 @@ import pytest
 import bertviewer
 
 HOMES = [
-    import_module(f"bertviewer.api.{home}") for home in sorted(set(bertviewer._HOMES.values()))
+    import_module(f"bertviewer.api.{home}")
+    for home in ("comparison", "corpus", "errors", "figure", "formula", "model", "opening", "run")
 ]
 
 
