@@ -6,6 +6,7 @@ from its cause, or none.
 
 import ast
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import Parameter, Signature, formatannotation, signature
@@ -13,6 +14,8 @@ from numbers import Real
 from typing import Any, SupportsIndex
 
 from bertviewer.core.errors import UserError
+
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 _IS: Mapping[str, Callable[[Any], bool]] = {
     "Any": lambda _: True,
@@ -76,9 +79,9 @@ def _signature(function: Callable[..., Any]) -> Signature:
 
 
 def _check(name: str, value: Any, annotation: str) -> None:
-    annotation = annotation.strip("'\"")
+    annotation = _MODULES.sub("", annotation.strip("'\""))
     if not _fits(value, _parsed(annotation)):
-        wanted = annotation.replace("[str]", "").replace("os.", "").replace(" | ", " or ")
+        wanted = annotation.replace("PathLike[str]", "PathLike").replace(" | ", " or ")
         raise TypeError(f"{name} is of type {type(value).__name__}, and has to be {wanted}")
     if "PathLike" in annotation and isinstance(value, str | os.PathLike):
         _check_file_name(name, os.fspath(value))
@@ -100,7 +103,7 @@ def _fits(value: Any, kind: ast.expr) -> bool:
             return is_list and all(_fits(each, inner) for each in value)
         case ast.Subscript(outer):
             return _fits(value, outer)
-        case ast.Name(name) | ast.Attribute(_, name):
+        case ast.Name(name):
             is_such = _IS.get(name)
             if is_such is not None:
                 return is_such(value)

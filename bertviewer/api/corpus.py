@@ -63,6 +63,10 @@ class Corpus:
     def __repr__(self) -> str:
         return f"<bertviewer.Corpus {str(self.folder)!r}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever reads it elsewhere has its model there, or opens it.
+        return {**self.__dict__, "_model": None}
+
     def _repr_html_(self) -> str:
         from bertviewer.api.notebook import table_html
 

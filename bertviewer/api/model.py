@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 # What a call needs is imported there: a summary wants little of all this.
 from bertviewer.api.errors import in_one_line
@@ -57,6 +57,9 @@ class Model:
         return (
             f"<bertviewer.Model {self.name!r}: {root.class_name}, {root.parameters:,} parameters>"
         )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a model is not pickled or copied, but opened again: its weights are large")
 
     def _repr_html_(self) -> str:
         from bertviewer.api.notebook import table_html

@@ -1,7 +1,7 @@
 """What one sentence did to a model, as a script reads it."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from bertviewer.api.closer_look import CloserLook
 from bertviewer.api.errors import in_one_line
@@ -65,6 +65,9 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<bertviewer.Run of {self.data.source.name!r}: {self.text!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a run is not pickled or copied: it has its model; run.data can be")
 
     def _repr_html_(self) -> str:
         title = f"{self.data.source.name}: {self.text}"

@@ -34,6 +34,7 @@ OTHERS: dict[str, tuple[Any, Ask]] = {
     "allow_pickle": ("no", lambda _, __, value: bertviewer.open("demo", allow_pickle=value)),
     "right": ("demo", lambda model, _, value: model.compare(value)),
     "against": ("a", lambda model, run, value: model.report("a.json", run, against=value)),
+    "layers": ([1.5], lambda model, run, value: model.report("a.json", run, layers=value)),
     "sections": ("model", lambda model, _, value: model.report("a.json", sections=value)),
     "progress": ("x", lambda _, __, value: bertviewer.open("demo", progress=value)),
     "limit": ("3", lambda model, _, value: model.corpus("a.txt", folder="out", limit=value)),
@@ -78,5 +79,5 @@ def test_what_is_as_good(run: bertviewer.Run, tiny_bert_folder: Path) -> None:
 
 
 def test_no_module_of_a_figure(run: bertviewer.Run) -> None:
-    with pytest.raises(bertviewer.Error, match="no module .poler.; is it pooler"):
+    with pytest.raises(bertviewer.Error, match="no module 'poler'"):
         run.figure("layers", path="poler")
