@@ -182,6 +182,7 @@ class Model:
         random_weights: bool = False,
         device: str = CPU,
         cut: bool = False,
+        check: bool = False,
     ) -> Run:
         """Run a sentence and watch every module.
 
@@ -191,11 +192,17 @@ class Model:
             random_weights: whether a model without weights is run on seeded random ones.
             device: where, as torch names it: ``cpu``, ``cuda:0`` or ``mps``.
             cut: whether a sentence that is too long is cut to what the model has positions for.
+            check: whether everything is checked, as ``Run.check()`` does, with a pass less.
         """
         from bertviewer.api.running import run_of
 
         sentence = Sentence(text, pair, cut)
-        return run_of(self.loaded, sentence, self._progress, random_weights, device)
+        return run_of(
+            *(self.loaded, sentence, self._progress),
+            random_weights=random_weights,
+            device=device,
+            is_checked=check,
+        )
 
     @in_one_line
     def corpus(

@@ -56,12 +56,14 @@ class Run:
         kept: "Capture | None",
         progress: Progress,
         saved: SavedRun | None = None,
+        *,
+        whole_check: Check | None = None,
     ) -> None:
         """Runs come from ``Model.run`` and ``Model.saved_runs``."""
         self.closer_look = CloserLook(model, data, kept, progress)
         self.saved = saved
         self._checks: dict[str, Check] = {}
-        self._whole_check: Check | None = None
+        self._whole_check = whole_check
 
     def __repr__(self) -> str:
         return f"<bertviewer.Run of {self.data.source.name!r}: {self.text!r}>"

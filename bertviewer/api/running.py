@@ -50,9 +50,15 @@ class CorpusWishes(TypedDict, total=False):
 
 
 def run_of(
-    model: LoadedModel, sentence: Sentence, progress: Progress, random_weights: bool, device: str
+    model: LoadedModel,
+    sentence: Sentence,
+    progress: Progress,
+    *,
+    random_weights: bool,
+    device: str,
+    is_checked: bool,
 ) -> Run:
-    """Run a sentence, and keep what a closer look takes.
+    """Run a sentence, check what came of it if that is wished for, and keep what a look takes.
 
     Raises:
         UserError: the sentence, the model or the device does not allow it.
@@ -63,16 +69,22 @@ def run_of(
     from bertviewer.core.system import libraries
 
     libraries.load(progress)
+    from bertviewer.core.activations.units import unit_paths
+    from bertviewer.core.checking.check import check_run
     from bertviewer.core.run.capture import Capture
     from bertviewer.core.run.device import check_device
     from bertviewer.core.run.running import run_sentence
 
     check_device(device)
-    kept = Capture("units")
+    kept = Capture("everything" if is_checked else "units")
     found = run_sentence(
         model, sentence, progress, random_weights=random_weights, capture=kept, device=device
     )
-    return Run(model, found, kept, progress)
+    if not is_checked:
+        return Run(model, found, kept, progress)
+    check = check_run(model, kept, progress=progress)
+    kept = kept.units(unit_paths(model.architecture))
+    return Run(model, replace(found, check=check), kept, progress, whole_check=check)
 
 
 def corpus_of(

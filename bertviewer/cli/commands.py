@@ -76,16 +76,14 @@ def _run(options: argparse.Namespace) -> None:
 
 def _ran(model: "Model", sentence: Sentence, options: argparse.Namespace) -> "Run":
     """Run a sentence, and check the run if that was asked for."""
-    run = model.run(
+    return model.run(
         sentence.text,
         sentence.pair,
         random_weights=options.random_weights,
         device=options.device,
         cut=options.cut,
+        check=options.check,
     )
-    if options.check:
-        run.check()
-    return run
 
 
 def _corpus(options: argparse.Namespace) -> None:
