@@ -69,7 +69,7 @@ class ReportPlan:
         from bertviewer.report.contents import chosen
         from bertviewer.report.formats.formats import format_of
         from bertviewer.report.formats.saving import check_report
-        from bertviewer.report.layers import check_layers
+        from bertviewer.report.layers import read_layers
         from bertviewer.report.subject import STATISTIC
 
         check_wishes("a report", wishes, ReportWishes)
@@ -81,8 +81,8 @@ class ReportPlan:
         if sections is not None and not chosen(sections):
             raise UserError("no section is chosen")
         self._format = wishes.get("format") or ""
-        self._layers = layers if isinstance(layers, str) else ",".join(map(str, layers or ()))
-        check_layers(self._layers)
+        words = layers if isinstance(layers, str) else ",".join(map(str, layers or ()))
+        self._layers = read_layers(words)
         self._statistic = wishes.get("statistic", STATISTIC)
         check_statistic(self._statistic)
         paper = wishes.get("paper", PAPERS[0])
@@ -136,11 +136,11 @@ class ReportPlan:
 
     def _layers_of(self, model: "LoadedModel", run: "Run | None") -> tuple[int, ...] | None:
         """Return the layers that are meant, of those that a run called."""
-        from bertviewer.report.layers import layer_count, read_layers
+        from bertviewer.report.layers import layer_count
 
         if run is None or run.closer_look.kept is None:
             return None
-        return read_layers(self._layers, layer_count(model.architecture, run.data))
+        return self._layers.of(layer_count(model.architecture, run.data))
 
     def _subject(
         self,
