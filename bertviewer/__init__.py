@@ -23,6 +23,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Comparison",
+    "Corpus",
+    "CorpusComparison",
     "Error",
     "Figure",
     "Formula",
@@ -31,11 +33,14 @@ __all__ = [
     "__version__",
     "compare",
     "open",
+    "open_corpus",
     "presets",
 ]
 
 _HOMES = {
     "Comparison": "comparison",
+    "Corpus": "corpus",
+    "CorpusComparison": "corpus_comparison",
     "Error": "errors",
     "Figure": "figure",
     "Formula": "formula",
@@ -43,6 +48,7 @@ _HOMES = {
     "Run": "run",
     "compare": "opening",
     "open": "opening",
+    "open_corpus": "opening",
     "presets": "opening",
 }
 """Where each name is in ``bertviewer.api``; type checkers read ``__init__.pyi``."""

@@ -32,6 +32,7 @@ def test_the_script_does_what_it_says_without_qt(tmp_path: Path) -> None:
     script = README.partition("```python\n")[2].partition("```")[0]
     without_qt = "import sys\nsys.modules['PySide6'] = None\n"
     shapes = "\nprint(weights.shape, heads.shape, list(took), list(gave), len(rows))\n"
+    shapes += "print(corpus.sentences, list(medians)[:2], entropies.shape)\n"
     here = {**os.environ, "PYTHONPATH": str(ROOT)}
     printed = output_of([sys.executable, "-c", without_qt + script + shapes], tmp_path, here)
     assert printed.splitlines() == [
@@ -39,6 +40,7 @@ def test_the_script_does_what_it_says_without_qt(tmp_path: Path) -> None:
         "= 3·384² + 3·384",
         "= 443,520",
         "(384, 384) (12, 13, 13) ['hidden_states'] ['output.0'] 113",
+        "40 ['', 'embeddings'] (12,)",
     ]
     assert (tmp_path / "head.svg").read_text(encoding="utf-8").startswith("<svg")
     assert (tmp_path / "cat.pdf").read_bytes().startswith(b"%PDF")

@@ -1,5 +1,6 @@
 """What is calculated of a run when it is asked for, by calling a part of the model once more."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
@@ -15,6 +16,27 @@ if TYPE_CHECKING:
     from bertviewer.core.run.capture import Capture
 
 FROM_FILE = "this run was read from a file: a closer look needs its model, and a run of it"
+
+
+def chosen_attention(
+    known: "Sequence[AttentionLayer]", layer: int | str, call: int = 0
+) -> "AttentionLayer":
+    """Return the attention that is meant: by a layer's number, or by its path.
+
+    Raises:
+        UserError: there is none, or there are several.
+    """
+    if isinstance(layer, str):
+        found = [one for one in known if (one.path, one.call) == (layer, call)]
+    else:
+        found = [one for one in known if one.number == layer]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        paths = ", ".join(one.path for one in found)
+        raise UserError(f"layer {layer} has several attentions; name one by its path: {paths}")
+    paths = ", ".join(dict.fromkeys(one.path for one in known)) or "none"
+    raise UserError(f"there is no attention {layer!r} here, but {paths}")
 
 
 @frozen(eq=False)
@@ -37,16 +59,24 @@ class CloserLook:
             raise UserError(FROM_FILE)
         return self.kept
 
+    def check_path(self, path: str) -> None:
+        """Check that there is a module.
+
+        Raises:
+            UserError: there is none.
+        """
+        from bertviewer.report.flow_text import check_path
+
+        nodes = {node.path: node for node in self.model.architecture.modules}
+        check_path(path, nodes, self.model.source.name)
+
     def called(self, path: str, call: int = 0) -> ModuleActivation:
         """Return what is known of a module that was called so often.
 
         Raises:
             UserError: there is no such module, or it was not.
         """
-        from bertviewer.report.flow_text import check_path
-
-        nodes = {node.path: node for node in self.model.architecture.modules}
-        check_path(path, nodes, self.model.source.name)
+        self.check_path(path)
         found, name = self.run.activation(path), path or "the model"
         if found is None:
             raise UserError(f"{name} was not called in this run, or gave no tensor")
@@ -66,18 +96,7 @@ class CloserLook:
         Raises:
             UserError: there is none, or there are several.
         """
-        known = self.attention_layers()
-        if isinstance(layer, str):
-            found = [one for one in known if (one.path, one.call) == (layer, call)]
-        else:
-            found = [one for one in known if one.number == layer]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            paths = ", ".join(one.path for one in found)
-            raise UserError(f"layer {layer} has several attentions; name one by its path: {paths}")
-        paths = ", ".join(dict.fromkeys(one.path for one in known)) or "none"
-        raise UserError(f"there is no attention {layer!r} in this run; there are {paths}")
+        return chosen_attention(self.attention_layers(), layer, call)
 
     def attention(self, layer: "AttentionLayer") -> "AttentionMaps":
         """Return what the heads of an attention look at.

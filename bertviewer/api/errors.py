@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from bertviewer.api.arguments import check_arguments
 from bertviewer.core.errors import Cancelled, UserError
 
 Parameters = ParamSpec("Parameters")
@@ -41,11 +42,15 @@ def line_of(error: BaseException) -> str | None:
 
 
 def in_one_line(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Have a function raise ``Error`` for all that can be mended, from its cause."""
+    """Have a function raise ``Error`` for all that can be mended, from its cause.
+
+    Arguments of another kind than their annotations say are a ``TypeError``.
+    """
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
+            check_arguments(function, args, kwargs)
             return function(*args, **kwargs)
         except Error:
             raise

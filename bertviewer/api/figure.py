@@ -18,6 +18,13 @@ class Figure:
 
     Nothing is drawn before it is asked for, and then in a process of its own: a script stays
     without Qt, whatever thread it draws from.
+
+        >>> import bertviewer
+        >>> figure = bertviewer.open("demo").figure("pooler")
+        >>> figure.endings
+        ('.svg', '.pdf', '.dot')
+        >>> figure.save("pooler.svg").name
+        'pooler.svg'
     """
 
     def __init__(

@@ -13,6 +13,12 @@ from bertviewer.core.frozen import frozen
 class Formula:
     """The count of a module's parameters in three lines, and its forward maths.
 
+        >>> import bertviewer
+        >>> print(bertviewer.open("demo").formula("encoder.layer.0.output.dense"))
+        D·I + D
+        = 384·1536 + 384
+        = 590,208
+
     Attributes:
         path: the module, "" for the model itself.
         class_name: its class.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 # What a call needs is imported there: a summary wants little of all this.
 from bertviewer.api.errors import in_one_line
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bertviewer.api.comparison import Comparison
+    from bertviewer.api.corpus import Corpus
     from bertviewer.api.figure import Figure
     from bertviewer.api.formula import Formula
     from bertviewer.api.reporting import ReportWishes
     from bertviewer.api.run import Run
+    from bertviewer.api.running import CorpusWishes
 
 CPU = "cpu"
 
@@ -33,6 +35,13 @@ class Model:
     What takes long is done when it is asked for: weights are loaded for the first run, and the
     formulas of a model that was never seen are derived for the first formula. One model is used
     from one thread at a time.
+
+        >>> import bertviewer
+        >>> model = bertviewer.open("demo")
+        >>> model.parameters()[0]["symbolic_shape"]
+        ['V', 'D']
+        >>> model.tensor("pooler.dense.bias").shape
+        (384,)
 
     Attributes:
         loaded: the model as the program has it.
@@ -48,6 +57,9 @@ class Model:
         return (
             f"<bertviewer.Model {self.name!r}: {root.class_name}, {root.parameters:,} parameters>"
         )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a model is not pickled or copied, but opened again: its weights are large")
 
     def _repr_html_(self) -> str:
         from bertviewer.api.notebook import table_html
@@ -82,6 +94,7 @@ class Model:
         checkpoint = {"checkpoint": None if keys is None else keys.to_json()}
         return self.loaded.with_formulas(self._progress).to_json() | checkpoint
 
+    @in_one_line
     def summary(self, *, depth: int | None = None, parameters: bool = False) -> str:
         """Return what ``bertviewer summary`` prints.
 
@@ -169,6 +182,7 @@ class Model:
         random_weights: bool = False,
         device: str = CPU,
         cut: bool = False,
+        check: bool = False,
     ) -> Run:
         """Run a sentence and watch every module.
 
@@ -178,11 +192,42 @@ class Model:
             random_weights: whether a model without weights is run on seeded random ones.
             device: where, as torch names it: ``cpu``, ``cuda:0`` or ``mps``.
             cut: whether a sentence that is too long is cut to what the model has positions for.
+            check: whether everything is checked, as ``Run.check()`` does, with a pass less.
         """
         from bertviewer.api.running import run_of
 
         sentence = Sentence(text, pair, cut)
-        return run_of(self.loaded, sentence, self._progress, random_weights, device)
+        return run_of(
+            *(self.loaded, sentence, self._progress),
+            random_weights=random_weights,
+            device=device,
+            is_checked=check,
+        )
+
+    @in_one_line
+    def corpus(
+        self,
+        *data: str | PathLike[str],
+        folder: str | PathLike[str],
+        **wishes: Unpack[CorpusWishes],
+    ) -> Corpus:
+        """Run many sentences, or go on with a folder that has a part of it already.
+
+        In a script that torchrun starts, each process runs shards of its own; the first one waits
+        for the others and writes the corpus, which is read there when it is first asked for.
+
+        Args:
+            data: text files with a sentence a line, JSONL, CSV or Parquet, any of them gzipped.
+            folder: where the corpus is written.
+            wishes: ``column``, ``batch_size``, ``batch_tokens``, ``max_tokens``, ``limit``,
+                ``shards``, ``modules``, ``random_weights`` and ``device``, as of the command.
+        """
+        from bertviewer.api.corpus import Corpus
+        from bertviewer.api.running import corpus_of
+
+        place = Path(folder)
+        found = corpus_of(self.loaded, [*map(Path, data)], place, wishes, self._progress)
+        return Corpus(place, found, self.loaded)
 
     @in_one_line
     def saved_runs(self) -> tuple[Run, Run | None]:

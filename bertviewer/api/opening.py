@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import overload
 
+from bertviewer.api.comparison import Comparison
+from bertviewer.api.corpus import Corpus
+from bertviewer.api.corpus_comparison import CorpusComparison
 from bertviewer.api.errors import in_one_line
 from bertviewer.api.model import Model
 from bertviewer.api.tables import Row
@@ -15,9 +19,6 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS
-
-if TYPE_CHECKING:
-    from bertviewer.api.comparison import Comparison
 
 
 @in_one_line
@@ -46,26 +47,89 @@ def open(
 
 
 @in_one_line
+def open_corpus(folder: str | PathLike[str], model: Model | None = None) -> Corpus:
+    """Open what ``Model.corpus`` or the command ``corpus`` wrote.
+
+    Args:
+        folder: where it is.
+        model: the model that it is of, which figures need; the demo and presets are opened when
+            they are needed.
+    """
+    from bertviewer.core.corpus.as_run import check_model
+    from bertviewer.core.corpus.reading import read_corpus
+
+    found = read_corpus(Path(folder))
+    if model is not None:
+        check_model(found, model.architecture)
+    return Corpus(Path(folder), found, None if model is None else model.loaded)
+
+
+@overload
 def compare(
-    left: str | PathLike[str] | Model,
+    left: Model,
     right: str | PathLike[str] | Model,
     task: str | None = None,
     allow_pickle: bool = False,
     *,
     progress: Progress | None = None,
-) -> "Comparison":
-    """Compare two models: counts, configuration, and the values of every tensor.
+) -> Comparison: ...
+@overload
+def compare(
+    left: str | PathLike[str] | Model,
+    right: Model,
+    task: str | None = None,
+    allow_pickle: bool = False,
+    *,
+    progress: Progress | None = None,
+) -> Comparison: ...
+@overload
+def compare(left: Corpus, right: str | PathLike[str] | Corpus) -> CorpusComparison: ...
+@overload
+def compare(left: str | PathLike[str], right: Corpus) -> CorpusComparison: ...
+@overload
+def compare(
+    left: str | PathLike[str],
+    right: str | PathLike[str],
+    task: str | None = None,
+    allow_pickle: bool = False,
+    *,
+    progress: Progress | None = None,
+) -> Comparison | CorpusComparison: ...
+@in_one_line
+def compare(
+    left: str | PathLike[str] | Model | Corpus,
+    right: str | PathLike[str] | Model | Corpus,
+    task: str | None = None,
+    allow_pickle: bool = False,
+    *,
+    progress: Progress | None = None,
+) -> Comparison | CorpusComparison:
+    """Compare two models, counts, configuration and the values of every tensor, or two corpora.
 
     Args:
-        left: a model, open or as ``open`` takes it: the one that the right is compared with.
+        left: a model, open or as ``open`` takes it, or a corpus, open or its folder: the one that
+            the right is compared with.
         right: the other one.
-        task: the head of those that are opened here.
+        task: the head of models that are opened here.
         allow_pickle: as of ``open``.
         progress: as of ``open``.
     """
+    from bertviewer.core.corpus.reading import is_corpus
+
+    both = [
+        open_corpus(one) if isinstance(one, str | PathLike) and is_corpus(Path(one)) else one
+        for one in (left, right)
+    ]
+    corpora = [one for one in both if isinstance(one, Corpus)]
+    models = [one for one in both if not isinstance(one, Corpus)]
+    if corpora and models:
+        name = models[0].name if isinstance(models[0], Model) else fspath(models[0])
+        raise UserError(f"{name}: it is no corpus, and the other one is; compare two of a kind")
+    if corpora:
+        return corpora[0].compare(corpora[1])
     sources = [
         one if isinstance(one, Model) else source_of(fspath(one), task or "base", allow_pickle)
-        for one in (left, right)
+        for one in models
     ]
     ours, theirs = (
         one if isinstance(one, Model) else opened(one, told(progress)) for one in sources

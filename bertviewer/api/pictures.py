@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from bertviewer.api.closer_look import CloserLook
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 
@@ -42,20 +44,31 @@ def picture_of(name: str, look: CloserLook, wish: Wish) -> "Picture":
     """
     if name not in _PICTURES:
         raise UserError(f"there is no figure {name!r}, but {', '.join(FIGURE_NAMES)}")
-    return _with_random_words(_PICTURES[name](look, wish), look)
+    picture = _PICTURES[name](look, wish)
+    return with_random_words(picture, look.run.source, look.model.architecture)
 
 
-def _with_random_words(picture: "Picture", look: CloserLook) -> "Picture":
+def with_random_words(
+    picture: "Picture", source: SourceInfo, architecture: Architecture
+) -> "Picture":
     """Return a picture whose numbers say that chance made the weights, where it did."""
     from bertviewer.charts.chart import GridChart, HeadsChart, LineChart
     from bertviewer.charts.histogram_chart import HistogramChart
     from bertviewer.report.random_words import random_words
 
-    words = random_words(look.run.source, look.model.architecture.tensor_count)
+    words = random_words(source, architecture.tensor_count)
     if words is None:
         return picture
     match picture.drawn:
-        case LineChart() | HistogramChart() as chart:
+        case LineChart() as chart:
+            # A line whose values are something else than the title says has words of its own.
+            lines = tuple(
+                replace(line, measure=line.measure and f"{line.measure}, {words.short}")
+                for line in chart.lines
+            )
+            title = f"{chart.y_title}, {words.short}"
+            return replace(picture, drawn=replace(chart, lines=lines, y_title=title))
+        case HistogramChart() as chart:
             return replace(picture, drawn=replace(chart, y_title=f"{chart.y_title}, {words.short}"))
         case GridChart() | HeadsChart() as grid:
             title = f"{grid.value_title}, {words.short}"
@@ -68,6 +81,7 @@ def _layers(look: CloserLook, wish: Wish) -> "Picture":
     from bertviewer.report.pictures import Picture
 
     check_statistic(wish.statistic)
+    look.check_path(wish.path)
     return Picture(layer_chart(look.model.architecture, look.run, wish.statistic, wish.path))
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from bertviewer.api.arguments import check_wishes
 from bertviewer.api.drawing import drawn
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
@@ -12,6 +14,7 @@ from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 
 if TYPE_CHECKING:
+    from bertviewer.api.corpus import Corpus
     from bertviewer.api.run import Run
     from bertviewer.core.comparing.comparison import Comparison
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -33,7 +36,7 @@ class ReportWishes(TypedDict, total=False):
         title: the model's name if left out.
         author: who it is by.
         grey: whether it is for a printer without colours.
-        corpus: the folder of a corpus of this model: a chapter shows it.
+        corpus: a corpus of this model, or its folder: a chapter shows it.
         format: pdf, html, markdown, latex or json, where the file's ending says nothing.
     """
 
@@ -44,7 +47,7 @@ class ReportWishes(TypedDict, total=False):
     title: str
     author: str
     grey: bool
-    corpus: Path | None
+    corpus: "Corpus | str | PathLike[str] | None"
     format: str | None
 
 
@@ -62,16 +65,14 @@ class ReportPlan:
             UserError: the file cannot be written, or there is no such format, section or statistic.
         """
         from bertviewer.charts.layers import check_statistic
-        from bertviewer.core.corpus.reading import read_corpus
         from bertviewer.report.choices import PAPERS, Choices, check_paper, today
         from bertviewer.report.contents import chosen
         from bertviewer.report.formats.formats import format_of
         from bertviewer.report.formats.saving import check_report
-        from bertviewer.report.layers import check_layers
+        from bertviewer.report.layers import read_layers
         from bertviewer.report.subject import STATISTIC
 
-        if unknown := wishes.keys() - ReportWishes.__annotations__.keys():
-            raise TypeError(f"a report has no {', '.join(unknown)}")
+        check_wishes("a report", wishes, ReportWishes)
         check_writable(path, [source])
         self.path = path
         self._form = format_of(path, wishes.get("format"))
@@ -80,14 +81,13 @@ class ReportPlan:
         if sections is not None and not chosen(sections):
             raise UserError("no section is chosen")
         self._format = wishes.get("format") or ""
-        self._layers = layers if isinstance(layers, str) else ",".join(map(str, layers or ()))
-        check_layers(self._layers)
+        words = layers if isinstance(layers, str) else ",".join(map(str, layers or ()))
+        self._layers = read_layers(words)
         self._statistic = wishes.get("statistic", STATISTIC)
         check_statistic(self._statistic)
         paper = wishes.get("paper", PAPERS[0])
         check_paper(paper)
-        self._folder = wishes.get("corpus")
-        self._corpus = None if self._folder is None else read_corpus(self._folder)
+        self._corpus = _corpus(wishes.get("corpus"))
         self._choices = Choices(
             None if sections is None else tuple(sections),
             paper,
@@ -136,11 +136,11 @@ class ReportPlan:
 
     def _layers_of(self, model: "LoadedModel", run: "Run | None") -> tuple[int, ...] | None:
         """Return the layers that are meant, of those that a run called."""
-        from bertviewer.report.layers import layer_count, read_layers
+        from bertviewer.report.layers import layer_count
 
         if run is None or run.closer_look.kept is None:
             return None
-        return read_layers(self._layers, layer_count(model.architecture, run.data))
+        return self._layers.of(layer_count(model.architecture, run.data))
 
     def _subject(
         self,
@@ -157,8 +157,9 @@ class ReportPlan:
         from bertviewer.report.looks import Looks
         from bertviewer.report.subject import Subject
 
-        if self._corpus is not None:
-            check_model(self._corpus, model.architecture)
+        corpus = None if self._corpus is None else self._corpus.data
+        if corpus is not None:
+            check_model(corpus, model.architecture)
         if against is not None and against.closer_look.model is not model:
             check_built_alike(model.architecture, against.closer_look.model.architecture)
         at = None if run is None else run.closer_look
@@ -177,7 +178,7 @@ class ReportPlan:
             keys=model.keys,
             origin=origin_of_model(model, progress),
             statistic=self._statistic,
-            corpus=self._corpus,
+            corpus=corpus,
         )
 
     def _recipe(
@@ -205,18 +206,30 @@ class ReportPlan:
             self.path.name,
             source.task.name,
             allow_pickle=any(each.source.pickle_allowed for each in models),
+            offload=any(each.architecture.source.offloaded for each in models),
             run=_made(run, model),
             run_a=_made(against, model),
             checks_all=is_all,
             checks=checked,
             right="" if right is None else right.source.name,
             left="" if left is None else left.source.name,
-            corpus="" if self._folder is None else str(self._folder),
+            corpus="" if self._corpus is None else str(self._corpus.folder),
             layers=layers,
             statistic=self._statistic,
             choices=self._choices,
             format=self._format,
         )
+
+
+def _corpus(corpus: "Corpus | str | PathLike[str] | None") -> "Corpus | None":
+    """Return a corpus, read if it is not yet."""
+    from bertviewer.api.corpus import Corpus
+    from bertviewer.core.corpus.reading import read_corpus
+
+    if corpus is None or isinstance(corpus, Corpus):
+        return corpus
+    folder = Path(corpus)
+    return Corpus(folder, read_corpus(folder))
 
 
 def _comparison(

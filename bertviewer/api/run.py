@@ -1,7 +1,7 @@
 """What one sentence did to a model, as a script reads it."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from bertviewer.api.closer_look import CloserLook
 from bertviewer.api.errors import in_one_line
@@ -36,6 +36,14 @@ class Run:
     Tables are lists of plain dicts. Values, attention and checks are calculated when they are asked
     for, by calling a layer once more: nothing of them is kept.
 
+        >>> import bertviewer
+        >>> run = bertviewer.open("demo").run("Hello, BERT.")
+        >>> took, gave = run.values("pooler.dense")
+        >>> took["input"].shape, gave["output"].shape
+        ((1, 384), (1, 384))
+        >>> all(step["ok"] for step in run.check("pooler"))
+        True
+
     Attributes:
         closer_look: what that is done with.
         saved: the file that the run was read from, ``None`` for one that was made here.
@@ -48,15 +56,20 @@ class Run:
         kept: "Capture | None",
         progress: Progress,
         saved: SavedRun | None = None,
+        *,
+        whole_check: Check | None = None,
     ) -> None:
         """Runs come from ``Model.run`` and ``Model.saved_runs``."""
         self.closer_look = CloserLook(model, data, kept, progress)
         self.saved = saved
         self._checks: dict[str, Check] = {}
-        self._whole_check: Check | None = None
+        self._whole_check = whole_check
 
     def __repr__(self) -> str:
         return f"<bertviewer.Run of {self.data.source.name!r}: {self.text!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a run is not pickled or copied: it has its model; run.data can be")
 
     def _repr_html_(self) -> str:
         title = f"{self.data.source.name}: {self.text}"

@@ -1,20 +1,64 @@
-"""Runs of an open model: made now, or read from a file that was opened."""
+"""Runs of an open model: of a sentence or of many, or read from a file that was opened."""
 
+import os
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
+from bertviewer.api.arguments import check_wishes
 from bertviewer.api.run import Run
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.text import check_text
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
-from bertviewer.report.recipe import SavedRun
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.report.recipe import SavedRun, corpus_command
+
+if TYPE_CHECKING:
+    from bertviewer.core.corpus.choices import Choices
+    from bertviewer.core.corpus.corpus import Corpus
+    from bertviewer.core.corpus.making import Part
+
+
+class CorpusWishes(TypedDict, total=False):
+    """What can be chosen of a run over a corpus.
+
+    Attributes:
+        column: of JSONL, CSV and Parquet; ``text`` if left out.
+        batch_size: so many sentences at most are run together.
+        batch_tokens: so many tokens at most, padding included.
+        max_tokens: longer sentences are cut to so many.
+        limit: so many sentences of the data at most.
+        shards: parts that the data are run in; what was stopped goes on with those that are left.
+        modules: a pattern of the paths that are measured, as ``encoder.layer.*``.
+        random_weights: whether a model without weights is run on seeded random ones.
+        device: ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
+    """
+
+    column: str | None
+    batch_size: int | None
+    batch_tokens: int
+    max_tokens: int | None
+    limit: int | None
+    shards: int | None
+    modules: str
+    random_weights: bool
+    device: str
 
 
 def run_of(
-    model: LoadedModel, sentence: Sentence, progress: Progress, random_weights: bool, device: str
+    model: LoadedModel,
+    sentence: Sentence,
+    progress: Progress,
+    *,
+    random_weights: bool,
+    device: str,
+    is_checked: bool,
 ) -> Run:
-    """Run a sentence, and keep what a closer look takes.
+    """Run a sentence, check what came of it if that is wished for, and keep what a look takes.
 
     Raises:
         UserError: the sentence, the model or the device does not allow it.
@@ -25,16 +69,88 @@ def run_of(
     from bertviewer.core.system import libraries
 
     libraries.load(progress)
+    from bertviewer.core.activations.units import unit_paths
+    from bertviewer.core.checking.check import check_run
     from bertviewer.core.run.capture import Capture
     from bertviewer.core.run.device import check_device
     from bertviewer.core.run.running import run_sentence
 
     check_device(device)
-    kept = Capture("units")
+    kept = Capture("everything" if is_checked else "units")
     found = run_sentence(
         model, sentence, progress, random_weights=random_weights, capture=kept, device=device
     )
-    return Run(model, found, kept, progress)
+    if not is_checked:
+        return Run(model, found, kept, progress)
+    check = check_run(model, kept, progress=progress)
+    kept = kept.units(unit_paths(model.architecture))
+    return Run(model, replace(found, check=check), kept, progress, whole_check=check)
+
+
+def corpus_of(
+    model: LoadedModel,
+    data: Sequence[Path],
+    folder: Path,
+    wishes: CorpusWishes,
+    progress: Progress,
+) -> "Corpus | None":
+    """Run many sentences, or what is left of them; ``None`` unless this is the first process.
+
+    Raises:
+        UserError: the data, the folder, the model or the device does not allow it.
+    """
+    choices = check_corpus(model.source, folder, wishes)
+    if not data:
+        raise UserError("a corpus needs data: name a file with sentences")
+    model.check_weights(choices.random_weights)
+    model.prepare_tokenizer()
+    from bertviewer.core.corpus.making import CorpusWish, make_corpus
+    from bertviewer.core.run.device import check_device
+    from bertviewer.core.system import libraries
+
+    libraries.load(progress)
+    part = _part(wishes.get("device", "cpu"))
+    check_device(part.device)
+    command = corpus_command(model.source, data, folder, choices)
+    stdin = None if sys.stdin is None else sys.stdin.buffer
+    wish = CorpusWish(tuple(data), choices, folder, command)
+    return make_corpus(model, wish, progress, part, stdin)
+
+
+def check_corpus(source: ModelSource, folder: Path, wishes: CorpusWishes) -> "Choices":
+    """Check what can be before a model is open; return what figures and shards hang on.
+
+    Raises:
+        UserError: a number is out of bounds, or the folder does not take a corpus.
+    """
+    from bertviewer.core.corpus.choices import Choices
+    from bertviewer.core.corpus.making import check_folder
+
+    check_wishes("a corpus", wishes, CorpusWishes)
+    choices = Choices(**wishes)
+    choices = replace(choices, device=choices.device.partition(":")[0])
+    choices.check()
+    check_folder(folder, source)
+    return choices
+
+
+def is_first_process() -> bool:
+    """Whether this is the first of torchrun's processes, or the only one."""
+    return _number("RANK", 0) == 0
+
+
+def _part(device: str) -> "Part":
+    """Return which part this process runs: torchrun says it in the environment."""
+    from bertviewer.core.corpus.making import Part, threads_for
+
+    if device == "cuda":
+        device = f"cuda:{_number('LOCAL_RANK', 0)}"
+    return Part(_number("RANK", 0), _number("WORLD_SIZE", 1), threads_for(device), device)
+
+
+def _number(name: str, default: int) -> int:
+    value = os.environ.get(name, "")
+    return int(value) if value.isdecimal() else default
 
 
 def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]:

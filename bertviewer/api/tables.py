@@ -1,6 +1,6 @@
 """Tables as lists of plain dicts, which pandas, polars and pyarrow take as they are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 Row = dict[str, Any]
@@ -25,3 +25,8 @@ def _empty(key: str) -> Any:
     if key in _TEXTS:
         return ""
     return [] if key in _LISTS else None
+
+
+def quantile_names(shares: Iterable[float]) -> list[str]:
+    """Return the names of quantiles' columns: ``q5`` for 0.05."""
+    return [f"q{100 * share:g}" for share in shares]

@@ -76,16 +76,14 @@ def _run(options: argparse.Namespace) -> None:
 
 def _ran(model: "Model", sentence: Sentence, options: argparse.Namespace) -> "Run":
     """Run a sentence, and check the run if that was asked for."""
-    run = model.run(
+    return model.run(
         sentence.text,
         sentence.pair,
         random_weights=options.random_weights,
         device=options.device,
         cut=options.cut,
+        check=options.check,
     )
-    if options.check:
-        run.check()
-    return run
 
 
 def _corpus(options: argparse.Namespace) -> None:
@@ -93,12 +91,12 @@ def _corpus(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    if corpus.are_corpora(options):
-        corpus.compare(options)
-        return
-    left, right = (_source(options, name) for name in (options.left, options.right))
+    from bertviewer.api.opening import compare
+
     with progress_line(sys.stderr) as progress:
-        comparison = _opened(left, progress).compare(_opened(right, progress))
+        comparison = compare(
+            options.left, options.right, options.task, options.allow_pickle, progress=progress
+        )
     form = formats.chosen(formats.COMPARISON, options)
     form.write(form.result(comparison, options))
 

@@ -1,21 +1,13 @@
-"""The commands about many sentences: corpus, corpus-merge, and compare of two of them."""
+"""The commands about many sentences: corpus and corpus-merge."""
 
 import argparse
-import os
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bertviewer.cli.printing import print_json, print_text
+from bertviewer.cli.printing import print_text
 from bertviewer.cli.progress_line import progress_line
-from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
-
-if TYPE_CHECKING:
-    from bertviewer.core.corpus.choices import Choices
-    from bertviewer.core.corpus.making import Part
 
 CORPUS, MERGE = "corpus", "corpus-merge"
 DESCRIPTIONS = {
@@ -71,26 +63,18 @@ def run_corpus(source: ModelSource, options: argparse.Namespace) -> None:
     Raises:
         UserError: something that the user can mend.
     """
-    from bertviewer.core.corpus.making import check_folder
+    from bertviewer.api.running import CorpusWishes, check_corpus, is_first_process
 
-    choices = _choices(options)
-    choices.check()
-    check_folder(options.output, source)
-    rank = _number(os.environ, "RANK", 0)
-    with progress_line(sys.stderr if rank == 0 else None) as progress:
-        from bertviewer.core.corpus.making import CorpusWish, make_corpus
-        from bertviewer.core.loading.opening import open_model
+    given = {name: getattr(options, name) for name in CorpusWishes.__annotations__}
+    wishes = CorpusWishes(**{k: v for k, v in given.items() if v is not None})  # type: ignore[typeddict-item]
+    # Before the seconds that torch takes.
+    check_corpus(source, options.output, wishes)
+    with progress_line(sys.stderr if is_first_process() else None) as progress:
+        from bertviewer.api.opening import opened
 
-        model = open_model(source, progress)
-        model.check_weights(options.random_weights)
-        model.prepare_tokenizer()
-        stdin = None if sys.stdin is None else sys.stdin.buffer
-        wish = CorpusWish(tuple(options.data), choices, options.output, _command(options))
-        found = make_corpus(model, wish, progress, _part(options.device), stdin)
-    if found is not None:
-        from bertviewer.report.corpus_text import corpus_text
-
-        print_text(corpus_text(found))
+        found = opened(source, progress).corpus(*options.data, folder=options.output, **wishes)
+    if is_first_process():
+        print_text(found.summary())
 
 
 def merge(options: argparse.Namespace) -> None:
@@ -110,71 +94,6 @@ def merge(options: argparse.Namespace) -> None:
     print_text(corpus_text(found))
 
 
-def are_corpora(options: argparse.Namespace) -> bool:
-    """Whether ``compare`` was given two corpora.
-
-    Raises:
-        UserError: just one of the two is one.
-    """
-    from bertviewer.core.corpus.reading import is_corpus
-
-    given = [is_corpus(Path(name)) for name in (options.left, options.right)]
-    if any(given) and not all(given):
-        other = (options.left, options.right)[given.index(False)]
-        raise UserError(f"{other}: it is no corpus, and the other one is; compare two of a kind")
-    return all(given)
-
-
-def compare(options: argparse.Namespace) -> None:
-    """Compare two corpora.
-
-    Raises:
-        UserError: one of them cannot be read.
-    """
-    from bertviewer.core.corpus.comparing import compare_corpora
-    from bertviewer.core.corpus.reading import read_corpus
-    from bertviewer.report.corpus_text import comparison_text
-
-    found = compare_corpora(*(read_corpus(Path(name)) for name in (options.left, options.right)))
-    if options.format == "json":
-        print_json(found.to_json())
-    else:
-        print_text(comparison_text(found))
-
-
-def _choices(options: argparse.Namespace) -> "Choices":
-    from bertviewer.core.corpus.choices import BATCH_TOKENS, Choices
-
-    return Choices(
-        options.column,
-        options.batch_size,
-        BATCH_TOKENS if options.batch_tokens is None else options.batch_tokens,
-        options.max_tokens,
-        options.limit,
-        options.shards,
-        options.modules,
-        options.random_weights,
-        options.device.partition(":")[0],
-    )
-
-
-def _part(device: str) -> "Part":
-    """Return which part this process runs: torchrun says it in the environment."""
-    from bertviewer.core.corpus.making import Part, threads_for
-
-    world = _number(os.environ, "WORLD_SIZE", 1)
-    if device == "cuda":
-        device = f"cuda:{_number(os.environ, 'LOCAL_RANK', 0)}"
-    return Part(_number(os.environ, "RANK", 0), world, threads_for(device), device)
-
-
-def _number(environment: Mapping[str, str], name: str, default: int) -> int:
-    value = environment.get(name, "")
-    return int(value) if value.isdecimal() else default
-
-
 def _command(options: argparse.Namespace) -> str:
-    """Return the command that makes it again: in another folder it is the same."""
-    output = options.output
-    words = [output.name if word == str(output) else word for word in sys.argv[1:]]
-    return shlex.join(["bertviewer", *words])
+    """Return the command that merges them again: in another folder it is the same."""
+    return shlex.join(("bertviewer", MERGE, *map(str, options.folders), "-o", options.output.name))

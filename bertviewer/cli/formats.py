@@ -12,6 +12,7 @@ from bertviewer.core.frozen import frozen
 
 if TYPE_CHECKING:
     from bertviewer.api.comparison import Comparison
+    from bertviewer.api.corpus_comparison import CorpusComparison
     from bertviewer.api.model import Model
     from bertviewer.api.run import Run
 
@@ -71,7 +72,7 @@ RUN: tuple[Format["Run"], ...] = (
     Format("text", lambda run, _: run.summary(), print_text),
     Format("json", lambda run, _: run.to_json(), print_json),
 )
-COMPARISON: tuple[Format["Comparison"], ...] = (
+COMPARISON: tuple[Format["Comparison | CorpusComparison"], ...] = (
     Format("text", lambda comparison, _: comparison.summary(), print_text),
     Format("json", lambda comparison, _: comparison.to_json(), print_json),
 )

@@ -20,7 +20,7 @@ def check_path(path: str, known: Collection[str], name: str) -> None:
     """
     if path in known:
         return
-    near = get_close_matches(path, known, n=1)
+    near = get_close_matches(path[:1000], known, n=1)
     hint = f"; is it {near[0]}?" if near and near[0] else ""
     raise UserError(f"{name}: there is no module {path!r}{hint}")
 

@@ -1,10 +1,14 @@
-"""What a report is made of and how, and the command line that makes the same again."""
+"""What a report or a corpus is made of, and the command line that makes the same again."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.corpus.choices import Choices as CorpusChoices
 from bertviewer.core.frozen import frozen
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.choices import PAPERS, Choices
 from bertviewer.report.subject import STATISTIC
 
@@ -45,6 +49,7 @@ class Recipe:
         file: the name of the report's file.
         task: the head.
         allow_pickle: whether somebody agreed to read pickles.
+        offload: whether weights are to be read layer by layer.
         run: what is told of a sentence; ``None`` for the model alone. A saved one is of the model's
             own file, and brings its checks along.
         run_a: the run that it is compared with.
@@ -63,6 +68,7 @@ class Recipe:
     file: str
     task: str = "base"
     allow_pickle: bool = False
+    offload: bool = False
     run: SentenceRun | SavedRun | None = None
     run_a: SentenceRun | SavedRun | None = None
     checks_all: bool = False
@@ -83,10 +89,7 @@ class Recipe:
     def _words(self) -> Iterator[str]:
         # A folder may be called as an option is.
         yield from ("bertviewer", "report", _no_option(self.model), "-o", _no_option(self.file))
-        if self.task != "base":
-            yield from ("--task", self.task)
-        if self.allow_pickle:
-            yield "--allow-pickle"
+        yield from _of_source(self.task, self.allow_pickle, self.offload)
         yield from self._of_runs()
         if self.right:
             yield f"--compare={self.right}"
@@ -127,6 +130,35 @@ def sentence_run(run: ActivationRun, model: str = "") -> SentenceRun:
     """Return how a run is made again; ``model`` is another one than the report's."""
     is_random = run.source.weights != "pretrained"
     return SentenceRun(run.sentence, run.device, is_random, model)
+
+
+def corpus_command(
+    source: ModelSource, data: Sequence[Path], folder: Path, choices: CorpusChoices
+) -> str:
+    """Return the command line that makes a corpus; in another folder it is the same."""
+    return shlex.join(_words_of_corpus(source, data, folder, choices))
+
+
+def _words_of_corpus(
+    source: ModelSource, data: Sequence[Path], folder: Path, choices: CorpusChoices
+) -> Iterator[str]:
+    names = (str(file) if str(file) == "-" else _no_option(str(file)) for file in data)
+    yield from ("bertviewer", "corpus", _no_option(source.name), *names)
+    yield from ("-o", _no_option(folder.name or str(folder)))
+    yield from _of_source(source.task.name, source.pickle_allowed, source.offload)
+    for field in fields(choices):
+        value, option = getattr(choices, field.name), field.name.replace("_", "-")
+        if value != field.default:
+            yield f"--{option}" if value is True else f"--{option}={value}"
+
+
+def _of_source(task: str, allow_pickle: bool, offload: bool) -> Iterator[str]:
+    if task != "base":
+        yield from ("--task", task)
+    if allow_pickle:
+        yield "--allow-pickle"
+    if offload:
+        yield "--offload"
 
 
 def _of_run_a(run_a: SentenceRun | SavedRun | None, device: str) -> Iterator[str]:

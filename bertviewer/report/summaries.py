@@ -101,7 +101,7 @@ def provenance(source: SourceInfo) -> str:
             ", but {0} tensors are not in the checkpoint: RANDOM",
         )
         line += count_text(len(source.random_tensors), one, many)
-    return line
+    return f"{line}, read layer by layer" if source.offloaded else line
 
 
 def totals(architecture: Architecture) -> Table:

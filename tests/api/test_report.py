@@ -114,6 +114,20 @@ def test_of_saved_runs_and_a_new_one_against_them(
     assert f"--against-saved={path}" in check_again(tmp_path / "b.json", monkeypatch)
 
 
+@pytest.mark.usefixtures("qapp")
+def test_of_weights_that_are_read_layer_by_layer(
+    tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = bertviewer.open(tiny_bert_folder, offload=True)
+    run = model.run("the cat")
+    assert "pretrained weights, read layer by layer" in run.summary()
+    with drawing_here():
+        model.report(tmp_path / "a.json", run, sections=FEW)
+    facts = dict(json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["front"]["facts"])
+    assert facts["Model"][0].endswith("pretrained weights, read layer by layer")
+    assert " --offload" in check_again(tmp_path / "a.json", monkeypatch)
+
+
 def test_runs_of_models_that_are_built_otherwise(
     model: bertviewer.Model, run: bertviewer.Run, tmp_path: Path
 ) -> None:

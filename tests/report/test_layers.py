@@ -3,7 +3,7 @@
 import pytest
 
 from bertviewer.core.errors import UserError
-from bertviewer.report.layers import check_layers, read_layers
+from bertviewer.report.layers import read_layers
 
 
 @pytest.mark.parametrize(
@@ -19,23 +19,21 @@ from bertviewer.report.layers import check_layers, read_layers
     ],
 )
 def test_what_is_meant(text: str, layers: tuple[int, ...] | None) -> None:
-    assert read_layers(text, 6) == layers
+    assert read_layers(text).of(6) == layers
 
 
 @pytest.mark.parametrize("text", ["6", "0, 6", "4-2", "1-9"])
 def test_layers_that_the_model_has_not(text: str) -> None:
     with pytest.raises(UserError, match="this model has layers 0 to 5"):
-        read_layers(text, 6)
+        read_layers(text).of(6)
 
 
 def test_one_layer_alone() -> None:
     with pytest.raises(UserError, match="this model has layer 0 alone"):
-        read_layers("1", 1)
+        read_layers("1").of(1)
 
 
 @pytest.mark.parametrize("text", ["last", "0,,1", "-1", "1.5", "9" * 30])
 def test_what_is_no_number(text: str) -> None:
     with pytest.raises(UserError, match="write numbers of layers"):
-        read_layers(text, 6)
-    with pytest.raises(UserError, match="write numbers of layers"):
-        check_layers(text)
+        read_layers(text)

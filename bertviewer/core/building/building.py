@@ -13,6 +13,7 @@ from bertviewer.core import transformer_base
 from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.config_names import hidden_name, misnamed_key
+from bertviewer.core.building.seeded import seeded
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.tasks import TASKS, Task
 from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
@@ -142,8 +143,7 @@ def build_random(config: Any, task: Task, name: str, seed: int = SEED) -> torch.
         UserError: transformers cannot draw its weights.
     """
     auto = auto_class(config, task, name)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         try:
             module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
         except Exception as error:

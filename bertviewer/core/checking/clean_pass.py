@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
+from bertviewer.core.building.seeded import seeded
 from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import Given, NoRecomputationError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
@@ -93,7 +94,7 @@ class CleanPass:
         stand_ins = ((m, self._stand_in(path, m, total)) for path, m in modules)
         with (
             torch.no_grad(),
-            torch.random.fork_rng(devices=[]),
+            seeded(),
             replacing(stand_ins),
             self._shadow,
         ):

@@ -117,7 +117,7 @@ class CorpusComparison:
 
 def compare_corpora(left: Corpus, right: Corpus) -> CorpusComparison:
     """Compare two corpora, of one model or of two with modules of the same paths."""
-    both = _whole(left), _whole(right)
+    both = whole_calls(left), whole_calls(right)
     modules = [
         ComparedModule(
             place, found, both[1][place], distance(found.histogram, both[1][place].histogram)
@@ -136,7 +136,7 @@ def compare_corpora(left: Corpus, right: Corpus) -> CorpusComparison:
     )
 
 
-def _whole(corpus: Corpus) -> Mapping[Place, ClassSums]:
+def whole_calls(corpus: Corpus) -> Mapping[Place, ClassSums]:
     """Return what each call gave at all tokens."""
     found: dict[Place, ClassSums] = {}
     for row in corpus.rows:

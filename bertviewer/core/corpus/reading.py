@@ -1,6 +1,7 @@
 """Reads the folder of a corpus, which may be a stranger's, without torch."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def read_corpus(folder: Path) -> Corpus:
     file = folder / FEATURES
     try:
         arrays = load(file.read_bytes())
-        features, heads, outliers = _parts(arrays)
+        features, heads, outliers = _parts(arrays, [(row.path, row.call) for row in rows])
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from error
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
@@ -115,7 +116,7 @@ def _checked(opened: Any) -> Any:
 
 
 def _parts(
-    arrays: dict[str, NDArray[Any]],
+    arrays: dict[str, NDArray[Any]], places: Iterable[Place]
 ) -> tuple[dict[Place, Features], dict[Place, Heads], Outliers | None]:
     found: dict[str, dict[Place, Arrays]] = {"features": {}, "heads": {}}
     outliers: Arrays = {}
@@ -126,8 +127,14 @@ def _parts(
             continue
         path, call, name = rest.rsplit(":", 2)
         found[part].setdefault((path, int(call)), {})[name] = array
+    # A file of tensors has an order of its own.
+    order = {place: number for number, place in enumerate(dict.fromkeys(places))}
+    features, heads = (
+        sorted(found[part].items(), key=lambda entry: order.get(entry[0], len(order)))
+        for part in ("features", "heads")
+    )
     return (
-        {place: made_of(Features, own, 1) for place, own in found["features"].items()},
-        {place: made_of(Heads, own, 1) for place, own in found["heads"].items()},
+        {place: made_of(Features, own, 1) for place, own in features},
+        {place: made_of(Heads, own, 1) for place, own in heads},
         made_of(Outliers, outliers, 2) if outliers else None,
     )

@@ -12,6 +12,7 @@ from bertviewer.core.explanations.facts import (
 )
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.families.names import POSITION_TABLES
+from bertviewer.core.families.special_tokens import READS_GUESSES
 from bertviewer.core.source.configuration import position_limit
 
 _EMBEDDINGS = ("embeddings",)
@@ -84,7 +85,7 @@ def _replaced(asked: Asked) -> Numbers | None:
 
 
 def _tells_replaced(asked: Asked) -> bool:
-    return asked.architecture.config.get("model_type") == "electra"
+    return asked.architecture.config.get("model_type") in READS_GUESSES
 
 
 def _where_masks(asked: Asked) -> Numbers | None:

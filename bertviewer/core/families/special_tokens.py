@@ -25,6 +25,9 @@ POSITIONS_AFTER_PADDING = frozenset(
 )
 """Models whose positions start after the row of the padding token."""
 
+READS_GUESSES = frozenset({"electra"})
+"""Models trained on another one's guesses in place of masks, which they never see themselves."""
+
 LAST_TOKEN_FIRST = frozenset({"mbart", "plbart", "fsmt"})
 """Their decoders begin with the encoder's last token: mBART's says which language a text is in."""
 

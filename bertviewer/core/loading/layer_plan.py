@@ -9,7 +9,6 @@ from torch import nn
 from bertviewer.core.activations.units import layer_paths, unit_of, unit_paths
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.frozen import frozen
-from bertviewer.core.loading.matching import converted
 from bertviewer.core.weights.keys import KeyReport
 
 
@@ -52,15 +51,14 @@ def plan(like: nn.Module, architecture: Architecture, keys: KeyReport) -> Plan:
     every = unit_paths(architecture)
     with_tables = [_unit(name, every) for table in _tables(like) for name in slots[table]]
     found = dict.fromkeys((*layer_paths(architecture), *filter(None, with_tables)))
-    units, turned = tuple(found), converted(like, keys.stored.values())
+    units = tuple(found)
     names: dict[str, str] = {}
     sizes: Counter[str] = Counter()
     rest = 0
     for number, parameter in parameters.items():
         stored = [key for name in slots[number] if (key := keys.stored.get(name)) is not None]
         within = {_unit(name, units) for name in slots[number]}
-        is_whole = len(stored) == 1 and stored[0] not in turned
-        if not is_whole or None in within or parameter.dim() < 2:
+        if len(stored) != 1 or None in within or parameter.dim() < 2:
             rest += parameter.nbytes
             continue
         names[slots[number][0]] = stored[0]

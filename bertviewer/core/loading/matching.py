@@ -6,7 +6,7 @@ transformers knows them all, and loads by them; so it is asked, by name alone an
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
         UserError: it holds none of the module's tensors, or one of another shape.
     """
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    places = _places(module, parameters, checkpoint)
+    places, turned = _places(module, parameters, checkpoint)
     tied = _tied(parameters)
     held = {tied.get(name, name) for names in places.values() for name in names}
     firsts = [name for name in parameters if name not in tied]
@@ -40,20 +40,13 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
         dtype=_dtype(parameters[firsts[0]]),
         tensors=len(firsts),
         stored={
-            name: key for key, name in names.items() if name not in merged and len(places[key]) == 1
+            name: key for key, name in names.items() if name not in merged and key not in turned
         },
         renamed={key: name for key, name in names.items() if key != name},
         missing=tuple(name for name in firsts if name not in held),
         unexpected=tuple(key for key in checkpoint.tensors if not places[key]),
         tied=tied,
     )
-
-
-def converted(module: nn.Module, keys: Iterable[str]) -> frozenset[str]:
-    """Return those of a checkpoint's keys whose values are cut, joined or turned on the way."""
-    expected = dict(module.named_parameters(remove_duplicate=False))
-    rename, _ = _renaming(module, expected)
-    return frozenset(key for key in keys if rename(key)[1] is not None)
 
 
 def where(checkpoint: Checkpoint) -> Path:
@@ -64,17 +57,22 @@ def where(checkpoint: Checkpoint) -> Path:
 
 def _places(
     module: nn.Module, parameters: Mapping[str, Tensor], checkpoint: Checkpoint
-) -> dict[str, tuple[str, ...]]:
-    """Return the names in the module that each key becomes; none for one that is not used."""
+) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+    """Return the names in the module that each key becomes, none for one that is not used.
+
+    Beside them are the keys whose values are cut, joined or turned on the way.
+    """
     expected = {**parameters, **dict(module.named_buffers(remove_duplicate=False))}
     rename, converters = _renaming(module, expected)
     places: dict[str, tuple[str, ...]] = {}
+    turned: set[str] = set()
     taken: dict[str, str] = {}
     other: dict[str, StoredTensor] = {}  # of another shape
     for key, tensor in checkpoint.tensors.items():
         name, pattern = rename(key)
         if pattern is not None:
-            # Values are cut, joined or turned on the way, so that the shape says nothing.
+            # The shape says nothing.
+            turned.add(key)
             targets = _targets(name, converters)
             places[key] = tuple(target for target in targets if target in expected)
             continue
@@ -94,7 +92,7 @@ def _places(
                 f"{stored.file}: {stored.name} has the shape {list(stored.shape)}, but the "
                 f"configuration asks for {list(tensor_of.shape)}{more}"
             )
-    return places
+    return places, turned
 
 
 def _renaming(

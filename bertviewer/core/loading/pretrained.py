@@ -11,6 +11,7 @@ from torch import nn
 
 from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch
+from bertviewer.core.building.seeded import seeded
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.matching import where
 from bertviewer.core.loading.state import FLOATS, read_state
@@ -55,8 +56,7 @@ def load_pretrained(  # noqa: PLR0917
     left = stand_ins or {}
     state = {**read_state((t for t in used if t.name not in left), progress), **left}
     kind: Any = type(like)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(SEED)
+    with seeded(SEED):
         try:
             module, info = kind.from_pretrained(
                 None,

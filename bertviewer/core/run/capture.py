@@ -1,7 +1,7 @@
 """What modules took and gave in a run: references to the tensors, no copies."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
@@ -76,6 +76,16 @@ class Capture:
             return
         self._storages |= storages
         self.calls.setdefault(path, []).append(call)
+
+    def units(self, paths: Iterable[str]) -> "Capture":
+        """Return what the scope "units" would have kept; the rest can go."""
+        found = Capture("units", self.budget)
+        found.inputs = self.inputs
+        for path in paths:
+            for call in self.calls.get(path, ()):
+                taken = len(versions((call.args, call.kwargs)))
+                found.add(path, replace(call, output=None, versions=call.versions[:taken]))
+        return found
 
     def on_cpu(self) -> "Capture":
         """Return the same calls with all tensors on the CPU; this very capture if they are.

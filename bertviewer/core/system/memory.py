@@ -1,5 +1,6 @@
 """How much memory a model needs, and whether it is there."""
 
+import ctypes
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
@@ -25,8 +26,21 @@ def available_memory() -> int | None:
 
 def fits(needed: float) -> bool:
     """Tell whether so many bytes are free, as far as that is known."""
-    available = available_memory()
+    available = _available(needed)
     return available is None or needed <= available
+
+
+def _available(needed: float) -> int | None:
+    """Return the free bytes, and where these do not do, with what the process holds for nothing.
+
+    glibc keeps the memory of a model that is gone for the next, and so the system calls it used.
+    """
+    available = available_memory()
+    trim = None if available is None else getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if available is None or needed <= available or trim is None:
+        return available
+    trim(0)
+    return available_memory()
 
 
 def shortage(needed: float) -> str:
@@ -45,7 +59,8 @@ def check_attention_memory(tokens: int, heads: int, name: str) -> None:
     Raises:
         UserError: it does not, with both sizes.
     """
-    needed, available = 2 * 4 * heads * tokens**2, available_memory()
+    needed = 2 * 4 * heads * tokens**2
+    available = _available(needed)
     if available is not None and needed > available:
         raise UserError(
             f"{name}: the attention of {tokens:,} tokens needs {needed / 1e9:.1f} GB of memory, "

@@ -16,7 +16,7 @@ class KeyReport:
         stored_dtypes: how many of its tensors have which dtype, by safetensors' names.
         dtype: what the model computes in, by torch's name; what is stored otherwise is converted.
         tensors: how many tensors the model learns, a tied one counted once.
-        stored: the checkpoint's key of each tensor of the model that is stored one to one.
+        stored: the checkpoint's key of each tensor of the model that is stored as it is.
         renamed: the model's name of each key that has another name in the checkpoint; several
             keys that are merged into one tensor have the same name.
         missing: the model's tensors that the checkpoint lacks: they are drawn at random.

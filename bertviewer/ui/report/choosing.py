@@ -216,7 +216,7 @@ class Choosing(QScrollArea):
         trouble = ""
         if self._layer_count:
             try:
-                read_layers(self._layers.text(), self._layer_count)
+                read_layers(self._layers.text()).of(self._layer_count)
             except UserError as error:
                 trouble = as_sentence(str(error))
         self._trouble.setText(trouble)

@@ -30,6 +30,7 @@ def recipe_of(
         file,
         source.task.name,
         allow_pickle=source.pickle_allowed or _has_pickle(material),
+        offload=material.architecture.source.offloaded,
         run=_made(material.watched, source),
         run_a=_made(material.watched_a, source),
         checks=() if material.is_from_file else material.checked,

@@ -36,7 +36,7 @@ def order_of(material: Material, wishes: Wishes, file: str = "") -> Order:
     """Return what is to be made of a material for these wishes; ``file`` is its file's name."""
     choices = wishes.choices(_NAMES, "")
     try:
-        layers = read_layers(wishes.layers, layers_of(material))
+        layers = read_layers(wishes.layers).of(layers_of(material))
     except UserError:
         layers = None  # which ones there are is said beside the field
     name = file or proposed_name(material.source, find_format(wishes.form))

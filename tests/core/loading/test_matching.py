@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers.core_model_loading import Transpose, WeightConverter
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.errors import UserError
@@ -185,6 +186,19 @@ def test_the_report_tells_new_names(folder: Path) -> None:
     assert len(keys.renamed) == 39
     assert keys.renamed["bert.embeddings.LayerNorm.gamma"] == "embeddings.LayerNorm.weight"
     assert keys.stored["embeddings.LayerNorm.weight"] == "bert.embeddings.LayerNorm.gamma"
+
+
+def test_what_is_turned_on_the_way_is_not_stored_as_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "pooler.dense.weight"
+    turned = WeightConverter(name, name, operations=[Transpose(0, 1)])
+    mapping = "bertviewer.core.loading.matching.get_model_conversion_mapping"
+    monkeypatch.setattr(mapping, lambda _module: [turned])
+    keys = report(folder)
+    assert name not in keys.stored
+    assert len(keys.stored) == 38
+    assert (keys.missing, keys.unexpected) == ((), ())
 
 
 def test_the_right_name_comes_before_an_old_one(folder: Path) -> None:

@@ -1,0 +1,85 @@
+"""How often a model is run for what a command or a script asks: no pass is made twice."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bertviewer
+from bertviewer.app import main
+from bertviewer.core.backend import torch
+
+Passes = list[str]
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
+    """Return the classes of what was called from outside of any module, as that is done."""
+    found: Passes = []
+    depth = 0
+    call = torch.nn.Module.__call__
+
+    def counted(module: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
+        if not depth:
+            found.append(type(module).__name__)
+        depth += 1
+        try:
+            return call(module, *args, **kwargs)
+        finally:
+            depth -= 1
+
+    monkeypatch.setattr(torch.nn.Module, "__call__", counted)
+    return found
+
+
+RUN, OTHER_ATTENTION = "BertModel", "BertModel"
+
+
+def test_of_commands(
+    passes: Passes, tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tiny_bert_folder)
+    for command in (("summary", model), ("flow", model), ("flow", model, "pooler")):
+        assert main(command) == 0
+        passes.clear()  # what was never seen is derived
+        assert main(command) == 0
+        assert not passes
+    assert main(("run", model, "the cat sat")) == 0
+    assert passes == [RUN]
+    passes.clear()
+    assert main(("run", model, "the cat sat", "--check")) == 0
+    assert passes == [RUN, OTHER_ATTENTION]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("qapp")
+def test_of_reports(passes: Passes, tiny_bert_folder: Path, tmp_path: Path) -> None:
+    command = ("report", str(tiny_bert_folder), "--sentence=the cat", "--sections=checks", "-o")
+    assert main(("summary", str(tiny_bert_folder), "--format", "json")) == 0
+    passes.clear()
+    assert main((*command, str(tmp_path / "a.json"))) == 0
+    plain = [*passes]
+    # Beside the run: the histogram, and for padding three in another attention.
+    assert plain.count(RUN) == 5
+    passes.clear()
+    assert main((*command, str(tmp_path / "b.json"), "--check")) == 0
+    assert passes.count(RUN) == plain.count(RUN) + [OTHER_ATTENTION].count(RUN)
+
+
+def test_a_check_in_the_same_pass_is_that_afterwards(
+    passes: Passes, model: bertviewer.Model
+) -> None:
+    run = model.run("the cat sat", "on the mat", check=True)
+    assert passes == [RUN, OTHER_ATTENTION]
+    later = model.run("the cat sat", "on the mat")
+    steps = later.check()
+    assert run.data.check == later.data.check
+    assert run.checked == later.checked == (True, ())
+    assert run.check("pooler") == [step for step in steps if step["path"] == "pooler"]
+    assert run.data.check == later.data.check
+    kept, other = run.closer_look.capture, later.closer_look.capture
+    assert kept.calls.keys() == other.calls.keys()
+    assert kept.bytes == other.bytes
+    assert all(call.is_intact for calls in kept.calls.values() for call in calls)
+    assert (run.attention(1) == later.attention(1)).all()
