@@ -8,7 +8,6 @@ import shutil
 import socket
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +30,7 @@ from bertviewer.core.cache import models
 from bertviewer.core.cache.store import Store
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.tokenizer import process
+from tests.left_behind import let_things_end, new, qt_application, qt_things, threads
 from tests.patient_bot import PatientBot
 
 # How long an example takes says how busy the machine is. The same examples each time: a change is
@@ -47,6 +46,10 @@ DERIVING = "tests/core/"
 
 MANY_MODULES = 100
 """To import as many makes it worth while to look at what is there anew."""
+
+# Traced and derived models are millions of small objects. To look for garbage as often as Python
+# does by itself takes an eighth of the time.
+gc.set_threshold(20_000, 20, 20)
 
 GRACE_SECONDS = 60.0
 """How long after a test its threads and windows may take to end."""
@@ -119,7 +122,7 @@ def qapp(qapp: Any) -> Any:
 @pytest.fixture(autouse=True)
 def _usual_looks() -> None:
     """Undo what a window before has made of the looks, which all of a process have in common."""
-    application = _qt_application()
+    application = qt_application()
     if application is not None:
         _dress(application)
 
@@ -255,16 +258,16 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def _nothing_left_behind() -> Iterator[None]:
     """Fail a test that leaves a thread, a running timer or a window to the tests after it."""
     _forget_libraries()
-    before = _threads() + _qt_things()
+    before = threads() + qt_things()
     yield
     deadline = time.monotonic() + GRACE_SECONDS
     pause = 0.0  # most end at once
-    while left := _new(_threads() + _qt_things(), before):
+    while left := new(threads() + qt_things(), before):
         if time.monotonic() > deadline:
             pytest.fail(f"the test left behind: {', '.join(map(repr, left))}")
         left.clear()
         time.sleep(pause)
-        _let_things_end()
+        let_things_end()
         pause = 0.02
 
 
@@ -288,64 +291,3 @@ def _freeze(_modules: int) -> None:
 def _forget_libraries() -> None:
     """Take the million objects of torch, Qt and their kin out of the search when they are there."""
     _freeze(len(sys.modules) // MANY_MODULES)
-
-
-def _new(things: list[Any], before: list[Any]) -> list[Any]:
-    known = set(map(id, before))
-    return [thing for thing in things if id(thing) not in known]
-
-
-def _threads() -> list[Any]:
-    # Python never forgets a thread that something else started; those of Qt are looked at below.
-    # The process that reads tokenizers is all tests'.
-    return [
-        thread
-        for thread in threading.enumerate()
-        if not isinstance(thread, threading._DummyThread) and thread.name != process.THREAD
-    ]
-
-
-def _qt_application() -> Any:
-    # Asks only what is imported already: a test without Qt stays without it.
-    widgets = sys.modules.get("PySide6.QtWidgets")
-    return None if widgets is None else widgets.QApplication.instance()
-
-
-def _qt_things() -> list[Any]:
-    """Return the windows, the active timers and the running threads of Qt."""
-    application = _qt_application()
-    if application is None:
-        return []
-    from PySide6.QtCore import QThread, QTimer
-    from shiboken6 import isValid
-
-    timers, threads = _family(QTimer), _family(QThread)
-    found = [widget for widget in application.topLevelWidgets() if widget.parent() is None]
-    for thing in gc.get_objects():
-        kind = type(thing)
-        if (
-            (kind in timers and isValid(thing) and thing.isActive())
-            or (kind in threads and isValid(thing) and thing.isRunning())
-        ) and thing is not application.thread():
-            found.append(thing)
-    return found
-
-
-def _family(kind: type) -> set[type]:
-    """Return a class and all classes below it; cheaper to ask than isinstance() a million times."""
-    family = {kind}
-    below: list[type] = kind.__subclasses__()
-    for sub in below:
-        family |= _family(sub)
-    return family
-
-
-def _let_things_end() -> None:
-    gc.collect()
-    application = _qt_application()
-    if application is not None:
-        from PySide6.QtCore import QEvent
-
-        # Outside of an event loop nobody else carries out deleteLater().
-        application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-        application.processEvents()

@@ -43,7 +43,9 @@ def program(
 def test_a_report_that_finds_no_room(tmp_path: Path) -> None:
     old = tmp_path / "report.pdf"
     old.write_bytes(OLD)
-    done = program(tmp_path, "report", "bert-base-uncased", "-o", "report.pdf")
+    done = program(
+        tmp_path, "report", "bert-base-uncased", "-o", "report.pdf", "--sections", "modules"
+    )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"{ERROR}cannot write ")

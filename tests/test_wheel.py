@@ -44,16 +44,31 @@ def resource_files() -> set[str]:
     }
 
 
-def built(folder: Path, environment: dict[str, str]) -> Path:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
     pip: list[str | Path] = [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, ROOT]
-    output_of(pip, folder, environment)
+    output_of(pip, folder, ENVIRONMENT)
     (path,) = folder.glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("wheel"), ENVIRONMENT)
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what builds the program, and nothing else."""
+    folder = tmp_path_factory.mktemp("tools")
+    with Path(ROOT, "pyproject.toml").open("rb") as file:
+        required = tomllib.load(file)["build-system"]["requires"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-compile"]
+    output_of([*pip, "--target", folder, "-c", CONSTRAINTS, *required], folder, ENVIRONMENT)
+    return folder
+
+
+def backend(tools: Path, kind: str, source: Path, folder: Path, **environment: str) -> None:
+    """Build a wheel or an archive of sources; -S leaves out what else is installed here."""
+    code = f"import sys, hatchling.build as b; b.build_{kind}(sys.argv[1])"
+    known = {**ENVIRONMENT, "PYTHONPATH": str(tools), **environment}
+    output_of([sys.executable, "-S", "-c", code, folder], source, known)
 
 
 def compiled(wheel: Path) -> set[str]:
@@ -62,8 +77,11 @@ def compiled(wheel: Path) -> set[str]:
     return {name for name in names if name.endswith((".so", ".pyd"))}
 
 
-def test_wheel_without_a_compiler_is_for_every_machine(wheel: Path, tmp_path: Path) -> None:
-    plain = built(tmp_path, {**ENVIRONMENT, "CC": "/nonexistent"})
+def test_wheel_without_a_compiler_is_for_every_machine(
+    wheel: Path, tools: Path, tmp_path: Path
+) -> None:
+    backend(tools, "wheel", ROOT, tmp_path, CC="/nonexistent")
+    (plain,) = tmp_path.glob("*.whl")
     assert plain.name == f"bertviewer-{__version__}-py3-none-any.whl"
     assert not compiled(plain)
     names = set(zipfile.ZipFile(wheel).namelist()) - compiled(wheel)
@@ -89,17 +107,8 @@ def test_wheel_holds_the_package_and_its_resources(wheel: Path) -> None:
     assert "GNU LESSER GENERAL PUBLIC LICENSE" in zipfile.ZipFile(wheel).read(notices).decode()
 
 
-def test_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    with Path(ROOT, "pyproject.toml").open("rb") as file:
-        backends = tomllib.load(file)["build-system"]["requires"]
-    backend = "import sys, hatchling.build as b; print(b.build_sdist(sys.argv[1]))"
-    tools = tmp_path / "tools"
-    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-compile"]
-    output_of([*pip, "--target", tools, "-c", CONSTRAINTS, *backends], tmp_path, ENVIRONMENT)
-    # Nothing but the backend and what it needs: -S leaves out what else is installed here.
-    python: list[str | Path] = [sys.executable, "-S", "-c"]
-    with_tools = {**ENVIRONMENT, "PYTHONPATH": str(tools)}
-    output_of([*python, backend, tmp_path], ROOT, with_tools)
+def test_source_archive_builds_the_same_wheel(wheel: Path, tools: Path, tmp_path: Path) -> None:
+    backend(tools, "sdist", ROOT, tmp_path)
     (archive,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
@@ -107,8 +116,7 @@ def test_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> No
     assert {f"resources/{name}" for name in resource_files()} <= names
     assert {"LICENSE", "README.md", "main.py", "packaging/constraints.txt"} <= names
     unpacked = tmp_path / archive.name.removesuffix(".tar.gz")
-    backend = "import sys, hatchling.build as b; print(b.build_wheel(sys.argv[1]))"
-    output_of([*python, backend, tmp_path], unpacked, with_tools)
+    backend(tools, "wheel", unpacked, tmp_path)
     (again,) = tmp_path.glob("*.whl")
     assert contents(again) == contents(wheel)
 

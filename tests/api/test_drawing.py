@@ -12,52 +12,35 @@ from bertviewer.core.errors import UserError
 from tests.cli.commands import python_of
 
 NO_DISPLAY = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "QT_QPA_PLATFORM": "", "XDG_RUNTIME_DIR": ""}
-BEGIN = """
-import sys, threading
+DRAW = """
+import os, threading
 import bertviewer
 model = bertviewer.open("gpt2")
 run = model.run("the cat", random_weights=True)
 def draw():
     assert run.figure("norms").svg().startswith("<svg")
     assert model.figure("h.0").pdf().startswith(b"%PDF")
-"""
-
-
-def check(folder: Path, script: str) -> None:
-    result = python_of(folder, "-c", BEGIN + script, environment=NO_DISPLAY)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == "drawn\n"
-
-
-def test_from_a_thread_and_then_beside_an_application_of_the_scripts_own(tmp_path: Path) -> None:
-    check(
-        tmp_path,
-        """
 found = []
 thread = threading.Thread(target=lambda: found.append(draw()))
 thread.start(); thread.join()
 assert found == [None]
+assert os.environ["QT_QPA_PLATFORM"] == ""
+from PySide6.QtWidgets import QApplication
+assert QApplication.instance() is None
 from PySide6.QtCore import QCoreApplication
 application = QCoreApplication([])  # a widget would end the process
 draw()
 assert type(QCoreApplication.instance()) is QCoreApplication
 print("drawn")
-""",
-    )
+"""
 
 
-def test_an_application_can_be_made_afterwards(tmp_path: Path) -> None:
-    check(
-        tmp_path,
-        """
-import os
-draw()
-assert os.environ["QT_QPA_PLATFORM"] == ""
-from PySide6.QtWidgets import QApplication
-assert QApplication.instance() is None
-print("drawn")
-""",
-    )
+def test_from_a_thread_and_then_beside_an_application_that_is_made_afterwards(
+    tmp_path: Path,
+) -> None:
+    result = python_of(tmp_path, "-c", DRAW, environment=NO_DISPLAY)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "drawn\n"
 
 
 def test_a_process_that_draws_and_ends_is_started_again() -> None:

@@ -43,20 +43,6 @@ def test_a_model_that_was_seen_needs_neither_torch_nor_qt(tmp_path: Path) -> Non
     assert printed(tmp_path, *lines) == ["[]"]
 
 
-def test_a_run_its_figures_and_its_report_leave_the_process_without_qt(tmp_path: Path) -> None:
-    lines = (
-        "import bertviewer",
-        'model = bertviewer.open("demo")',
-        'run = model.run("the cat sat")',
-        'run.figure("layers").save("a.svg")',
-        'model.report("a.pdf", run, sections=["sentence"])',
-        "print('torch' in sys.modules, 'PySide6' in sys.modules)",
-    )
-    assert printed(tmp_path, *lines) == ["True False"]
-    assert (tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
-
-
 def test_all_names_are_there_and_have_types() -> None:
     stub = ast.parse((ROOT / "bertviewer" / "__init__.pyi").read_text(encoding="utf-8"))
     typed = {

@@ -24,7 +24,8 @@ def printed(
 ) -> Printed:
     """Give a function that returns what a command prints, run in this process.
 
-    A process of its own takes seconds to import torch; each command has one in another test.
+    A process of its own takes seconds to import torch; each command has one in another test, and
+    ``report`` in those of the wheel and of a full disk.
     """
 
     def run(*arguments: str) -> str:

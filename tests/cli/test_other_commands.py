@@ -8,11 +8,12 @@ import pytest
 from bertviewer import __version__
 from bertviewer.core.source.presets import PRESETS
 from tests.cli.commands import SENTENCE, bertviewer, output_of
+from tests.cli.conftest import Printed
 from tests.pdf_text import text_of
 
 
-def test_report_is_a_pdf_with_the_sentence_in_it(elsewhere: Path) -> None:
-    assert output_of(elsewhere, "report", "demo", "-o", "out.pdf", "--sentence", SENTENCE) == ""
+def test_report_is_a_pdf_with_the_sentence_in_it(printed: Printed, elsewhere: Path) -> None:
+    assert printed("report", "demo", "-o", "out.pdf", "--sentence", SENTENCE) == ""
     path = elsewhere / "out.pdf"
     assert path.read_bytes().startswith(b"%PDF")
     text = text_of(path)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from bertviewer.app import main
-from tests.cli.commands import SENTENCE, output_of
+from tests.cli.commands import SENTENCE
 from tests.cli.conftest import Printed
 
 
-def test_json(elsewhere: Path) -> None:
-    document = json.loads(output_of(elsewhere, "run", "demo", SENTENCE, "--format", "json"))
+def test_json(printed: Printed) -> None:
+    document = json.loads(printed("run", "demo", SENTENCE, "--format", "json"))
     assert document["schema"] == "bertviewer.run/1"
     assert document["source"]["weights"] == "pretrained"
     assert document["tokens"][1] == {"id": 2023, "text": "this", "segment": 0}

@@ -1,11 +1,9 @@
 """What is done to the window before a picture: the verbs of the gallery's table."""
 
-import resource
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -20,11 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.place import Place
-from bertviewer.core.progress import Progress
 from bertviewer.ui.actions import action_of
 from bertviewer.ui.frame.dock import PaneName
-from bertviewer.ui.report.pages_view import PagesView
-from bertviewer.ui.report.wishes import SETTING
 from tests.screenshots.chapter import Size, Step
 from tests.screenshots.guide import Guide
 
@@ -252,92 +247,6 @@ def torn_off(name: PaneName, place: tuple[int, int], size: Size) -> Step:
         dock.move(guide.window.pos() + QPoint(*place))
         dock.resize(*size)
         guide.ends.append(guide.window.panes.reset)
-
-    return step
-
-
-def going_on(step: Step) -> Step:
-    """Begin something that takes longer than the picture."""
-
-    def begin(guide: Guide) -> None:
-        guide.is_held = True
-        step(guide)
-        guide.ends.append(guide.worker.cancel)
-
-    return begin
-
-
-def held(step: Step, done: int, total: int, label: str) -> Step:
-    """Begin something, and have it go on for the length of the picture."""
-
-    def wait(progress: Progress) -> None:
-        while True:  # until it is cancelled
-            progress(done, total, label)
-            time.sleep(0.02)
-
-    def begin(guide: Guide) -> None:
-        guide.worker.before_next = wait
-        going_on(step)(guide)
-
-    return begin
-
-
-def failing(step: Step, error: Exception) -> Step:
-    """Begin something that goes wrong."""
-
-    def fail(_: Progress) -> None:
-        raise error
-
-    def begin(guide: Guide) -> None:
-        guide.worker.before_next = fail
-        step(guide)
-
-    return begin
-
-
-def on_a_full_disk(step: Step) -> Step:
-    """Do something while no file may be longer than 4 KB."""
-
-    def begin(guide: Guide) -> None:
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-        step(guide)
-        guide.rest()
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-    return begin
-
-
-def exported(guide: Guide) -> None:
-    """Write the report."""
-    guide.window.exporting.write_report(guide.folder / "report.pdf")
-
-
-def reported(guide: Guide) -> None:
-    """Open the report's dialog, and wait for its pages."""
-    guide.window.exporting.choose_report()
-    guide.wait(lambda: guide.find(PagesView, "reportPages").is_drawn)
-
-
-def paged(number: int) -> Step:
-    """Go to a page of the report, counted from 1."""
-
-    def step(guide: Guide) -> None:
-        guide.rest()
-        pages = guide.find(PagesView, "reportPages")
-        pages.go_to(number - 1)
-        guide.wait(lambda: pages.is_drawn)
-
-    return step
-
-
-def picked(name: str) -> Step:
-    """Tick a box, and clear it after the picture: the dialog keeps what was chosen."""
-
-    def step(guide: Guide) -> None:
-        box = guide.find(QAbstractButton, name)
-        box.click()
-        guide.ends.append(lambda: QSettings().remove(SETTING))
 
     return step
 

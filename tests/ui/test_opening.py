@@ -4,11 +4,10 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
@@ -16,17 +15,11 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.errors import NOT_REGULAR
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import (
-    REMEMBERED,
-    SETTING,
-    TIMES_SETTING,
-    opened_at,
     recent_names,
-    remember,
 )
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import activate, find
@@ -262,47 +255,3 @@ def test_a_model_that_does_not_open_is_not_remembered(
     box.close()
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert recent(window) == []
-
-
-def test_the_list_is_short_and_holds_no_twins(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    for number in range(REMEMBERED + 3):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / "config.json").write_text("{}")
-        remember(parse_source(str(folder)))
-    assert recent_names() == [str(tmp_path / str(number)) for number in range(11, 2, -1)]
-    remember(parse_source(str(tmp_path / "5")))
-    assert recent_names()[0] == str(tmp_path / "5")
-    assert len(set(recent_names())) == REMEMBERED
-    remember(parse_source("bert-base-uncased"))
-    assert recent_names()[0] == str(tmp_path / "5")
-
-
-def test_a_name_that_settings_cannot_hold(tmp_path: Path) -> None:
-    folder = tmp_path / os.fsdecode(b"\xff")
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    remember(parse_source(str(folder)))
-    assert recent_names() == []
-
-
-@pytest.mark.parametrize("stored", [5, "", ["", 3], {"a": 1}, None])
-def test_settings_may_hold_anything(stored: object) -> None:
-    QSettings().setValue(SETTING, stored)
-    assert [name for name in recent_names() if name not in ("3", "5")] == []
-
-
-def test_when_a_model_was_opened_last_is_known(folder: Path) -> None:
-    before = datetime.now()
-    remember(parse_source(str(folder)))
-    when = opened_at(str(folder))
-    assert when is not None
-    assert before <= when <= datetime.now()
-    assert opened_at("/another") is None
-
-
-@pytest.mark.parametrize("stored", ["", "[", "[1]", '{"/x": "y"}', '{"/x": 1e300}', "[" * 100_000])
-def test_stored_times_may_be_anything(stored: str) -> None:
-    QSettings().setValue(TIMES_SETTING, stored)
-    assert opened_at("/x") is None

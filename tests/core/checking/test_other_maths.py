@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from bertviewer.core.checking.check import check_run
+from tests.core.checking.crossing import crosses
 from tests.core.checking.small_models import run, small_model
-from tests.core.checking.test_breaks import crosses
 
 
 def turned_by_another_base(model: Any) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 import torch
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.analysis.attention_maps import AttentionMaps
+from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
@@ -50,3 +53,15 @@ def ran(model: LoadedModel, sentence: Sentence = SENTENCE) -> Opened:
 def known(family: str, task: str = "base") -> Opened:
     """Return a model and its run for tests that leave both as they are."""
     return opened(family, task)
+
+
+def every_map(it: Opened) -> list[AttentionMaps]:
+    found = []
+    for path in attention_paths(it.model.architecture):
+        first = attention_of(it.model, it.run, it.kept, path)
+        found.append(first)
+        found += [
+            attention_of(it.model, it.run, it.kept, path, call=call)
+            for call in range(1, first.calls)
+        ]
+    return found

@@ -7,18 +7,13 @@ import pytest
 import torch
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.analysis.attention_maps import (
-    AttentionMaps,
-    head_distances,
-    head_entropies,
-)
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
 from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import FAMILIES, hook_count
-from tests.core.closer_look.model_runs import Opened, known, opened, ran
+from tests.core.closer_look.model_runs import Opened, every_map, known, opened, ran
 from tests.core.formulas.formula_models import architecture_of
 
 TRANSFORMERS = [family for family in FAMILIES if family != "transformer-base"]
@@ -44,18 +39,6 @@ def kind_of(path: str, is_encoder_decoder: bool) -> str:
     if path.endswith(("encoder_attn", "EncDecAttention")):
         return "cross_attentions"
     return "encoder_attentions" if path.startswith("encoder") else "decoder_attentions"
-
-
-def every_map(it: Opened) -> list[AttentionMaps]:
-    found = []
-    for path in attention_paths(it.model.architecture):
-        first = attention_of(it.model, it.run, it.kept, path)
-        found.append(first)
-        found += [
-            attention_of(it.model, it.run, it.kept, path, call=call)
-            for call in range(1, first.calls)
-        ]
-    return found
 
 
 def in_sum_1(family: str, weights: np.ndarray) -> np.ndarray:
@@ -255,54 +238,6 @@ def test_a_check_may_have_kept_everything() -> None:
     assert found == pytest.approx(
         attention_of(it.model, it.run, it.kept, path).probabilities, abs=1e-6
     )
-
-
-def plain_entropy(head: np.ndarray) -> float:
-    rows = [[float(p) for p in row] for row in head if np.isfinite(row).all()]
-    return float(np.mean([-sum(p * np.log(p) for p in row if p > 0) for row in rows]))
-
-
-def plain_distance(head: np.ndarray) -> float:
-    rows = [(i, row) for i, row in enumerate(head) if np.isfinite(row).all()]
-    return float(np.mean([sum(float(p) * abs(i - j) for j, p in enumerate(r)) for i, r in rows]))
-
-
-@pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_figures_of_each_head(family: str) -> None:
-    it = known(family)
-    for found in every_map(it):
-        heads = list(found.probabilities)
-        assert found.entropies == pytest.approx([plain_entropy(head) for head in heads])
-        assert found.distances == pytest.approx([plain_distance(head) for head in heads])
-
-
-@pytest.mark.parametrize("hidden", ["nothing", "padding", "later ones", "a row"])
-@pytest.mark.parametrize("sharpness", [0.1, 3.0, 60.0])
-def test_figures_under_masks(hidden: str, sharpness: float) -> None:
-    scores = np.random.default_rng(5).normal(size=(3, 17, 17)) * sharpness
-    if hidden == "padding":
-        scores[:, :, 12:] = -np.inf
-    elif hidden == "later ones":
-        scores[:, np.triu(np.ones((17, 17), dtype=bool), 1)] = -np.inf
-    elif hidden == "a row":
-        scores[:, 4] = -np.inf
-    heads = torch.tensor(scores, dtype=torch.float32).softmax(-1).numpy()
-    assert np.isnan(heads).any() == (hidden == "a row")
-    entropies, distances = [plain_entropy(h) for h in heads], [plain_distance(h) for h in heads]
-    assert head_entropies(heads) == pytest.approx(entropies, rel=1e-5, abs=1e-6)
-    assert head_distances(heads) == pytest.approx(distances, rel=1e-6)
-
-
-def test_figures_at_the_extremes() -> None:
-    one = np.eye(8, dtype=np.float32)
-    alike = np.full((8, 8), 1 / 8, dtype=np.float32)
-    broken = np.full((8, 8), np.nan, dtype=np.float32)
-    part = one.copy()
-    part[3] = np.nan
-    heads = np.stack([one, alike, broken, part])
-    assert head_entropies(heads) == pytest.approx([0, np.log(8), np.nan, 0], nan_ok=True)
-    assert not np.signbit(head_entropies(heads)[0])
-    assert head_distances(heads) == pytest.approx([0, 21 / 8, np.nan, 0], nan_ok=True)
 
 
 def test_a_model_with_a_broken_weight_still_shows_something() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.expressions.domains import holds_in
+from tests.core.counting.small_builds import assert_never_wrong, root, size_of, values_of
 from tests.core.counting.test_counting import builder, config_of
-from tests.core.counting.test_formula_domains import assert_never_wrong, root, size_of, values_of
 
 
 def test_heads_of_which_a_ratio_is_left() -> None:

@@ -1,48 +1,13 @@
 """Formulas are never wrong: inside of their domains they hold, and domains say where these end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import pytest
 import torch
 
-from bertviewer.core.counting.counting import Derivation, derive
-from bertviewer.core.counting.variants import Build
-from bertviewer.core.expressions.domains import holds_in
-from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.counting.counting import derive
+from tests.core.counting.small_builds import LAYERS, root, rows_of
 from tests.fresh import try_formulas
-
-
-def rows_of(rows: Callable[..., int], *keys: str) -> Build:
-    """Build one layer whose number of rows follows from the configuration in some way."""
-
-    def build(config: Mapping[str, Any]) -> torch.nn.Module:
-        return torch.nn.Linear(3, rows(*(config[key] for key in keys)), device="meta")
-
-    return build
-
-
-def values_of(found: Derivation, **changed: int) -> dict[str, int]:
-    return {**{symbol.letter: symbol.value for symbol in found.symbols}, **changed}
-
-
-def root(found: Derivation, **changed: int) -> int | None:
-    """Return what the whole model's formula gives; ``None`` outside of its domain."""
-    values = values_of(found, **changed)
-    if not holds_in(found.domains.get(""), values):
-        return None
-    return evaluate(found.counts[""], values)
-
-
-def assert_never_wrong(config: Mapping[str, Any], found: Derivation, build: Build) -> None:
-    tried = try_formulas(config, found, build, "tests", 10)
-    assert tried.configurations == 10
-    assert tried.evaluations > 100
-    assert [str(mistake) for mistake in tried.mistakes] == []
-
-
-def size_of(build: Build, config: Mapping[str, Any]) -> int:
-    return sum(tensor.numel() for tensor in build(config).parameters())
 
 
 def test_patches_that_do_not_divide_the_image() -> None:
@@ -231,98 +196,3 @@ def test_a_formula_is_the_sum_of_its_parts() -> None:
     assert found.counts[""] == "51 + N*(5*D + 5)"
     assert found.domains[""] == "conv_layers == 5"
     assert "layers" not in found.domains
-
-
-def layers_of(size: Callable[[Mapping[str, Any], int], int]) -> Build:
-    """Build layers whose rows follow from the configuration and their place."""
-
-    def build(config: Mapping[str, Any]) -> torch.nn.Module:
-        return torch.nn.Sequential(
-            *(
-                torch.nn.Linear(config["d_model"], size(config, place), device="meta")
-                for place in range(config["num_hidden_layers"])
-            )
-        )
-
-    return build
-
-
-LAYERS = {"d_model": 48, "num_hidden_layers": 3}
-
-
-@pytest.mark.parametrize(
-    ("config", "size"),
-    [
-        # A place in a list; how many layers are of another kind; how often one is.
-        ({"global_attn_indexes": [2]}, lambda c, i: 7 + 2 * (i in c["global_attn_indexes"])),
-        ({"num_dense_layers": 1}, lambda c, i: 7 if i < c["num_dense_layers"] else 5),
-        ({"cross_frequency": 2}, lambda c, i: 5 if i % c["cross_frequency"] else 7),
-        # A table of numbers; what is called a rate and is none.
-        ({"compress_rates": {"heavy": 128}}, lambda c, i: c["compress_rates"]["heavy"]),
-        ({"downsampling_rate": 4}, lambda c, i: 3 * c["downsampling_rate"]),
-        # Halved by one layer after another; halved where the model says nothing of it.
-        ({"mel_bins": 128, "stride": 2}, lambda c, i: c["mel_bins"] // c["stride"] // c["stride"]),
-        ({}, lambda c, i: c["d_model"] // 2 + c["d_model"] // 2),
-    ],
-)
-def test_numbers_that_steer_are_in_the_domain(
-    config: Mapping[str, Any], size: Callable[[Mapping[str, Any], int], int]
-) -> None:
-    whole, build = {**LAYERS, **config}, layers_of(size)
-    tried = try_formulas(whole, derive(whole, build), build, "tests", 60)
-    assert tried.evaluations > 20
-    assert [str(mistake) for mistake in tried.mistakes] == []
-
-
-def test_a_list_may_be_as_long_as_there_are_layers_by_chance() -> None:
-    config = {**LAYERS, "kernel_size": [3, 4, 5]}
-
-    def rows(config: Mapping[str, Any], place: int) -> int:
-        first, second, third = map(int, config["kernel_size"])  # as many at any depth
-        return 2 * first + second + third
-
-    build = layers_of(rows)
-    found = derive(config, build)
-    assert root(found, N=7) == size_of(build, {**config, "num_hidden_layers": 7})
-    assert root(found, N=2, kernel_size_1=9) == 2 * (48 + 1) * (6 + 9 + 5)
-
-
-def test_parts_of_a_width_that_are_rounded() -> None:
-    config = {"hidden_sizes": [128, 192], "groups_width": 16, "num_channels": 3}
-
-    def build(config: Mapping[str, Any]) -> torch.nn.Module:
-        width = config["groups_width"]
-        stages = [
-            torch.nn.Conv1d(size, size, 3, groups=max(1, size // width), device="meta")
-            for size in config["hidden_sizes"]
-        ]
-        return torch.nn.Sequential(*stages)
-
-    found = derive(config, build)
-    assert found.counts["0"] == "3*groups_width*hidden_sizes_0 + hidden_sizes_0"
-    assert found.domains["0"] == "hidden_sizes_0 % groups_width == 0"
-    assert root(found, hidden_sizes_1=320) == size_of(build, {**config, "hidden_sizes": [128, 320]})
-    assert root(found, hidden_sizes_0=136) is None
-    tried = try_formulas(config, found, build, "tests", 60)
-    assert [str(mistake) for mistake in tried.mistakes] == []
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "count", "domain"),
-    [(3, 3, "2*N_e*(5*D + 5)", "N_d == N_e"), (3, 6, "45*D + 45", "N_e == 3")],
-)
-def test_depths_that_no_model_takes_another_value_of_alone(
-    first: int, second: int, count: str, domain: str
-) -> None:
-    config = {"d_model": 48, "encoder_layers": first, "decoder_layers": second}
-
-    def build(config: Mapping[str, Any]) -> torch.nn.Module:
-        if config["encoder_layers"] * second != config["decoder_layers"] * first:
-            raise ValueError
-        depth = config["encoder_layers"] + config["decoder_layers"]
-        layers = (torch.nn.Linear(config["d_model"], 5, device="meta") for _ in range(depth))
-        return torch.nn.Sequential(*layers)
-
-    found = derive(config, build)
-    assert (found.counts[""], found.domains[""]) == (count, domain)
-    assert root(found) == size_of(build, config)

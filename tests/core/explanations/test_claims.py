@@ -4,9 +4,10 @@ import pytest
 
 from bertviewer.core.explanations.asking import EXPLANATIONS, answers_for_module
 from bertviewer.core.formulas.catalogue import equal_modules
-from tests.core.explanations.claims import CLAIMS
+from tests.core.explanations.registering import all_claims
 from tests.core.formulas.note_cases import CASES, Case, case
 
+CLAIMS = all_claims()
 OF_RUNS = frozenset(
     {
         *("special-tokens", "first-token", "even-attention", "flat-lines", "growing-lines"),

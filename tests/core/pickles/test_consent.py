@@ -1,10 +1,8 @@
 """Consent: without it nothing is read; with it once, and then from the cache."""
 
 import json
-import os
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,39 +11,16 @@ from safetensors.torch import load_file
 from bertviewer.app import ERROR, main
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.pickles import consent as pickle_consent
 from bertviewer.core.pickles.consent import (
     consented_checkpoint,
     digest,
     examine,
-    kept_checkpoint,
 )
 from bertviewer.core.pickles.files import pickle_files
-from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.weights.finding import LEAVES
+from tests.core.pickles.allowing import allowed
 from tests.core.pickles.bad_pickles import SYSTEM
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the program a cache of its own, and return where converted weights lie in it."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "bertviewer" / "converted"
-
-
-@pytest.fixture
-def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
-    """Return the tiny BERT with its weights as a pickle."""
-    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
-    tensors = load_file(folder / "model.safetensors")
-    torch.save(tensors, folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    return folder
-
-
-def allowed(source: ModelSource) -> ModelSource:
-    return ModelSource(source.kind, source.name, source.path, source.task, pickle_allowed=True)
 
 
 class TestConsent:
@@ -99,127 +74,6 @@ class TestConsent:
         assert not cache.exists()
         with pytest.raises(UserError, match="is a pickle, which can run code"):
             model.module(random_weights=False)
-
-
-class TestCache:
-    def test_a_file_is_converted_once(
-        self,
-        folder: Path,
-        cache: Path,
-        tiny_bert_folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        calls = []
-
-        def convert(path: Path, work: Path, _progress: object) -> Path:
-            calls.append(path)
-            shutil.copy(tiny_bert_folder / "model.safetensors", work)
-            return work
-
-        monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
-        key = digest(pickle_files(folder))
-        made = kept_checkpoint(folder, key)
-        assert made == cache / key
-        assert [path.name for path in cache.iterdir()] == [key]
-        assert kept_checkpoint(folder, key) == made
-        assert calls == [folder]
-        # One that was damaged since is made anew.
-        content = (made / "model.safetensors").read_bytes()
-        (made / "model.safetensors").write_bytes(content[:-1])
-        assert kept_checkpoint(folder, key) == made
-        assert (made / "model.safetensors").read_bytes() == content
-        assert calls == [folder, folder]
-
-    def test_another_program_was_quicker(
-        self,
-        folder: Path,
-        cache: Path,
-        tiny_bert_folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        key = digest(pickle_files(folder))
-
-        def convert(_path: Path, work: Path, _progress: object) -> Path:
-            for made in (work, cache / key):
-                made.mkdir(exist_ok=True)
-                shutil.copy(tiny_bert_folder / "model.safetensors", made)
-            return work
-
-        monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
-        assert kept_checkpoint(folder, key) == cache / key
-        assert [path.name for path in cache.iterdir()] == [key]
-
-    def test_a_cache_that_may_only_be_read(
-        self, folder: Path, cache: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        key = digest(pickle_files(folder))
-        (cache / key).mkdir(parents=True)
-        shutil.copy(tiny_bert_folder / "model.safetensors", cache / key)
-
-        def refused(*_: object) -> None:
-            raise PermissionError(1, "Operation not permitted")
-
-        monkeypatch.setattr(os, "utime", refused)
-        assert kept_checkpoint(folder, key) == cache / key
-        # A damaged one that cannot be removed is told, and no trace is shown.
-        (cache / key / "model.safetensors").write_bytes(b"")
-        monkeypatch.setattr(shutil, "rmtree", refused)
-        with pytest.raises(UserError, match="weights cannot be converted: Operation not permitted"):
-            kept_checkpoint(folder, key)
-
-    def test_the_key_is_that_of_the_bytes(self, folder: Path) -> None:
-        files = pickle_files(folder)
-        key = digest(files)
-        os.utime(files[0], (0, 0))
-        assert digest(files) == key
-        content = bytearray(files[0].read_bytes())
-        content[-1] ^= 1
-        files[0].write_bytes(content)
-        assert digest(files) != key
-        assert len({key, digest((files[0],) * 2), digest((files[0],) * 3)}) == 3
-
-    def test_a_file_that_changes_meanwhile(
-        self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def convert(path: Path, work: Path, _progress: object) -> Path:
-            os.utime(path / "pytorch_model.bin", (0, 0))
-            return work
-
-        monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
-        with pytest.raises(UserError, match="it was changed while it was read"):
-            kept_checkpoint(folder, "0" * 64)
-        assert list(cache.iterdir()) == []
-
-    def test_no_room(self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-        with pytest.raises(UserError, match=r"no room for 0\.\d GB of converted weights"):
-            kept_checkpoint(folder, "0" * 64)
-        assert list(cache.iterdir()) == []
-
-    def test_a_cache_that_cannot_be_written(self, folder: Path, cache: Path) -> None:
-        cache.parent.mkdir(parents=True)
-        cache.write_text("in the way")
-        with pytest.raises(UserError, match="weights cannot be converted: File exists"):
-            kept_checkpoint(folder, "0" * 64)
-
-    def test_the_oldest_go(
-        self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(pickle_consent, "KEPT_BYTES", 2_500)
-        for age, name in ((1000, "old"), (100, "newer"), (90_000, ".bertviewer-left"),
-                          (50, ".bertviewer-work")):  # fmt: skip
-            (cache / name).mkdir(parents=True)
-            (cache / name / "model.safetensors").write_bytes(bytes(1_000))
-            when = cache.stat().st_mtime - age
-            os.utime(cache / name, (when, when))
-
-        def convert(_path: Path, work: Path, _progress: object) -> Path:
-            (work / "model.safetensors").write_bytes(bytes(200))
-            return work
-
-        monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
-        kept_checkpoint(folder, "0" * 64)
-        assert {path.name for path in cache.iterdir()} == {"0" * 64, "newer", ".bertviewer-work"}
 
 
 class TestFiles:

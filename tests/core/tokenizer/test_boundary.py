@@ -1,8 +1,10 @@
 """No file of a model can have another file read, whichever class of tokenizer it names."""
 
 import ast
+import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,12 +28,32 @@ OF_ALL = ("vocab_file", "merges_file", "tokenizer_file", "gguf_file", "vocab", "
 """What the classes that all others come from take."""
 
 
-def _classes() -> dict[str, tuple[str, ...]]:
-    """Return transformers' classes of tokenizers with the arguments that each may be made with."""
+def _sources() -> tuple[str, ...]:
     root = Path(transformers.__file__).parent
-    arguments: dict[str, tuple[str, ...]] = {}
-    for file in (*root.glob("tokenization_*.py"), *root.glob("models/*/tokenization_*.py")):
-        for kind in ast.walk(ast.parse(file.read_text("utf-8"))):
+    files = (*root.glob("tokenization_*.py"), *root.glob("models/*/tokenization_*.py"))
+    return tuple(file.read_text("utf-8") for file in files)
+
+
+_ENDS = ("Tokenizer", "Backend", "Legacy")
+CLASSES = tuple(
+    dict.fromkeys(
+        name
+        for source in _sources()
+        for name in re.findall(r"^class (\w+)\b", source, re.MULTILINE)
+        if name.endswith(_ENDS)
+    )
+)
+
+
+@functools.cache
+def arguments() -> dict[str, tuple[str, ...]]:
+    """Return transformers' classes of tokenizers with the arguments that each may be made with.
+
+    To parse them takes seconds, which only a process that tries them needs.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for source in _sources():
+        for kind in ast.walk(ast.parse(source)):
             if not isinstance(kind, ast.ClassDef) or not kind.name.endswith(_ENDS):
                 continue
             own: set[str] = set()
@@ -39,13 +61,10 @@ def _classes() -> dict[str, tuple[str, ...]]:
                 if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                     own |= {a.arg for a in (*node.args.args, *node.args.kwonlyargs)} - {"self"}
                 own |= _looked_up(node)
-            arguments[kind.name] = tuple(sorted(own.union(OF_ALL)))
+            found[kind.name] = tuple(sorted(own.union(OF_ALL)))
     # Each time that it is made it lists all characters there are, for a second.
-    arguments["CanineTokenizer"] = ("vocab_file", "tokenizer_file")
-    return arguments
-
-
-_ENDS = ("Tokenizer", "Backend", "Legacy")
+    found["CanineTokenizer"] = ("vocab_file", "tokenizer_file")
+    return found
 
 
 def _looked_up(node: ast.AST) -> set[str]:
@@ -57,13 +76,14 @@ def _looked_up(node: ast.AST) -> set[str]:
     return {first} if is_of_arguments and isinstance(first, str) else set()
 
 
-CLASSES = _classes()
-ARGUMENTS = set().union(*CLASSES.values())
+def all_arguments() -> list[str]:
+    return sorted(set().union(*arguments().values()))
 
 
 def test_there_is_something_to_try() -> None:
+    assert set(CLASSES) == set(arguments())
     assert len(CLASSES) > 100
-    assert len(ARGUMENTS) > 100
+    assert len(all_arguments()) > 100
     for name in transformers.models.auto.tokenization_auto.TOKENIZER_MAPPING_NAMES.values():
         with suppress(ImportError, AttributeError):  # some are there with other libraries only
             assert not name or getattr(transformers, name).__name__ in CLASSES
@@ -99,7 +119,7 @@ def _values(path: str) -> tuple[Any, ...]:
 def test_no_argument_of_a_class_is_a_path(kind: str, canary: Path, tmp_path: Path) -> None:
     path = str(canary)
     with watched(canary.parent) as opened:
-        for number, argument in enumerate(CLASSES[kind]):
+        for number, argument in enumerate(arguments()[kind]):
             folder = tmp_path / str(number)
             _write_vocabulary(folder, path)
             (folder / SETTINGS).write_text(json.dumps({argument: path, "tokenizer_class": kind}))
@@ -118,7 +138,7 @@ def test_no_key_of_a_file_is_a_path(name: str, kind: str, canary: Path, tmp_path
         for value in _values(str(canary)):
             _write_vocabulary(folder, str(canary))
             (folder / SETTINGS).write_text(json.dumps(named))
-            content = dict.fromkeys(sorted(ARGUMENTS), value) | named
+            content = dict.fromkeys(all_arguments(), value) | named
             (folder / name).write_text(json.dumps({**content, "model": content}))
             with suppress(UserError):
                 ModelTokenizer(folder, {"model_type": "bert"}).tokenize(Sentence("a b"))

@@ -1,0 +1,60 @@
+"""What goes on while a picture is taken, and what goes wrong: verbs of the gallery's table."""
+
+import resource
+import time
+
+from bertviewer.core.progress import Progress
+from tests.screenshots.chapter import Step
+from tests.screenshots.guide import Guide
+
+
+def going_on(step: Step) -> Step:
+    """Begin something that takes longer than the picture."""
+
+    def begin(guide: Guide) -> None:
+        guide.is_held = True
+        step(guide)
+        guide.ends.append(guide.worker.cancel)
+
+    return begin
+
+
+def held(step: Step, done: int, total: int, label: str) -> Step:
+    """Begin something, and have it go on for the length of the picture."""
+
+    def wait(progress: Progress) -> None:
+        while True:  # until it is cancelled
+            progress(done, total, label)
+            time.sleep(0.02)
+
+    def begin(guide: Guide) -> None:
+        guide.worker.before_next = wait
+        going_on(step)(guide)
+
+    return begin
+
+
+def failing(step: Step, error: Exception) -> Step:
+    """Begin something that goes wrong."""
+
+    def fail(_: Progress) -> None:
+        raise error
+
+    def begin(guide: Guide) -> None:
+        guide.worker.before_next = fail
+        step(guide)
+
+    return begin
+
+
+def on_a_full_disk(step: Step) -> Step:
+    """Do something while no file may be longer than 4 KB."""
+
+    def begin(guide: Guide) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+        step(guide)
+        guide.rest()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return begin

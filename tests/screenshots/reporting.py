@@ -1,0 +1,45 @@
+"""What is done with the report before a picture: verbs of the gallery's table."""
+
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import (
+    QAbstractButton,
+)
+
+from bertviewer.ui.report.pages_view import PagesView
+from bertviewer.ui.report.wishes import SETTING
+from tests.screenshots.chapter import Step
+from tests.screenshots.guide import Guide
+
+
+def exported(guide: Guide) -> None:
+    """Write the report."""
+    guide.window.exporting.write_report(guide.folder / "report.pdf")
+
+
+def reported(guide: Guide) -> None:
+    """Open the report's dialog, and wait for its pages."""
+    guide.window.exporting.choose_report()
+    guide.wait(lambda: guide.find(PagesView, "reportPages").is_drawn)
+
+
+def paged(number: int) -> Step:
+    """Go to a page of the report, counted from 1."""
+
+    def step(guide: Guide) -> None:
+        guide.rest()
+        pages = guide.find(PagesView, "reportPages")
+        pages.go_to(number - 1)
+        guide.wait(lambda: pages.is_drawn)
+
+    return step
+
+
+def picked(name: str) -> Step:
+    """Tick a box, and clear it after the picture: the dialog keeps what was chosen."""
+
+    def step(guide: Guide) -> None:
+        box = guide.find(QAbstractButton, name)
+        box.click()
+        guide.ends.append(lambda: QSettings().remove(SETTING))
+
+    return step
