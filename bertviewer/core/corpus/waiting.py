@@ -105,7 +105,7 @@ class Others:
                 was_heard = rank in heard
                 limit = patience.silent if was_heard else patience.unheard
                 if now - heard.get(rank, start) > limit:
-                    what = "has been silent" if was_heard else "has not begun"
+                    what = "has been silent" if was_heard else "was not heard of"
                     raise UserError(
                         f"process {rank} of {world} {what} for {limit:,.0f} seconds, and "
                         f"{len(left):,} of {shards:,} shards are missing; "

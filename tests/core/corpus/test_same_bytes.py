@@ -43,7 +43,9 @@ def test_a_process_that_is_dead(
     model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
     patience = Patience(unheard=0.01, pause=0.001)
-    with pytest.raises(UserError, match=r"process 1 of 3 has not begun .* 4 of 7 shards are miss"):
+    with pytest.raises(
+        UserError, match=r"process 1 of 3 was not heard of .* 4 of 7 shards are miss"
+    ):
         made(model, data, tmp_path, part=Part(0, 3), patience=patience)
     made(model, data, tmp_path)
     assert content(tmp_path) == whole

@@ -92,7 +92,7 @@ def test_one_that_died_while_the_first_one_worked(folder: Path) -> None:
 def test_one_that_does_not_begin(folder: Path) -> None:
     touch(folder, 2, 7)  # of another day
     clock = Clock(lambda now: touch(folder, 1, now))
-    said = "process 2 of 3 has not begun for 600 seconds, and 4 of 6 shards are missing"
+    said = "process 2 of 3 was not heard of for 600 seconds, and 4 of 6 shards are missing"
     with pytest.raises(UserError, match=said):
         Others(folder, WORLD, clock.patience).wait(SHARDS, no_progress)
     assert clock.now == 601
