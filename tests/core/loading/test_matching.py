@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers.core_model_loading import Transpose, WeightConverter
 
 from bertviewer.core.backend import transformers
+from bertviewer.core.cache.models import NO_CACHE
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.model_source import ModelSource
@@ -193,6 +194,7 @@ def test_what_is_turned_on_the_way_is_not_stored_as_it_is(
 ) -> None:
     name = "pooler.dense.weight"
     turned = WeightConverter(name, name, operations=[Transpose(0, 1)])
+    monkeypatch.setenv(NO_CACHE, "1")
     mapping = "bertviewer.core.loading.matching.get_model_conversion_mapping"
     monkeypatch.setattr(mapping, lambda _module: [turned])
     keys = report(folder)
