@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLayout,
     QScrollArea,
+    QSpinBox,
     QSplitter,
     QStackedWidget,
     QToolButton,
@@ -58,6 +59,16 @@ def tool_button(name: str, text: str, tip: str = "", *, is_checkable: bool = Fal
     button.setText(text)
     button.setCheckable(is_checkable)
     return button
+
+
+def number_field(name: str, says: str, tip: str = "") -> QSpinBox:
+    """Return a field for a whole number, written as all other numbers in the window."""
+    field = named(QSpinBox(), name, says=says, tip=tip or says)
+    field.setLocale(QLocale.c())
+    field.setGroupSeparatorShown(True)
+    # Qt gives the inside of such a field none of the padding that the style sheet asks for.
+    field.lineEdit().setTextMargins(6, 0, 0, 0)
+    return field
 
 
 def stacked(*pages: QWidget) -> QStackedWidget:

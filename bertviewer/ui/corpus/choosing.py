@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QFileDialog,
@@ -21,7 +21,7 @@ from bertviewer.core.corpus.choices import BATCH_TOKENS, MOST_SHARDS, Choices
 from bertviewer.core.corpus.records import COLUMN
 from bertviewer.ui.corpus.data_list import DataList
 from bertviewer.ui.corpus.wishes import Wishes, proposed_folder
-from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
+from bertviewer.ui.layouts import STRETCH, in_column, in_row, named, number_field
 
 MOST = 2**31 - 1
 """What a field of Qt's can hold."""
@@ -191,9 +191,7 @@ class Choosing(QWidget):
         return field
 
     def _number(self, name: str, purpose: str, nothing: str = "") -> QSpinBox:
-        field = named(QSpinBox(), name, says=purpose, tip=purpose)
-        field.setLocale(QLocale.c())
-        field.setGroupSeparatorShown(True)
+        field = number_field(name, purpose)
         field.setRange(0, MOST)
         field.setSpecialValueText(nothing)
         field.setKeyboardTracking(True)

@@ -43,7 +43,7 @@ class OutliersPage(QWidget):
         grid.setContentsMargins(12, 0, 0, 0)
         named(grid.plot, "corpusOutlierGrid")
         grid.show_charts(outlier_chart(corpus, outliers, self._features[:MOST_COLUMNS]))
-        parts = split(self._table, grid, sizes=(470, 500))
+        parts = split(self._table, grid, sizes=(500, 470))
         in_column(quiet_label(rule), (parts, 1), on=self, margins=(0, 8, 0, 0), spacing=8)
         workspace.selection.feature_changed.connect(self._mark)
         self._mark()

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QLabel, QSpinBox
+from PySide6.QtWidgets import QLabel
 
 from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.sentence_tables import padding_line, padding_table
@@ -10,7 +10,7 @@ from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
 from bertviewer.core.source.configuration import position_limit
 from bertviewer.ui.labels import heading_label, quiet_label
-from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.layouts import in_column, in_row, named, number_field
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.sentence_part import SentencePart
 from bertviewer.ui.translation import translate
@@ -27,7 +27,7 @@ class PaddingPanel(SentencePart[Padding]):
         self.waiting = self.tr("Running the padded sentence…")
         self._of: WatchedRun | None = None
         tip = self.tr("How many tokens the sentence is padded to")
-        self._length = named(QSpinBox(), "paddedLength", says=self.tr("Tokens to pad to"), tip=tip)
+        self._length = number_field("paddedLength", self.tr("Tokens to pad to"), tip)
         self._length.setKeyboardTracking(False)
         self._length.valueChanged.connect(self._want)
         pair = self.tr("A pair's mask is 1 everywhere: each sentence sees the other.")

@@ -7,7 +7,7 @@ from bertviewer.core.tensors.heads import HeadLayout
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.ui.charts.choice_box import offer
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.layouts import in_row, named, number_field
 from bertviewer.ui.tensors.token_choice import TokenChoice
 
 ALL = -1
@@ -171,7 +171,7 @@ class PartChoice(QWidget):
         self._leading = {}
         for axis, size in wanted.items():
             says = self.tr("Index in dimension {0}").format(axis)
-            box = named(QSpinBox(), f"leadingIndex{axis}", says=says, tip=says)
+            box = number_field(f"leadingIndex{axis}", says)
             box.setRange(0, max(0, size - 1))
             box.valueChanged.connect(self.changed)
             self._row.insertWidget(len(self._leading), box)
