@@ -69,7 +69,13 @@ def with_random_words(
             title = f"{chart.y_title}, {words.short}"
             return replace(picture, drawn=replace(chart, lines=lines, y_title=title))
         case HistogramChart() as chart:
-            return replace(picture, drawn=replace(chart, y_title=f"{chart.y_title}, {words.short}"))
+            # The table of a density has the counts, of which the title says nothing.
+            series = tuple(
+                replace(bars, label=f"{bars.label}, {words.short}") if chart.is_density else bars
+                for bars in chart.series
+            )
+            title = f"{chart.y_title}, {words.short}"
+            return replace(picture, drawn=replace(chart, series=series, y_title=title))
         case GridChart() | HeadsChart() as grid:
             title = f"{grid.value_title}, {words.short}"
             return replace(picture, drawn=replace(grid, value_title=title))

@@ -201,7 +201,7 @@ class TestTable:
         qtbot.keyClick(table, Qt.Key.Key_C, control)
         assert QApplication.clipboard().text() == "1\tt1\t101"
         qtbot.keyClick(table, Qt.Key.Key_C, control | Qt.KeyboardModifier.ShiftModifier)
-        assert QApplication.clipboard().text() == whole
+        assert QApplication.clipboard().text() == f"#\tToken\tId\n{whole}"
 
     def test_numbers_are_never_cut_off(self, make: Make) -> None:
         selected, panel, table = make()

@@ -54,7 +54,7 @@ def test_a_corpus_is_chosen_and_remembered(
         dialog.export_wanted.emit()
     text = text_of(path)
     assert "2 sentences with" in text
-    assert f"--corpus={folder}" in text.replace("\n", "")
+    assert f"--corpus={folder}" in text.replace(" ", "")
     dialog.close()
     qtbot.waitUntil(lambda: not demo_window.findChildren(ReportDialog))
     again = open_report(demo_window, qtbot)
