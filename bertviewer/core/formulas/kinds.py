@@ -27,6 +27,7 @@ from bertviewer.core.formulas import (
     squeezebert,
     stacks,
     task_models,
+    two_layer_heads,
 )
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
@@ -147,10 +148,10 @@ FORMULAS: Mapping[ModuleKind, Callable[[ModuleView], Formula]] = {
     ModuleKind.HEAD_AROUND_SCORES_BY_TABLE: heads.mlm_only,
     ModuleKind.PRETRAINING_HEADS: heads.pretraining,
     ModuleKind.SCORES_OF_POOLED: heads.pooled_scores,
-    ModuleKind.CLASSIFICATION_HEAD: heads.classification,
-    ModuleKind.ACTIVATED_CLASSIFICATION_HEAD: heads.classification,
-    ModuleKind.CLASSIFICATION_HEAD_OF_END: heads.end_classification,
-    ModuleKind.DISCRIMINATOR: heads.discriminator,
+    ModuleKind.CLASSIFICATION_HEAD: two_layer_heads.classification,
+    ModuleKind.ACTIVATED_CLASSIFICATION_HEAD: two_layer_heads.classification,
+    ModuleKind.CLASSIFICATION_HEAD_OF_END: two_layer_heads.end_classification,
+    ModuleKind.DISCRIMINATOR: two_layer_heads.discriminator,
     ModuleKind.BIG_BIRD_ANSWER_HEAD: big_bird.answer_head,
     ModuleKind.ESM_CONTACT_HEAD: esm.contacts,
     # models with a head
