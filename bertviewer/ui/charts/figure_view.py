@@ -3,7 +3,7 @@
 import re
 from math import ceil
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QAction, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -29,7 +29,7 @@ DEEPEST = 0.5
 """How much of the shade's colour a share of 1 has: text stays readable on it."""
 BAR, NARROW_BAR = 96, 76  # pixels; narrow where there are several columns of bars
 MOST_BAR = 200  # more pixels, where there is room
-MOST_LEAST = 130  # pixels that words have at least, if they need them
+WORDS = 130  # pixels that words have at least, if they need them and nothing else is said
 SHADE = 64  # pixels that words on a shade have at least, if they need them: there are many
 PADDING, BAR_PADDING = 14, 20  # pixels around a text, and around one on a bar
 
@@ -39,13 +39,18 @@ class FigureView(QWidget):
 
     chosen = Signal(Place)
 
-    def __init__(self, workspace: Workspace, name: str, accessible_name: str) -> None:
+    def __init__(
+        self, workspace: Workspace, name: str, accessible_name: str, words: int = WORDS
+    ) -> None:
+        """Words have so many pixels at least, if they need them."""
         super().__init__()
         self._workspace = workspace
+        self._words = words
         self._rows = FigureRows(self)
         self._table = table = make_table(self._rows, name, accessible_name, copies=False)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setAutoScroll(False)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # paths differ at their ends
         table.horizontalHeader().setStretchLastSection(False)
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         table.horizontalHeader().setMinimumSectionSize(20)
@@ -115,7 +120,7 @@ class FigureView(QWidget):
                 widths[number] = self._needed[number]
         rest = self._room() - sum(widths.values())
         if bars and not has_shades:
-            self._shorten_bars(widths, sum(min(self._needed[n], MOST_LEAST) for n in wide) - rest)
+            self._shorten_bars(widths, sum(min(self._needed[n], self._words) for n in wide) - rest)
             rest = self._room() - sum(widths.values())
             # Words first: what they do not need makes the bars longer.
             spare = (rest - sum(self._needed[number] for number in wide)) // (2 * bars)
@@ -124,7 +129,7 @@ class FigureView(QWidget):
                 widths[number] = widths.get(number, 0) + longer * (column.kind == "bar")
             rest -= longer * bars
         for number in wide:
-            least = min(self._needed[number], SHADE if has_shades else MOST_LEAST)
+            least = min(self._needed[number], SHADE if has_shades else self._words)
             widths[number] = max(least, rest // len(wide))
         for number, width in widths.items():
             header.resizeSection(number, width)

@@ -18,6 +18,9 @@ from bertviewer.ui.labels import quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.workspace import Workspace
 
+PATH = 260
+"""Pixels that a path has at least: those of two layers differ in one figure in the middle."""
+
 
 class ComparedPage(QWidget):
     """One table of three, those that differ most first."""
@@ -33,9 +36,8 @@ class ComparedPage(QWidget):
         self._choice = ChoiceBox("comparedCorpora", self.tr("What is compared"), 14)
         for title, _ in self._tables:
             self._choice.addItem(title)
-        self._view = FigureView(
-            workspace, "comparedFigures", self.tr("What differs between the two corpora")
-        )
+        says = self.tr("What differs between the two corpora")
+        self._view = FigureView(workspace, "comparedFigures", says, words=PATH)
         self._view.chosen.connect(workspace.selection.go)
         self._choice.currentIndexChanged.connect(self._show)
         sides = named(
