@@ -111,7 +111,8 @@ def corpus_of(
     libraries.load(progress)
     part = _part(wishes.get("device", "cpu"))
     check_device(part.device)
-    command = corpus_command(model.source, data, folder, choices)
+    # In another folder it is the same.
+    command = corpus_command(model.source, data, Path(folder.name or folder), choices)
     stdin = None if sys.stdin is None else sys.stdin.buffer
     wish = CorpusWish(tuple(data), choices, folder, command)
     return make_corpus(model, wish, progress, part, stdin)

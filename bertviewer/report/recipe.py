@@ -135,7 +135,7 @@ def sentence_run(run: ActivationRun, model: str = "") -> SentenceRun:
 def corpus_command(
     source: ModelSource, data: Sequence[Path], folder: Path, choices: CorpusChoices
 ) -> str:
-    """Return the command line that makes a corpus; in another folder it is the same."""
+    """Return the command line that makes a corpus."""
     return shlex.join(_words_of_corpus(source, data, folder, choices))
 
 
@@ -144,7 +144,7 @@ def _words_of_corpus(
 ) -> Iterator[str]:
     names = (str(file) if str(file) == "-" else _no_option(str(file)) for file in data)
     yield from ("bertviewer", "corpus", _no_option(source.name), *names)
-    yield from ("-o", _no_option(folder.name or str(folder)))
+    yield from ("-o", _no_option(str(folder)))
     yield from _of_source(source.task.name, source.pickle_allowed, source.offload)
     for field in fields(choices):
         value, option = getattr(choices, field.name), field.name.replace("_", "-")

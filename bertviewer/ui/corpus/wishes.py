@@ -1,8 +1,7 @@
 """What a person wishes to have run, kept from one time to the next, and the command for it."""
 
 import json
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from PySide6.QtCore import QSettings
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.report.recipe import corpus_command
 
 SETTING = "corpus"
 _TEXTS, _NUMBERS = (
@@ -36,17 +36,10 @@ class Wishes:
 
     def command(self, source: ModelSource, *, are_names: bool = False) -> str:
         """Return the command that does the same; with names alone it is the same anywhere."""
-        files, folder = self.files, self.folder
+        files, folder = [Path(file) for file in self.files], Path(self.folder)
         if are_names:
-            files, folder = tuple(Path(file).name for file in files), Path(folder).name
-        words = ["bertviewer", "corpus", source.name, *files, "-o", folder]
-        if source.task.name != "base":
-            words += ["--task", source.task.name]
-        if source.pickle_allowed:
-            words.append("--allow-pickle")
-        if source.offload:
-            words.append("--offload")
-        return shlex.join([*words, *_options(self.choices)])
+            files, folder = [Path(file.name) for file in files], Path(folder.name)
+        return corpus_command(source, files, folder, self.choices)
 
 
 def proposed_folder(files: tuple[str, ...]) -> str:
@@ -98,13 +91,3 @@ def remember(wishes: Wishes) -> None:
         "choices": wishes.choices.to_json(),
     }
     QSettings().setValue(SETTING, json.dumps(stored))
-
-
-def _options(choices: Choices) -> Iterator[str]:
-    usual = Choices()
-    for name in (*_TEXTS, *_NUMBERS):
-        value = getattr(choices, name)
-        if value != getattr(usual, name):
-            yield f"--{name.replace('_', '-')}={value}"
-    if choices.random_weights:
-        yield "--random-weights"

@@ -81,8 +81,8 @@ def test_files_bring_a_folder_and_a_command(
     modules.textEdited.emit("encoder.*")
     command = find(dialog, QLineEdit, "corpusCommand").text()
     assert shlex.split(command) == [
-        *("bertviewer", "corpus", "demo", str(data), "-o", str(folder), "--modules=encoder.*"),
-        *("--max-tokens=32", "--limit=7", "--shards=2"),
+        *("bertviewer", "corpus", "demo", str(data), "-o", str(folder), "--max-tokens=32"),
+        *("--limit=7", "--shards=2", "--modules=encoder.*"),
     ]
     find(dialog, QToolButton, "corpusCommandCopy").click()
     assert QGuiApplication.clipboard().text() == command
