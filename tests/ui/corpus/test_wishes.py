@@ -32,6 +32,8 @@ def test_the_command_says_what_is_not_usual() -> None:
         "--limit=3 --random-weights"
     )
     assert " c.txt -o out " in wishes.command(source, are_names=True)
+    on_gpu = Wishes(("-x.txt",), "out", Choices(device="cuda"))
+    assert on_gpu.command(source).endswith(" ./-x.txt -o out --task masked-lm --device=cuda")
 
 
 def test_a_folder_is_called_after_the_first_file() -> None:
