@@ -17,10 +17,12 @@ class SourceInfo(Document):
 
     ``random_tensors`` names the tensors that a pretrained checkpoint does not hold: they are
     initialised at random, and figures that pass through them are not trained ones. ``offloaded``
-    are weights that are read layer by layer, as the model runs.
+    are weights that are read layer by layer, as the model runs. ``notices`` are sentences that
+    qualify every figure of this model, such as an ignored configuration key that changed the
+    computation in training, or a guessed number of heads. They are shown wherever figures are.
     """
 
-    JSON = "kind name task weights random_tensors offloaded?offloaded"
+    JSON = "kind name task weights random_tensors offloaded?offloaded notices?notices"
 
     kind: str
     name: str
@@ -28,6 +30,7 @@ class SourceInfo(Document):
     weights: Weights
     random_tensors: tuple[str, ...] = ()
     offloaded: bool = False
+    notices: tuple[str, ...] = ()
 
     def random_outside(self, *names: str) -> tuple[str, ...]:
         """Return the random tensors that are in no module of one of these names."""
