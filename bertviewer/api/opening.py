@@ -19,6 +19,7 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS
+from bertviewer.core.source.tasks import AUTO, BASE
 
 
 @in_one_line
@@ -35,14 +36,14 @@ def open(
     Args:
         model: what the command line takes: ``demo``, a preset's name, a folder, a config.json,
             weights, a ``.bertviewer`` file of runs, or ``hf://org/name``.
-        task: the head, as ``masked-lm``; ``base`` if left out.
+        task: the head, as ``masked-lm``; the one that the weights were saved with if left out.
         allow_pickle: whether a .bin file may be read, a pickle: only its tensors, in a process of
             their own.
         offload: whether weights are read layer by layer, even if all fit into memory.
         progress: called as ``progress(done, total, label)`` for all that the model does, ``total``
             0 where it is not known; what it raises stops the work. Nobody is told if left out.
     """
-    source = source_of(fspath(model), task or "base", allow_pickle)
+    source = source_of(fspath(model), task or AUTO.name, allow_pickle)
     return opened(replace(source, offload=offload), told(progress))
 
 
@@ -128,13 +129,32 @@ def compare(
     if corpora:
         return corpora[0].compare(corpora[1])
     sources = [
-        one if isinstance(one, Model) else source_of(fspath(one), task or "base", allow_pickle)
+        one if isinstance(one, Model) else source_of(fspath(one), task or AUTO.name, allow_pickle)
         for one in models
     ]
-    ours, theirs = (
-        one if isinstance(one, Model) else opened(one, told(progress)) for one in sources
-    )
+    ours, theirs = _opened_alike(sources[0], sources[1], told(progress))
     return ours.compare(theirs)
+
+
+def _opened_alike(
+    left: Model | ModelSource, right: Model | ModelSource, progress: Progress
+) -> tuple[Model, Model]:
+    """Open what is not open yet, both with the same head where their families have it.
+
+    Tensors have other names under another head. Of two models that were saved with different heads
+    the base models are compared.
+    """
+    if isinstance(left, Model):
+        if not isinstance(right, Model):
+            right = opened_like(right, left, progress)
+        return left, right
+    if isinstance(right, Model):
+        return opened_like(left, right, progress), right
+    ours, theirs = opened(left, progress), opened(right, progress)
+    if ours.task == theirs.task or not all(BASE.name in one.loaded.heads for one in (ours, theirs)):
+        return ours, theirs
+    left, right = replace(left, task=BASE), replace(right, task=BASE)
+    return opened(left, progress), opened(right, progress)
 
 
 def presets() -> list[Row]:
@@ -152,6 +172,14 @@ def source_of(name: str, task: str, allow_pickle: bool) -> ModelSource:
     if source.kind == "pickle" and not allow_pickle:
         raise UserError(refusal_of(source))
     return replace(source, pickle_allowed=allow_pickle)
+
+
+def opened_like(source: ModelSource, other: Model, progress: Progress) -> Model:
+    """Open a model with another one's head, or with its own if its family has no such head."""
+    model, head = opened(source, progress), other.loaded.source.task
+    if source.kind == "runs" or model.task == head.name or head.name not in model.loaded.heads:
+        return model
+    return opened(replace(source, task=head), progress)
 
 
 def opened(source: ModelSource, progress: Progress) -> Model:

@@ -193,7 +193,7 @@ class ReportPlan:
 
         ``beside`` are the models on the left and the right of this one.
         """
-        from bertviewer.report.recipe import Recipe
+        from bertviewer.report.recipe import Recipe, asked_task
 
         source = model.source
         left, right = beside
@@ -204,7 +204,7 @@ class ReportPlan:
         return Recipe(
             source.name,
             self.path.name,
-            source.task.name,
+            asked_task(source),
             allow_pickle=any(each.source.pickle_allowed for each in models),
             offload=any(each.architecture.source.offloaded for each in models),
             run=_made(run, model),

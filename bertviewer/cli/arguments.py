@@ -9,7 +9,7 @@ from bertviewer import __version__
 from bertviewer.cli import corpus, formats
 from bertviewer.cli.formats import Format
 from bertviewer.core.errors import UserError
-from bertviewer.core.source.tasks import TASKS
+from bertviewer.core.source.tasks import AUTO, TASK_NAMES
 
 COMMANDS = ("summary", "run", "report", "compare", "flow", *corpus.DESCRIPTIONS, "presets")
 
@@ -172,13 +172,13 @@ def _add_format(
 
 
 def _add_task(parser: argparse.ArgumentParser) -> None:
-    names = [task.name for task in TASKS]
     parser.add_argument(
         "--task",
-        choices=names,
-        default="base",
+        choices=TASK_NAMES,
+        default=AUTO.name,
         metavar="TASK",
-        help=f"the head: {', '.join(names)}",
+        help=f"the head: {', '.join(TASK_NAMES)}; auto, the default, is the one that the weights "
+        "were saved with",
     )
 
 

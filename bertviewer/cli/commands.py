@@ -136,9 +136,11 @@ def _report(options: argparse.Namespace) -> None:
         if (model := getattr(options, name)) is not None
     }
     # Everything that can be refused at once has been, before the seconds that torch takes.
+    from bertviewer.api.opening import opened_like
+
     with progress_line(sys.stderr) as progress:
         model = _opened(source, progress)
-        opened = {name: _opened(other, progress) for name, other in others.items()}
+        opened = {name: opened_like(other, model, progress) for name, other in others.items()}
         against = _run_a(model, opened, options)
         run = None
         if sentence is not None:

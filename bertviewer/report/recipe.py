@@ -9,6 +9,7 @@ from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.corpus.choices import Choices as CorpusChoices
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.tasks import AUTO, BASE
 from bertviewer.report.choices import PAPERS, Choices
 from bertviewer.report.subject import STATISTIC
 
@@ -66,7 +67,7 @@ class Recipe:
 
     model: str
     file: str
-    task: str = "base"
+    task: str = AUTO.name
     allow_pickle: bool = False
     offload: bool = False
     run: SentenceRun | SavedRun | None = None
@@ -145,15 +146,21 @@ def _words_of_corpus(
     names = (str(file) if str(file) == "-" else _no_option(str(file)) for file in data)
     yield from ("bertviewer", "corpus", _no_option(source.name), *names)
     yield from ("-o", _no_option(str(folder)))
-    yield from _of_source(source.task.name, source.pickle_allowed, source.offload)
+    yield from _of_source(asked_task(source), source.pickle_allowed, source.offload)
     for field in fields(choices):
         value, option = getattr(choices, field.name), field.name.replace("_", "-")
         if value != field.default:
             yield f"--{option}" if value is True else f"--{option}={value}"
 
 
+def asked_task(source: ModelSource) -> str:
+    """Return the task that opens a model with its head again: ``auto`` where that is decided."""
+    is_decided = source.kind in ("preset", "demo", "config", "runs") and source.task == BASE
+    return AUTO.name if is_decided else source.task.name
+
+
 def _of_source(task: str, allow_pickle: bool, offload: bool) -> Iterator[str]:
-    if task != "base":
+    if task != AUTO.name:
         yield from ("--task", task)
     if allow_pickle:
         yield "--allow-pickle"

@@ -3,7 +3,7 @@
 import inspect
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.config_names import hidden_name, misnamed_key
 from bertviewer.core.building.seeded import seeded
 from bertviewer.core.errors import UserError
-from bertviewer.core.source.tasks import TASKS, Task
+from bertviewer.core.source.tasks import BASE, TASKS, Task
 from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
 
 MOST_SAID = 300
@@ -77,32 +77,26 @@ def auto_class(config: Any, task: Task, name: str) -> Any:
 
 
 def _instead(config: Any) -> str:
-    """Return which heads a family has; a decoder's stands under pretraining, and is named."""
-    causal = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    next_token = causal.get(config.model_type)
-    heads = [
-        f"{task.name} (the next token)" if kind.__name__ == next_token else task.name
-        for task, kind in _classes(config)
-        if task.name != "base"
-    ]
+    """Return which heads a family has."""
+    heads = [task.name for task, _ in classes_of(config) if task is not BASE]
     return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
 
 
 def heads_of(config: Any) -> tuple[str, ...]:
     """Return the names of the tasks that this family has a model for."""
-    return tuple(task.name for task, _ in _classes(config))
+    return tuple(task.name for task, _ in classes_of(config))
 
 
 def encoder_tasks(config: Any) -> tuple[str, ...]:
     """Return the names of the tasks for which this family has a model without a decoder."""
     return tuple(
         task.name
-        for task, kind in _classes(config)
+        for task, kind in classes_of(config)
         if "decoder_input_ids" not in inspect.signature(kind.forward).parameters
     )
 
 
-def _classes(config: Any) -> Iterator[tuple[Task, Any]]:
+def classes_of(config: Any) -> Iterator[tuple[Task, Any]]:
     """Yield the tasks that this family has a model for, and the models' classes."""
     for task in TASKS:
         mapping = getattr(transformers, task.auto_class)._model_mapping
@@ -115,8 +109,16 @@ def _classes(config: Any) -> Iterator[tuple[Task, Any]]:
             yield task, kinds[0] if isinstance(kinds, tuple) else kinds
 
 
-def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:
+def build_on_meta(
+    config: Any, task: Task, name: str, untied: Collection[str] = ()
+) -> torch.nn.Module:
     """Build the module with shapes and no storage: 30 ms for BERT-base.
+
+    Args:
+        config: transformers' configuration.
+        task: the head.
+        name: what messages call the model.
+        untied: the parameters that are not tied, although the class ties them.
 
     Raises:
         UserError: transformers cannot build this configuration.
@@ -131,10 +133,29 @@ def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:
         raise UserError(
             f"{name}: this configuration cannot be built: {_reason(error, vars(config))}"
         ) from error
+    untie(module, untied)
     return module
 
 
-def build_random(config: Any, task: Task, name: str, seed: int = SEED) -> torch.nn.Module:
+def untie(module: torch.nn.Module, names: Collection[str]) -> None:
+    """Untie parameters, as transformers does where a checkpoint stores different values for them.
+
+    A name that the module lacks, as a variant with fewer layers may, is passed over.
+    """
+    ties: dict[str, str] = getattr(module, "all_tied_weights_keys", {})
+    for name in names:
+        path, _, last = name.rpartition(".")
+        try:
+            owner, tied = module.get_submodule(path), module.get_parameter(name)
+        except AttributeError:
+            continue
+        setattr(owner, last, torch.nn.Parameter(tied.detach().clone(), tied.requires_grad))
+        ties.pop(name, None)
+
+
+def build_random(
+    config: Any, task: Task, name: str, seed: int = SEED, untied: Collection[str] = ()
+) -> torch.nn.Module:
     """Build the module on the CPU with the family's own initialisation, from a seed.
 
     The process' random state is left as it was.
@@ -150,6 +171,7 @@ def build_random(config: Any, task: Task, name: str, seed: int = SEED) -> torch.
             raise UserError(
                 f"{name}: no random weights can be drawn: {_reason(error, vars(config))}"
             ) from error
+    untie(module, untied)
     return module.eval()
 
 

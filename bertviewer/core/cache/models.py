@@ -104,9 +104,29 @@ def keep_keys(
     _keep("key-reports", keys_key(source, data, checkpoint), keys_content(keys))
 
 
+def recall_head(
+    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint
+) -> tuple[str, str] | None:
+    """Return what ``keep_head`` was given for the same configuration and checkpoint."""
+
+    def read(content: Any) -> tuple[str, str]:
+        task, note = map(str, content)
+        return task, note
+
+    return _recall("heads", source, keys_key(source, data, checkpoint), read)
+
+
+def keep_head(
+    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint, task: str, note: str
+) -> None:
+    """Write with which head a checkpoint was saved, and why if it is another than it says."""
+    _keep("heads", keys_key(source, data, checkpoint), [task, note])
+
+
 def model_key(source: ModelSource, data: Mapping[str, Any]) -> str:
     """Return the hash of all that a model's architecture follows from: 64 hexadecimal digits."""
-    return _hash([versions(), source.task.name, data])
+    untied = [source.untied] if source.untied else []
+    return _hash([versions(), source.task.name, data, *untied])
 
 
 def keys_key(source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint) -> str:
@@ -167,7 +187,7 @@ def _recall(
     return None
 
 
-def _keep(kind: str, key: str, content: Mapping[str, Any]) -> None:
+def _keep(kind: str, key: str, content: Any) -> None:
     if os.environ.get(NO_CACHE):
         return
     try:

@@ -39,7 +39,8 @@ def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
         inputs: what it will be called with.
     """
     running = model.running_module
-    clean = build_on_meta(model.config, model.source.task, model.source.name)
+    source = model.source
+    clean = build_on_meta(model.config, source.task, source.name, source.untied)
     others = dict(running.named_modules())
     for path, module in clean.named_modules():
         if path in others:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.building.building import build_config, build_on_meta, untie
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare
 from bertviewer.core.flow.shared_weights import build_shared
@@ -57,7 +57,9 @@ def trace_model(
     Raises:
         UserError: the model cannot be built.
     """
-    model = build_on_meta(build_config(config, source.name), source.task, source.name)
+    model = build_on_meta(
+        build_config(config, source.name), source.task, source.name, source.untied
+    )
     try:
         attempts = meta_attempts(model, values)
     except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
@@ -71,6 +73,7 @@ def trace_model(
         real = build_shared(build_config(config, source.name), source.task, source.name)
     except Exception:  # noqa: BLE001 - what was traced on the meta device stays
         return on_meta
+    untie(real, source.untied)
     prepare(real, "eager")
     with_weights = _best_with_weights(real, asking[:MOST_RUNS])
     if with_weights.reach <= best.reach:

@@ -75,7 +75,8 @@ def builder(source: ModelSource) -> Build:
             changed.pop("id2label", None)
             changed.pop("label2id", None)
             changed["num_labels"] = labels
-        return build_on_meta(build_config(changed, source.name), source.task, source.name)
+        config = build_config(changed, source.name)
+        return build_on_meta(config, source.task, source.name, source.untied)
 
     return build
 

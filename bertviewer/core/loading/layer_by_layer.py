@@ -3,7 +3,7 @@
 The calls are noticed by accelerate's hooks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -55,6 +55,7 @@ def load_layer_by_layer(  # noqa: PLR0917
     checkpoint: Checkpoint,
     keys: KeyReport,
     planned: Plan,
+    untied: Collection[str],
     progress: Progress,
 ) -> tuple[nn.Module, tuple[str, ...], Reading]:
     """Return a module of which the planned weights stay in their files, and the random ones' names.
@@ -66,7 +67,11 @@ def load_layer_by_layer(  # noqa: PLR0917
         UserError: a file has changed, the weights are quantised, or transformers refuses them.
     """
     places = unchanged(checkpoint.tensors[key] for key in planned.names.values())
-    stand_ins = {place.name: _StandIn(place.shape) for place in places}
+    different = {keys.stored.get(name) for name in untied}
+    # transformers compares what the class ties, and ties what is equal.
+    stand_ins = {
+        place.name: _StandIn(place.shape, int(place.name in different)) for place in places
+    }
     module, random = load_pretrained(like, config, checkpoint, keys, progress, stand_ins)
     of_pointer = {
         given.data_ptr(): place for place in places for given in stand_ins[place.name].given
@@ -150,14 +155,16 @@ class _StandIn:
     It is asked for like a part of a file that is read as late as possible.
     """
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], number: int) -> None:
         self.shape = shape
+        self._number = number
         self.given: list[Tensor] = []
 
     def __getitem__(self, _all: Any) -> "_StandIn":
         return self
 
     def to(self, device: Any = None, dtype: torch.dtype | None = None) -> Tensor:
-        """Return a tensor of this shape, all of whose elements are one."""
-        self.given.append(torch.zeros((), dtype=dtype, device=device).expand(self.shape))
+        """Return a tensor of this shape, all of whose elements are one and the same number."""
+        single = torch.full((), self._number, dtype=dtype, device=device)
+        self.given.append(single.expand(self.shape))
         return self.given[-1]

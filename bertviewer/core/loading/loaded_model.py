@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading.layer_by_layer import Reading
+    from bertviewer.core.loading.meta_model import MetaModel
     from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 
@@ -111,11 +112,16 @@ class LoadedModel:
         self.blueprint = replace(self.blueprint, config=found.config)
         if not found.was_seen or found.keys != self.keys:
             write_log(f"{self.source.name}: not what was remembered of it")
-            self.was_corrected, self._is_kept = True, False
-            self.architecture = found.architecture
-            self.blueprint = replace(self.blueprint, heads=found.heads)
-            self.keys = self._keys_found = found.keys
-            self.keep()
+            self._correct(found)
+
+    def _correct(self, found: "MetaModel") -> None:
+        """Put what a model turned out to be in place of what was known of it."""
+        assert self.blueprint is not None
+        self.was_corrected, self._is_kept = True, False
+        self.source, self.architecture = found.source, found.architecture
+        self.blueprint = replace(self.blueprint, config=found.config, heads=found.heads)
+        self.keys = self._keys_found = found.keys
+        self.keep()
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
         """Return the architecture with all formulas and flows, derived if need be."""
@@ -280,6 +286,7 @@ class LoadedModel:
 
         if self.remote is not None and self.checkpoint is not None and self.keys is not None:
             self.remote.fetch(progress)
+            self._tie_as_stored(progress)
         if self.checkpoint is None or self.keys is None:
             module = weighting.random_module(self.source, self.config)
             self._set_source(weights="random")
@@ -292,6 +299,18 @@ class LoadedModel:
         self.reading = loaded.reading
         self._set_source(random_tensors=loaded.random, offloaded=loaded.reading is not None)
         return loaded.module
+
+    def _tie_as_stored(self, progress: Progress) -> None:
+        """Find out which tensors are tied, now that the values that decide it are here."""
+        data = None if self.blueprint is None else self.blueprint.data
+        if data is None or not self.source.untied:
+            return
+        from bertviewer.core.loading.meta_model import read_meta_model
+
+        tied = replace(self.source, untied=())
+        found = read_meta_model(tied, data, self.checkpoint, None, progress)
+        if found.source != self.source:
+            self._correct(found)
 
     def _set_source(self, **changes: Any) -> None:
         info = replace(self.architecture.source, **changes)

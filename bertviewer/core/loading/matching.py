@@ -3,10 +3,13 @@
 Checkpoints name tensors in many ways: the base model's with its prefix (``bert.``) or without,
 LayerNorm's as TensorFlow did (``gamma``, ``beta``), and some families' as their authors did.
 transformers knows them all, and loads by them; so it is asked, by name alone and for no values.
+It knows nothing of the prefixes that wrappers add, such as ``module.`` and ``0.auto_model.``:
+these are removed before (see ``clean_keys``).
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -17,6 +20,10 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
+from bertviewer.core.weights.wrappers import prefixes_of, without_wrappers
+
+_COMPUTED = re.compile(r"(^|\.)(position_ids|token_type_ids|inv_freq)$")
+"""Buffers of older versions of transformers, which no module has under that name any more."""
 
 
 def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
@@ -26,7 +33,8 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
         UserError: it holds none of the module's tensors, or one of another shape.
     """
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    places, turned = _places(module, parameters, checkpoint)
+    naming = _Naming(module)
+    places, turned = _places(naming, checkpoint)
     tied = _tied(parameters)
     held = {tied.get(name, name) for names in places.values() for name in names}
     firsts = [name for name in parameters if name not in tied]
@@ -34,18 +42,21 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
         raise UserError(f"{where(checkpoint)}: none of its tensors belongs to this architecture")
     names = {key: names[0] for key, names in places.items() if names}
     merged = {name for name, count in Counter(names.values()).items() if count > 1}
+    stored = {name: key for key, name in names.items() if name not in merged and key not in turned}
+    unused = [key for key in checkpoint.tensors if not places[key]]
+    buffers = tuple(filter(naming.is_computed, unused))
     return KeyReport(
         files={file.own.name: file.nbytes for file in checkpoint.files},
         stored_dtypes=Counter(tensor.dtype for tensor in checkpoint.tensors.values()),
         dtype=_dtype(parameters[firsts[0]]),
         tensors=len(firsts),
-        stored={
-            name: key for key, name in names.items() if name not in merged and key not in turned
-        },
+        stored=stored,
         renamed={key: name for key, name in names.items() if key != name},
         missing=tuple(name for name in firsts if name not in held),
-        unexpected=tuple(key for key in checkpoint.tensors if not places[key]),
+        unexpected=tuple(key for key in unused if key not in set(buffers)),
         tied=tied,
+        twice=_stored_twice(getattr(module, "all_tied_weights_keys", {}), stored),
+        buffers=buffers,
     )
 
 
@@ -55,36 +66,113 @@ def where(checkpoint: Checkpoint) -> Path:
     return first if len(checkpoint.files) == 1 else first.parent
 
 
-def _places(
-    module: nn.Module, parameters: Mapping[str, Tensor], checkpoint: Checkpoint
-) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+def clean_keys(module: nn.Module, keys: Iterable[str]) -> dict[str, str]:
+    """Return a checkpoint's keys without what wrappers have added, by the keys themselves."""
+    return _Naming(module).cleaned(tuple(keys))
+
+
+class _Naming:
+    """How the keys of a checkpoint become names of a module's tensors.
+
+    Attributes:
+        expected: the module's parameters and persistent buffers, which a checkpoint holds.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        tensors = {
+            **dict(module.named_parameters(remove_duplicate=False)),
+            **dict(module.named_buffers(remove_duplicate=False)),
+        }
+        saved = module.state_dict(keep_vars=True)
+        self.expected: dict[str, Tensor] = {n: t for n, t in tensors.items() if n in saved}
+        self._computed = tensors.keys() - saved.keys()
+        transforms = get_model_conversion_mapping(module)
+        self._renamings = [t for t in transforms if isinstance(t, WeightRenaming)]
+        self._converters = [t for t in transforms if isinstance(t, WeightConverter)]
+        self._prefix = getattr(module, "base_model_prefix", None)
+        self._parameters = sum(1 for _ in module.parameters())
+
+    def is_computed(self, key: str) -> bool:
+        """Tell whether a key is that of a buffer that the module computes itself."""
+        name, _ = self._renamed(without_wrappers(key))
+        base = f"{self._prefix}."
+        names = {name, name.removeprefix(base), base + name}
+        return not names.isdisjoint(self._computed) or _COMPUTED.search(name) is not None
+
+    def targets(self, key: str) -> tuple[tuple[str, ...], bool]:
+        """Return the names that a clean key becomes, and whether its values change on the way."""
+        name, pattern = self._renamed(key)
+        if pattern is None:
+            return ((name,) if name in self.expected else ()), False
+        return tuple(one for one in self._cut(name) if one in self.expected), True
+
+    def cleaned(self, keys: tuple[str, ...]) -> dict[str, str]:
+        """Return the keys without what wrappers have added: modules within, and one prefix.
+
+        A prefix is removed if the module has names for what follows it: more than half of all its
+        parameters' (so that no part of another model is taken for this one).
+        """
+        found = {key: key for key in keys}
+        unfit = [key for key in keys if not self.targets(key)[0]]
+        for key in unfit:
+            found[key] = without_wrappers(key)
+        left = [key for key in unfit if not self.targets(found[key])[0]]
+        # A name that the module has already is taken.
+        taken = {name for key in keys if key not in left for name in self.targets(found[key])[0]}
+        held: dict[str, set[str]] = {}
+        for key in left:
+            for prefix in prefixes_of(found[key]):
+                names = self.targets(found[key].removeprefix(prefix))[0]
+                held.setdefault(prefix, set()).update(set(names) - taken)
+        # The first of the best ones, and of those within one another the shortest.
+        best = max(held, key=lambda prefix: len(held[prefix]), default="")
+        if 2 * len(held.get(best, ())) > self._parameters:
+            found |= {key: found[key].removeprefix(best) for key in left}
+        return found
+
+    def _renamed(self, key: str) -> tuple[str, str | None]:
+        """Return the name that transformers gives a key, and the pattern of its converter."""
+        found: tuple[str, str | None] = rename_source_key(
+            key, self._renamings, self._converters, self._prefix, self.expected
+        )
+        return found
+
+    def _cut(self, name: str) -> tuple[str, ...]:
+        """Return all names that one key is cut into, of which ``name`` is the first."""
+        for converter in self._converters:
+            first, *others = converter.target_patterns
+            if first in name:
+                return (name, *(name.replace(first, other) for other in others))
+        return (name,)
+
+
+def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[str, ...]], set[str]]:
     """Return the names in the module that each key becomes, none for one that is not used.
 
     Beside them are the keys whose values are cut, joined or turned on the way.
     """
-    expected = {**parameters, **dict(module.named_buffers(remove_duplicate=False))}
-    rename, converters = _renaming(module, expected)
     places: dict[str, tuple[str, ...]] = {}
     turned: set[str] = set()
     taken: dict[str, str] = {}
     other: dict[str, StoredTensor] = {}  # of another shape
+    clean = naming.cleaned(tuple(checkpoint.tensors))
     for key, tensor in checkpoint.tensors.items():
-        name, pattern = rename(key)
-        if pattern is not None:
+        names, is_turned = naming.targets(clean[key])
+        if is_turned:
             # The shape says nothing.
             turned.add(key)
-            targets = _targets(name, converters)
-            places[key] = tuple(target for target in targets if target in expected)
+            places[key] = names
             continue
-        if name not in expected or (name in taken and name != key):
+        name = names[0] if names else ""
+        if not names or (name in taken and name != key):
             places[key] = ()
             continue
-        if tensor.shape != tuple(expected[name].shape):
+        if tensor.shape != tuple(naming.expected[name].shape):
             other[name] = tensor
         if name in taken:  # by an old name, and here is the right one
             places[taken[name]] = ()
         taken[name], places[key] = key, (name,)
-    for name, tensor_of in expected.items():
+    for name, tensor_of in naming.expected.items():
         if (stored := other.get(name)) is not None:
             others = count_text(len(other) - 1, "1 other", "{0} others")
             more = f"; so it is with {others}" if len(other) > 1 else ""
@@ -95,34 +183,24 @@ def _places(
     return places, turned
 
 
-def _renaming(
-    module: nn.Module, expected: Mapping[str, Tensor]
-) -> tuple[Callable[[str], tuple[str, str | None]], list[WeightConverter]]:
-    """Return how transformers renames a key, and what it has that also changes its values.
+def _stored_twice(ties: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+    """Return the tied names that are stored as well as what they are tied to, with its name.
 
-    Of a key it gives the name, and the pattern of the converter that takes it, if one does.
+    That is the source that the class names, or the first of its targets if the source is not
+    stored; see ``PreTrainedModel.tie_weights``.
     """
-    transforms = get_model_conversion_mapping(module)
-    renamings = [t for t in transforms if isinstance(t, WeightRenaming)]
-    converters = [t for t in transforms if isinstance(t, WeightConverter)]
-    prefix = getattr(module, "base_model_prefix", None)
-
-    def rename(key: str) -> tuple[str, str | None]:
-        found: tuple[str, str | None] = rename_source_key(
-            key, renamings, converters, prefix, expected
-        )
-        return found
-
-    return rename, converters
-
-
-def _targets(name: str, converters: list[WeightConverter]) -> tuple[str, ...]:
-    """Return all names that one key is cut into, of which ``name`` is the first."""
-    for converter in converters:
-        first, *others = converter.target_patterns
-        if first in name:
-            return (name, *(name.replace(first, other) for other in others))
-    return (name,)
+    leaders: dict[str, str] = {}
+    twice = {}
+    for target, source in ties.items():
+        if source in stored:
+            leaders[source] = source
+        if target not in stored:
+            continue
+        if source in leaders:
+            twice[target] = leaders[source]
+        else:
+            leaders[source] = target
+    return twice
 
 
 def _tied(parameters: Mapping[str, Tensor]) -> dict[str, str]:

@@ -5,8 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.building.building import build_config, build_on_meta, heads_of, plain_config
-from bertviewer.core.cache.models import SeenModel
+from bertviewer.core.building.building import (
+    build_config,
+    build_on_meta,
+    heads_of,
+    plain_config,
+    untie,
+)
+from bertviewer.core.cache.models import SeenModel, recall_model
 from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.matching import match
@@ -15,6 +21,7 @@ from bertviewer.core.source.demo import check_demo_weights
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.weights.ties import untied_names
 
 
 @frozen
@@ -22,6 +29,7 @@ class MetaModel:
     """What a source's model is, by transformers itself.
 
     Attributes:
+        source: with the parameters that its checkpoint leaves untied.
         config: transformers' configuration.
         architecture: it has the formulas of what was seen before, if that was the same, or none.
         heads: the names of the tasks that its family has a model for.
@@ -29,6 +37,7 @@ class MetaModel:
         was_seen: whether it is the same as what was seen before.
     """
 
+    source: ModelSource
     config: Any
     architecture: Architecture
     heads: tuple[str, ...]
@@ -53,13 +62,22 @@ def read_meta_model(
         check_demo_weights(source.path)
     config = build_config(data, source.name)
     progress(1, 3, "Building the architecture")
-    module = build_on_meta(config, source.task, source.name)
+    module = build_on_meta(config, source.task, source.name, source.untied)
     progress(2, 3, "Reading modules and tensors")
     keys = None if checkpoint is None else match(module, checkpoint)
+    if (
+        keys is not None
+        and checkpoint is not None
+        and (names := untied_names(keys, checkpoint, progress))
+    ):
+        source = replace(source, untied=(*source.untied, *names))
+        untie(module, names)
+        keys = match(module, checkpoint)
+        seen = recall_model(source, data)
     # Through JSON and back, so that what is shown is equal to what an export reads again.
     plain = plain_config(config, source.name)
     architecture, heads = inspect_module(module, source.info(keys), plain), heads_of(config)
     was_seen = seen is not None and seen.is_like(architecture, heads)
     if seen is not None and was_seen:
         architecture = replace(seen.architecture, source=architecture.source)
-    return MetaModel(config, architecture, heads, keys, was_seen)
+    return MetaModel(source, config, architecture, heads, keys, was_seen)

@@ -1,19 +1,21 @@
 """Opens models: a source becomes a ``LoadedModel``, without torch if it was seen before."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.cache.models import recall_keys, recall_model
+from bertviewer.core.cache.models import keep_head, recall_head, recall_keys, recall_model
 from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
 from bertviewer.core.loading.rebuilding import rebuilt
 from bertviewer.core.loading.structure import structure
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.source.tasks import AUTO, BASE, find_task
 from bertviewer.core.system import libraries
 from bertviewer.core.weights.finding import check_inside, find_checkpoint
+from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
 
 
@@ -31,6 +33,7 @@ def open_model(
             family has no head for the task.
     """
     remote = None
+    source = replace(source, untied=(), notices=())  # of the same model, opened before
     if source.kind == "hub":
         from bertviewer.core.hub.opening import open_hub
 
@@ -49,11 +52,15 @@ def open_model(
     if data is None:
         assert checkpoint is not None  # weights stand alone, or their consent was refused
         if (data := rebuilt(checkpoint, source.name)) is None:
+            source = replace(source, task=BASE if source.task == AUTO else source.task)
             info = SourceInfo(source.kind, source.name, source.task.name, "pretrained")
             return LoadedModel(source, structure(checkpoint, info), None, checkpoint)
+    if source.task == AUTO:
+        source = _with_saved_head(source, data, checkpoint, progress)
     seen = recall_model(source, data)
     keys = None if checkpoint is None or not seen else recall_keys(source, data, checkpoint, seen)
-    if seen is not None and (checkpoint is None or keys is not None):
+    fits = checkpoint is None or (keys is not None and not _is_untied(keys, checkpoint, progress))
+    if seen is not None and fits:
         architecture = replace(seen.architecture, source=source.info(keys))
         blueprint = Blueprint(None, seen.heads, data)
         return LoadedModel(source, architecture, blueprint, checkpoint, keys, remote=remote)
@@ -64,11 +71,44 @@ def open_model(
     found = read_meta_model(source, data, checkpoint, seen, progress)
     blueprint = Blueprint(found.config, found.heads, data)
     model = LoadedModel(
-        source, found.architecture, blueprint, checkpoint, found.keys, remote=remote
+        found.source, found.architecture, blueprint, checkpoint, found.keys, remote=remote
     )
     if keep:
         model.keep()
     return model
+
+
+def _with_saved_head(
+    source: ModelSource,
+    data: Mapping[str, Any],
+    checkpoint: Checkpoint | None,
+    progress: Progress,
+) -> ModelSource:
+    """Return the source with the head that its checkpoint was saved with.
+
+    Raises:
+        UserError: the configuration is bad, or the model cannot be built.
+    """
+    if checkpoint is None or not data.get("architectures"):
+        return replace(source, task=BASE)
+    if (seen := recall_head(source, data, checkpoint)) is not None:
+        task, note = find_task(seen[0]), seen[1]
+    else:
+        libraries.load(progress)
+        from bertviewer.core.loading.saved_head import saved_head
+
+        task, note = saved_head(data, source.name, checkpoint)
+        keep_head(source, data, checkpoint, task.name, note)
+    return replace(source, task=task, notices=(*source.notices, *filter(None, [note])))
+
+
+def _is_untied(keys: KeyReport, checkpoint: Checkpoint, progress: Progress) -> bool:
+    """Tell whether the values of tensors that were seen as tied are not the same."""
+    if not keys.twice:
+        return False
+    from bertviewer.core.weights.ties import untied_names  # needs numpy
+
+    return bool(untied_names(keys, checkpoint, progress))
 
 
 def _configuration(source: ModelSource) -> dict[str, Any] | None:

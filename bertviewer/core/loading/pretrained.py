@@ -13,7 +13,7 @@ from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch
 from bertviewer.core.building.seeded import seeded
 from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.loading.matching import where
+from bertviewer.core.loading.matching import clean_keys, where
 from bertviewer.core.loading.state import FLOATS, read_state
 from bertviewer.core.progress import Progress
 from bertviewer.core.system.library_words import words_of
@@ -45,7 +45,8 @@ def load_pretrained(  # noqa: PLR0917
     Raises:
         UserError: a file has changed, the weights are quantised, or transformers refuses them.
     """
-    used = [t for key, t in checkpoint.tensors.items() if key not in set(keys.unexpected)]
+    unused = {*keys.unexpected, *keys.buffers}
+    used = [tensor for key, tensor in checkpoint.tensors.items() if key not in unused]
     buffers = {keys.stored.get(name) for name, _ in like.named_buffers()}
     for tensor in used:
         if tensor.dtype not in FLOATS and tensor.name not in buffers:
@@ -54,7 +55,9 @@ def load_pretrained(  # noqa: PLR0917
                 "are; they can be looked at and not be run"
             )
     left = stand_ins or {}
-    state = {**read_state((t for t in used if t.name not in left), progress), **left}
+    read = {**read_state((t for t in used if t.name not in left), progress), **left}
+    clean = clean_keys(like, checkpoint.tensors)
+    state = {clean[key]: values for key, values in read.items()}
     kind: Any = type(like)
     with seeded(SEED):
         try:

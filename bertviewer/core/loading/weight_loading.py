@@ -52,12 +52,13 @@ def random_module(source: ModelSource, config: Any) -> nn.Module:
         raise UserError(
             f"{source.name} has no weights, so none can be read layer by layer (--offload)"
         )
-    like = build_on_meta(config, source.task, source.name)
+    like = build_on_meta(config, source.task, source.name, source.untied)
     parameters = sum(parameter.numel() for parameter in like.parameters())
     needed = parameters * BYTES_PER_PARAMETER + _buffers(like)
     if not fits(needed):
         raise UserError(f"{source.name}: {shortage(needed)}")
-    return without_caches(build_random(config, source.task, source.name))
+    module = build_random(config, source.task, source.name, untied=source.untied)
+    return without_caches(module)
 
 
 def pretrained_module(  # noqa: PLR0917
@@ -75,7 +76,7 @@ def pretrained_module(  # noqa: PLR0917
             installed, or the file is bad.
         Cancelled: by ``progress``.
     """
-    like = build_on_meta(config, source.task, source.name)
+    like = build_on_meta(config, source.task, source.name, source.untied)
     weights = sum(parameter.nbytes for parameter in like.parameters())
     whole = weights * ROOM + _buffers(like) + converted_bytes(checkpoint, keys)
     if not source.offload and fits(whole):
@@ -83,7 +84,9 @@ def pretrained_module(  # noqa: PLR0917
         return Loaded(without_caches(module), random)
     planned = plan(like, architecture, keys)
     _check_plan(planned, source, whole, _buffers(like))
-    module, random, reading = load_layer_by_layer(like, config, checkpoint, keys, planned, progress)
+    module, random, reading = load_layer_by_layer(
+        like, config, checkpoint, keys, planned, source.untied, progress
+    )
     return Loaded(without_caches(module), random, reading)
 
 

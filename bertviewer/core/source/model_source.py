@@ -30,6 +30,9 @@ class ModelSource:
         task: the head that is asked for.
         pickle_allowed: whether the user agreed to read a pickle.
         offload: whether its weights are to be read layer by layer, even if all fit into memory.
+        untied: the parameters that the model class ties to another one, while the checkpoint
+            stores other values for them; found out when the model is opened.
+        notices: sentences that qualify every figure of the model, likewise.
     """
 
     kind: Kind
@@ -38,6 +41,8 @@ class ModelSource:
     task: Task
     pickle_allowed: bool = False
     offload: bool = False
+    untied: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -76,4 +81,5 @@ class ModelSource:
             weights="none" if keys is None else "pretrained",
             random_tensors=() if keys is None else keys.missing,
             offloaded=self.offload and keys is not None,
+            notices=self.notices,
         )

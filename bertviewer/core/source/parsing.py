@@ -1,5 +1,6 @@
 """What a name that a person wrote stands for: the demo, a preset, the hub, a folder or a file."""
 
+from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
 
@@ -8,20 +9,27 @@ from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.hub_name import SCHEME, parse_hub_name
 from bertviewer.core.source.model_source import PICKLES, Kind, ModelSource
 from bertviewer.core.source.presets import find_preset, preset_names
-from bertviewer.core.source.tasks import find_task
+from bertviewer.core.source.tasks import AUTO, BASE, Task, find_task
 from bertviewer.core.weights.finding import SUFFIX, has_checkpoint
 
 PICKLE_SUFFIX = ".bin"
 RUNS_SUFFIX = ".bertviewer"
 
 
-def parse_source(name: str, task: str = "base") -> ModelSource:
+def parse_source(name: str, task: str = AUTO.name) -> ModelSource:
     """Find out what ``name`` means: ``demo``, a preset, a folder or a file.
+
+    The task ``auto`` stays one only where weights decide what it is, once they are opened.
 
     Raises:
         UserError: it is none of these, or the task is unknown.
     """
-    found = find_task(task)
+    source = _parsed(name, find_task(task))
+    has_weights = source.kind in ("folder", "weights", "pickle", "hub")
+    return source if source.task != AUTO or has_weights else replace(source, task=BASE)
+
+
+def _parsed(name: str, found: Task) -> ModelSource:
     if not name.strip():
         raise UserError("the model's name is empty")
     if name == "demo":

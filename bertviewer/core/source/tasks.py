@@ -13,9 +13,13 @@ class Task:
     title: str
 
 
+AUTO = Task("auto", "", "As it was saved")
+"""The head that a checkpoint was saved with: one of ``TASKS`` once the model is open."""
+
 TASKS = (
     Task("base", "AutoModel", "Base model, no head"),
     Task("masked-lm", "AutoModelForMaskedLM", "Masked language modelling"),
+    Task("causal-lm", "AutoModelForCausalLM", "Causal language modelling"),
     Task(
         "sequence-classification", "AutoModelForSequenceClassification", "Sequence classification"
     ),
@@ -26,13 +30,18 @@ TASKS = (
 )
 
 
+BASE = TASKS[0]
+TASK_NAMES = tuple(task.name for task in (AUTO, *TASKS))
+"""What a person may write."""
+
+
 def find_task(name: str) -> Task:
-    """Return the task of that name.
+    """Return the task of that name, ``AUTO`` included.
 
     Raises:
         UserError: there is none.
     """
-    for task in TASKS:
+    for task in (AUTO, *TASKS):
         if task.name == name:
             return task
-    raise UserError(f"unknown task {name!r}; choose one of: {', '.join(t.name for t in TASKS)}")
+    raise UserError(f"unknown task {name!r}; choose one of: {', '.join(TASK_NAMES)}")

@@ -1,6 +1,7 @@
 """What a checkpoint holds of a model, tensor by tensor: plain data, the same as its JSON."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from bertviewer.core.frozen import frozen
@@ -22,6 +23,10 @@ class KeyReport:
         missing: the model's tensors that the checkpoint lacks: they are drawn at random.
         unexpected: the checkpoint's keys that the model has no place for: they are not read.
         tied: names of the model that stand for the tensor of another name.
+        twice: the tied names that are stored as well as the tensor that they are tied to, with
+            that tensor's name: they stay tied only if the values are the same.
+        buffers: the checkpoint's keys of buffers that the model computes itself, such as
+            ``position_ids``: they are no weights, and are not read.
     """
 
     files: Mapping[str, int]
@@ -33,6 +38,8 @@ class KeyReport:
     missing: tuple[str, ...]
     unexpected: tuple[str, ...]
     tied: Mapping[str, str]
+    twice: Mapping[str, str] = field(default_factory=dict)
+    buffers: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -48,5 +55,5 @@ class KeyReport:
         """Return it as plain dicts and lists; ``stored`` is left out, as ``renamed`` tells it."""
         files = [{"name": name, "bytes": size} for name, size in self.files.items()]
         told = by_fields(self) | {"files": files}
-        del told["stored"]
+        del told["stored"], told["twice"]
         return told

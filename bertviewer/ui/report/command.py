@@ -2,7 +2,7 @@
 
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.choices import Choices
-from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun, sentence_run
+from bertviewer.report.recipe import Recipe, SavedRun, SentenceRun, asked_task, sentence_run
 from bertviewer.ui.report.material import Material
 from bertviewer.ui.watched_run import WatchedRun
 
@@ -28,7 +28,7 @@ def recipe_of(
     return Recipe(
         source.name,
         file,
-        source.task.name,
+        asked_task(source),
         allow_pickle=source.pickle_allowed or _has_pickle(material),
         offload=material.architecture.source.offloaded,
         run=_made(material.watched, source),

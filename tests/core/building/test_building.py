@@ -101,14 +101,14 @@ def test_heads_of_a_family() -> None:
         (
             "gpt2",
             "masked-lm",
-            "heads for: sequence-classification, pretraining (the next token), "
+            "heads for: causal-lm, sequence-classification, pretraining, "
             "token-classification, question-answering",
         ),
         (
             "roberta",
             "next-sentence",
-            "heads for: masked-lm, sequence-classification, pretraining, token-classification, "
-            "question-answering",
+            "heads for: masked-lm, causal-lm, sequence-classification, pretraining, "
+            "token-classification, question-answering",
         ),
         ("vit", "masked-lm", "no head at all"),
     ],

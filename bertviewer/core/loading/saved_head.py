@@ -1,0 +1,64 @@
+"""The head that a checkpoint was saved with: what the task ``auto`` stands for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bertviewer.core.backend import transformers
+from bertviewer.core.building.building import build_config, build_on_meta, classes_of
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.matching import match
+from bertviewer.core.source.tasks import BASE, Task
+from bertviewer.core.weights.stored import Checkpoint
+
+_OTHERS_FIRST = "pretraining"
+"""Classes have several tasks; this one is chosen only if no other has the class."""
+
+
+def saved_head(data: Mapping[str, Any], name: str, checkpoint: Checkpoint) -> tuple[Task, str]:
+    """Return the task whose class ``architectures`` names, if the checkpoint has its tensors.
+
+    Otherwise it is the base model, with a sentence that says why; the sentence is empty where the
+    base model itself is named.
+
+    Raises:
+        UserError: the configuration is bad, or the model cannot be built.
+    """
+    named = architecture_of(data)
+    config = build_config(data, name)
+    kinds = {task: kind.__name__ for task, kind in classes_of(config)}
+    tasks = [task for task, kind in kinds.items() if kind == named]
+    if BASE in tasks or not named:
+        return BASE, ""
+    shown = f"{kinds.get(BASE, 'the base model')} is shown, without a head."
+    if not tasks:
+        takes = getattr(getattr(transformers, named, None), "config_class", None)
+        cause = (
+            "a head that is not supported here"
+            if isinstance(takes, type) and isinstance(config, takes)
+            else f"which is no class of the model type {config.model_type!r}"
+        )
+        return BASE, f"config.json names {named}, {cause}: {shown}"
+    task = min(tasks, key=lambda task: task.name == _OTHERS_FIRST)
+    module = build_on_meta(config, task, name)
+    try:
+        missing = match(module, checkpoint).missing
+    except UserError:
+        return BASE, ""  # the base model does not fit either, and says why
+    of_base: set[str] = set()
+    if missing and BASE in kinds:
+        base = dict(build_on_meta(config, BASE, name).named_parameters())
+        of_base = {*base, *(f"{module.base_model_prefix}.{one}" for one in base)}
+    lacking = [one for one in missing if one not in of_base]
+    if not lacking:
+        return task, ""
+    return BASE, (
+        f"config.json names {named}, but the checkpoint lacks tensors of that head "
+        f"({lacking[0]}): {shown}"
+    )
+
+
+def architecture_of(data: Mapping[str, Any]) -> str:
+    """Return the class that a configuration says its model was saved from, "" if it names none."""
+    names = data.get("architectures")
+    first = names[0] if isinstance(names, list) and names else ""
+    return first if isinstance(first, str) and first.isidentifier() else ""
