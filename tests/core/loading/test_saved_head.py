@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-import transformers
 
 import bertviewer
+from bertviewer.core.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
@@ -111,7 +111,7 @@ def test_two_models_of_different_heads_are_compared_without_them(tmp_path: Path)
     folders = [tmp_path / "left", tmp_path / "right"]
     save_model(folders[0], "BertForMaskedLM")
     save_model(folders[1], "BertForSequenceClassification")
-    rows = bertviewer.compare(*folders).tensors()
+    rows = bertviewer.compare(folders[0], folders[1]).tensors()
     assert {row["name"] for row in rows if row["state"] == "only left"} == set()
     assert {row["name"] for row in rows} == {
         name for name, _ in transformers.BertModel.from_pretrained(folders[1]).named_parameters()

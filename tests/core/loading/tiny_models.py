@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers.utils.logging import disable_progress_bar
+
+from bertviewer.core.backend import transformers
 
 Tensors = dict[str, Tensor]
 VOCABULARY, WIDTH = 24, 16
@@ -49,7 +49,6 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
                    "hidden_dim": 20, "max_position_embeddings": 12},
     "gpt2": _GPT2,
     "t5": _T5,
-    "mt5": {**_T5, "tie_word_embeddings": True},
     "bart": _PAIR,
     "marian": _PAIR,
 }  # fmt: skip
@@ -62,7 +61,6 @@ def save_model(folder: Path, class_name: str, **changes: Any) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = kind(kind.config_class(**{**sizes, **changes}))
-    disable_progress_bar()  # its thread would be left behind
     model.save_pretrained(folder)
     return model
 
