@@ -1,0 +1,153 @@
+"""Names that wrappers and training code gave to tensors, and buffers that are no weights."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import bertviewer
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from tests.core.loading.tiny_models import (
+    Tensors,
+    change_config,
+    read_tensors,
+    save_model,
+    write_tensors,
+)
+
+
+def opened(folder: Path, task: str = "auto") -> LoadedModel:
+    return open_model(parse_source(str(folder), task))
+
+
+def behind(prefix: str) -> Callable[[str], str]:
+    return lambda name: prefix + name
+
+
+def compiled_layers(name: str) -> str:
+    return name.replace("layer.0.", "layer.0._orig_mod.")
+
+
+@pytest.mark.parametrize(
+    ("class_name", "rename"),
+    [
+        ("BertModel", behind("module.")),
+        ("BertModel", behind("model.")),
+        ("BertModel", behind("_orig_mod.")),
+        ("BertModel", behind("0.auto_model.")),
+        ("BertModel", behind("module._orig_mod.model.bert.")),
+        ("BertModel", behind("encoder.")),
+        ("BertModel", behind("question_encoder.bert_model.")),
+        ("BertModel", compiled_layers),
+        ("BertForMaskedLM", behind("model.")),
+        ("BertForSequenceClassification", behind("_forward_module.model.")),
+        ("DistilBertForQuestionAnswering", behind("module.")),
+        ("GPT2LMHeadModel", behind("_fsdp_wrapped_module.")),
+        ("T5ForConditionalGeneration", behind("model.")),
+        ("LlamaForCausalLM", behind("base_model.model.")),
+    ],
+)
+def test_they_are_mapped_and_reported(
+    tmp_path: Path, class_name: str, rename: Callable[[str], str]
+) -> None:
+    save_model(tmp_path, class_name)
+    tensors = read_tensors(tmp_path)
+    ids = torch.arange(5)[None]
+    more = {"decoder_input_ids": ids} if class_name.startswith("T5") else {}
+    with torch.no_grad():
+        plain = opened(tmp_path).module(random_weights=False)(input_ids=ids, **more)[0]
+        write_tensors(tmp_path, {rename(name): tensor for name, tensor in tensors.items()})
+        model = opened(tmp_path)
+        assert torch.equal(model.module(random_weights=False)(input_ids=ids, **more)[0], plain)
+    assert model.architecture.root.class_name == class_name
+    assert not model.architecture.source.random_tensors
+    assert model.keys is not None
+    assert not model.keys.unexpected
+    changed = {rename(name): name for name in tensors if rename(name) != name}
+    assert changed.items() <= model.keys.renamed.items()
+    name, key = next(iter(changed.values())), next(iter(changed))
+    stored = model.stored(name)
+    assert stored is not None
+    assert stored.name == key
+
+
+def test_layer_by_layer_they_are_mapped_too(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    save_model(tmp_path, "BertModel")
+    write_tensors(tmp_path, {f"module.{name}": t for name, t in read_tensors(tmp_path).items()})
+    ids = torch.arange(5)[None]
+    with torch.no_grad():
+        whole, read = (
+            bertviewer.open(tmp_path, offload=offload).loaded.module(False)(ids)[0]
+            for offload in (False, True)
+        )
+    assert torch.equal(whole, read)
+
+
+def test_a_sentence_transformer_with_more_modules(tmp_path: Path) -> None:
+    save_model(tmp_path, "BertModel")
+    tensors: Tensors = {f"0.auto_model.{n}": t for n, t in read_tensors(tmp_path).items()}
+    write_tensors(tmp_path, {**tensors, "2.linear.weight": torch.zeros(4, 16)})
+    model = opened(tmp_path)
+    assert model.keys is not None
+    assert model.keys.unexpected == ("2.linear.weight",)
+    assert not model.keys.missing
+
+
+def test_a_part_of_another_model_is_not_taken_for_a_tensor(tmp_path: Path) -> None:
+    save_model(tmp_path, "BertModel")
+    tensors = {n: t for n, t in read_tensors(tmp_path).items() if "pooler" not in n}
+    write_tensors(tmp_path, {**tensors, "classifier.pooler.dense.bias": torch.zeros(16)})
+    model = opened(tmp_path)
+    assert model.keys is not None
+    assert model.keys.missing == ("pooler.dense.weight", "pooler.dense.bias")
+    assert model.keys.unexpected == ("classifier.pooler.dense.bias",)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("embeddings.position_ids", torch.arange(512)[None]),
+        ("embeddings.token_type_ids", torch.zeros(1, 512, dtype=torch.int64)),
+        ("bert.embeddings.position_ids", torch.arange(12)[None]),
+        ("module.bert.embeddings.position_ids", torch.arange(7)),
+    ],
+)
+def test_buffers_that_are_computed_are_no_weights(
+    tmp_path: Path, key: str, value: torch.Tensor
+) -> None:
+    save_model(tmp_path, "BertModel")
+    write_tensors(tmp_path, {**read_tensors(tmp_path), key: value})
+    model = opened(tmp_path)
+    model.module(random_weights=False)
+    assert model.keys is not None
+    assert model.keys.buffers == (key,)
+    assert not model.keys.unexpected
+    assert not model.keys.renamed
+
+
+def test_other_whole_numbers_are_still_unexpected(tmp_path: Path) -> None:
+    save_model(tmp_path, "BertModel")
+    write_tensors(tmp_path, {**read_tensors(tmp_path), "qweight": torch.zeros(3, dtype=torch.int8)})
+    model = opened(tmp_path)
+    assert model.keys is not None
+    assert model.keys.unexpected == ("qweight",)
+
+
+def test_a_rotary_frequency_of_every_layer_is_no_weight(tmp_path: Path) -> None:
+    save_model(tmp_path, "LlamaForCausalLM")
+    key = "model.layers.0.self_attn.rotary_emb.inv_freq"
+    write_tensors(tmp_path, {**read_tensors(tmp_path), key: torch.ones(4)})
+    model = opened(tmp_path)
+    assert model.keys is not None
+    assert model.keys.buffers == (key,)
+
+
+def test_a_weight_of_another_shape_is_still_refused(tmp_path: Path) -> None:
+    save_model(tmp_path, "BertModel")
+    change_config(tmp_path, max_position_embeddings=13)
+    with pytest.raises(bertviewer.Error, match="has the shape"):
+        bertviewer.open(tmp_path)
