@@ -10,7 +10,7 @@ from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
 from bertviewer.core.loading.rebuilding import rebuilt
 from bertviewer.core.loading.structure import structure
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.configuration import has_type, read_configuration, without_type
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import AUTO, BASE, find_task
 from bertviewer.core.system import libraries
@@ -49,6 +49,8 @@ def open_model(
     else:
         data = _configuration(source)
     checkpoint = remote.checkpoint if remote else _find_checkpoint(source, progress)
+    if data is not None and not has_type(data):
+        data = _with_type(source, data, checkpoint, progress)
     if data is None:
         assert checkpoint is not None  # weights stand alone, or their consent was refused
         if (data := rebuilt(checkpoint, source.name)) is None:
@@ -117,7 +119,32 @@ def _configuration(source: ModelSource) -> dict[str, Any] | None:
         return None
     if source.kind not in ("preset", "demo"):
         check_inside(file)
-    return read_configuration(file)
+    return read_configuration(file, needs_type=False)
+
+
+def _with_type(
+    source: ModelSource,
+    data: dict[str, Any],
+    checkpoint: Checkpoint | None,
+    progress: Progress,
+) -> dict[str, Any] | None:
+    """Return a configuration with the model type that it lacks; ``None`` if only tensors are known.
+
+    It is that of the class which ``architectures`` names, or else what the tensors are known to be.
+
+    Raises:
+        UserError: neither tells it, and there are no weights.
+    """
+    if data.get("architectures"):
+        libraries.load(progress)
+        from bertviewer.core.loading.saved_head import named_type
+
+        if named := named_type(data):
+            return {**data, "model_type": named}
+    if checkpoint is not None:
+        return rebuilt(checkpoint, source.name, data)
+    assert source.config_file is not None
+    raise without_type(source.config_file)
 
 
 def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | None:

@@ -22,17 +22,20 @@ from bertviewer.core.families.checkpoint_tensors import (
 from bertviewer.core.source.configuration import MAX_LAYERS
 from bertviewer.core.text.numerals import number_text
 from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.weights.wrappers import without_wrappers
 
 NOTE_KEY = "bertviewer_note"
 """The key that says, where no configuration was found, what was guessed in its place."""
 HEAD_SIZE = 64
 
-_PREFIXES = ("bert.", "roberta.", "electra.", "distilbert.", "")
+_TYPES = ("bert", "roberta", "electra", "distilbert")
 _OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
 _ELECTRA_HEADS = ("discriminator_predictions.", "generator_predictions.")
 
 
-def rebuilt(checkpoint: Checkpoint, name: str) -> dict[str, Any] | None:
+def rebuilt(
+    checkpoint: Checkpoint, name: str, known: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
     """Return the configuration of a BERT or one of its kin by its tensors' names and shapes.
 
     ``None`` if they are not exactly those of a BERT, RoBERTa, ELECTRA or DistilBERT. What no shape
@@ -43,11 +46,18 @@ def rebuilt(checkpoint: Checkpoint, name: str) -> dict[str, Any] | None:
     Args:
         checkpoint: the tensors; their values are not read.
         name: what the model is called in that text.
+        known: a configuration that does not say which model it is of; its values come first.
     """
     every = {_modern(key): tensor.shape for key, tensor in checkpoint.tensors.items()}
-    prefix = next((p for p in _PREFIXES if p + WORDS in every), None)
-    if prefix is None:
+    table = next((key for key in every if f".{key}".endswith(f".{WORDS}")), None)
+    if table is None:
         return None
+    *outer, own = table.removesuffix(WORDS).removesuffix(".").split(".")
+    if own not in _TYPES:
+        outer, own = [*outer, own], ""
+    added = "".join(f"{part}." for part in outer if part)  # by wrappers, as ``module.`` is
+    every = {key.removeprefix(added): shape for key, shape in every.items()}
+    prefix = f"{own}." if own else ""
     parts = tuple(prefix + part for part in ("embeddings", "encoder.", "transformer.", "pooler."))
     base = {
         key.removeprefix(prefix): shape
@@ -60,7 +70,10 @@ def rebuilt(checkpoint: Checkpoint, name: str) -> dict[str, Any] | None:
     labels = every.get("classifier.weight") or every.get("classifier.out_proj.weight")
     if labels is not None and len(labels) == 2:
         config["num_labels"] = labels[0]
-    return config | {NOTE_KEY: _note(name, config)}
+    known = {key: value for key, value in (known or {}).items() if value is not None}
+    config |= known | {"model_type": config["model_type"]}
+    note = _note(name, config, known)
+    return config | ({NOTE_KEY: note} if note else {})
 
 
 def note_of(config: Mapping[str, Any]) -> str:
@@ -82,6 +95,7 @@ def _sized(named: str, base: Shapes, every: Shapes) -> dict[str, Any] | None:
 
 
 def _modern(key: str) -> str:
+    key = without_wrappers(key)
     for old, new in _OLD_NAMES:
         if key.endswith(old):
             return key.removesuffix(old) + new
@@ -159,15 +173,27 @@ def _distilbert(sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def _note(name: str, config: Mapping[str, Any]) -> str:
-    heads = config.get("num_attention_heads", config.get("n_heads"))
+def _note(name: str, config: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Return what was guessed, apart from what was known; empty if that is nothing."""
     width = config.get("hidden_size", config.get("dim"))
-    eps = config.get("layer_norm_eps")
-    guesses = [f"{heads} heads of {_head_size(width)} columns", "the activation gelu"]
-    if eps is not None:
-        guesses.append(f"epsilon {number_text(eps)}")
+    guesses = []
+    for key in ("num_attention_heads", "n_heads", "hidden_act", "activation", "layer_norm_eps"):
+        if key in known or key not in config:
+            continue
+        value = config[key]
+        if key.endswith("heads"):
+            guesses.append(f"{value} heads of {_head_size(width)} columns")
+        else:
+            guesses.append(
+                f"epsilon {number_text(value)}"
+                if key.endswith("eps")
+                else f"the activation {value}"
+            )
+    if not guesses:
+        return ""
+    lacks = "a config.json without model_type" if known else "no config.json"
     return (
-        f"{Path(name).name} has no config.json: the sizes are those of its tensors. No tensor "
+        f"{Path(name).name} has {lacks}: the sizes are those of its tensors. No tensor "
         f"tells the rest, so it is guessed: {', '.join(guesses)}."
     )
 

@@ -31,13 +31,10 @@ def saved_head(data: Mapping[str, Any], name: str, checkpoint: Checkpoint) -> tu
         return BASE, ""
     shown = f"{kinds.get(BASE, 'the base model')} is shown, without a head."
     if not tasks:
-        takes = getattr(getattr(transformers, named, None), "config_class", None)
-        cause = (
-            "a head that is not supported here"
-            if isinstance(takes, type) and isinstance(config, takes)
-            else f"which is no class of the model type {config.model_type!r}"
+        return BASE, (
+            f"config.json names {named}, which is none of the heads that can be opened for the "
+            f"model type {config.model_type!r}: {shown}"
         )
-        return BASE, f"config.json names {named}, {cause}: {shown}"
     task = min(tasks, key=lambda task: task.name == _OTHERS_FIRST)
     module = build_on_meta(config, task, name)
     try:
@@ -54,6 +51,21 @@ def saved_head(data: Mapping[str, Any], name: str, checkpoint: Checkpoint) -> tu
     return BASE, (
         f"config.json names {named}, but the checkpoint lacks tensors of that head "
         f"({lacking[0]}): {shown}"
+    )
+
+
+def named_type(data: Mapping[str, Any]) -> str:
+    """Return the model type of the class that ``architectures`` names, "" if it names none."""
+    named, tables = architecture_of(data), vars(transformers.models.auto.modeling_auto)
+    return next(
+        (
+            model_type
+            for name, table in tables.items()
+            if name.endswith("_MAPPING_NAMES")
+            for model_type, kinds in table.items()
+            if named in ((kinds,) if isinstance(kinds, str) else kinds)
+        ),
+        "",
     )
 
 

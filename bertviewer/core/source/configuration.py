@@ -60,8 +60,12 @@ _DTYPES = frozenset(
 _HEAD_KEYS = ("num_attention_heads", "n_heads", "n_head", "nhead")
 
 
-def read_configuration(path: Path) -> dict[str, Any]:
+def read_configuration(path: Path, *, needs_type: bool = True) -> dict[str, Any]:
     """Return the configuration in ``path``, checked and stripped of what could run code.
+
+    Args:
+        path: the file.
+        needs_type: whether one without a ``model_type`` is refused.
 
     Raises:
         UserError: the file cannot be read, is not a JSON object, or asks for absurd sizes.
@@ -72,10 +76,23 @@ def read_configuration(path: Path) -> dict[str, Any]:
         data = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
-    return checked_configuration(path, data)
+    return checked_configuration(path, data, needs_type=needs_type)
 
 
-def checked_configuration(path: Path, data: Any) -> dict[str, Any]:
+def has_type(config: Mapping[str, Any]) -> bool:
+    """Tell whether a configuration says which architecture it is of."""
+    return isinstance(config.get("model_type"), str)
+
+
+def without_type(path: Path) -> UserError:
+    """Return the error for a configuration that does not say so, and whose model is not known."""
+    return UserError(
+        f"{path}: model_type is missing, so the architecture is not known; add it, such as "
+        '"model_type": "bert"'
+    )
+
+
+def checked_configuration(path: Path, data: Any, *, needs_type: bool = True) -> dict[str, Any]:
     """Return a configuration that was read from ``path``, checked and stripped likewise.
 
     Raises:
@@ -87,6 +104,8 @@ def checked_configuration(path: Path, data: Any) -> dict[str, Any]:
         raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
     if not isinstance(data, dict):
         raise UserError(f"{path}: the configuration is not a JSON object")
+    if needs_type and not has_type(config):
+        raise without_type(path)
     _check(path, config)
     return dict(config)
 
@@ -122,8 +141,6 @@ def _without_code(value: Any, depth: int = 0) -> Any:
 
 
 def _check(path: Path, config: dict[str, Any]) -> None:
-    if not isinstance(config.get("model_type"), str):
-        raise UserError(f"{path}: model_type is missing, so the architecture is not known")
     for key, value in _numbers(config):
         word = key.rpartition("_")[2]
         if word in _NOT_SIZES:
