@@ -12,6 +12,7 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.demo import check_demo_weights
+from bertviewer.core.source.layouts import unread_weights
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
@@ -184,6 +185,8 @@ class LoadedModel:
             consented_checkpoint(self.source, allowed=False)  # says what it takes
         if self.remote is not None:
             raise UserError(self.remote.why_no_weights)
+        if self.source.kind == "folder" and (unread := unread_weights(self.source.path)):
+            raise UserError(f"{self.source.name} has no weights here: {unread}")
         raise UserError(
             f"{self.source.name} has no weights; "
             "ask for random ones (--random-weights) to run it all the same"

@@ -11,6 +11,7 @@ from bertviewer.core.loading.rebuilding import rebuilt
 from bertviewer.core.loading.structure import structure
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import has_type, read_configuration, without_type
+from bertviewer.core.source.layouts import notices_of
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import AUTO, BASE, find_task
 from bertviewer.core.system import libraries
@@ -39,6 +40,8 @@ def open_model(
 
         remote = open_hub(source, progress)
         source = remote.source
+    if source.kind in ("folder", "pickle", "weights") and source.path.is_dir():
+        source = replace(source, notices=notices_of(source.path))
     progress(0, 3, "Reading the configuration")
     data: dict[str, Any] | None
     if source.kind == "runs":

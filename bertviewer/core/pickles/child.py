@@ -6,7 +6,7 @@ program, open a connection or write a file.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +121,18 @@ def _tensors(source: Path, loaded: Any) -> dict[str, Any]:
     return kept
 
 
+def _tables(loaded: Any) -> Iterator[Any]:
+    """Yield where the weights may be: inside first, since tensors around them are of training."""
+    if isinstance(loaded, Mapping):
+        for key in _INNER:
+            yield from _tables(loaded.get(key))
+        yield loaded
+
+
 def _named(source: Path, loaded: Any) -> dict[str, Any]:
     import torch
 
-    inner = [loaded.get(key) for key in _INNER] if isinstance(loaded, Mapping) else []
-    for table in (loaded, *inner):
+    for table in _tables(loaded):
         if isinstance(table, Mapping):
             found = {name: value for name, value in table.items() if torch.is_tensor(value)}
             if found:

@@ -1,13 +1,10 @@
 """Which files of pickled weights stand behind a folder, an index or a single file."""
 
-from os.path import lexists
 from pathlib import Path
 
 from bertviewer.core.errors import NOT_REGULAR, UserError
-from bertviewer.core.weights.finding import MAX_SHARDS, check_inside, read_index
+from bertviewer.core.weights.finding import MAX_SHARDS, PICKLES, check_inside, pickle_in, read_index
 
-WEIGHTS = "pytorch_model.bin"
-INDEX = "pytorch_model.bin.index.json"
 SUFFIX = ".bin"
 
 
@@ -18,7 +15,7 @@ def pickle_files(path: Path) -> tuple[Path, ...]:
         UserError: there are none, the index is bad, or a file lies elsewhere.
     """
     if path.is_dir():
-        path = next((p for p in (path / WEIGHTS, path / INDEX) if lexists(p)), path / WEIGHTS)
+        path = pickle_in(path) or path / PICKLES[0]
     files = _shards(path) if path.suffix == ".json" else (path,)
     for file in files:
         check_inside(file)

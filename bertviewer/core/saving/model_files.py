@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.source.model_source import PICKLES, ModelSource
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
-from bertviewer.core.weights.finding import INDEX, SINGLE
+from bertviewer.core.weights.finding import INDEX, PICKLES, SINGLE
 
 NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS, "chat_template.jinja")
 TEMPLATES = "additional_chat_templates"

@@ -12,8 +12,6 @@ from bertviewer.core.weights.keys import KeyReport
 
 Kind = Literal["preset", "demo", "folder", "config", "weights", "pickle", "hub", "runs"]
 
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-
 
 @frozen
 class ModelSource:

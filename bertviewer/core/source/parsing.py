@@ -7,12 +7,18 @@ from pathlib import Path
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.hub_name import SCHEME, parse_hub_name
-from bertviewer.core.source.model_source import PICKLES, Kind, ModelSource
+from bertviewer.core.source.layouts import CONFIG, model_folder, no_model_in, why_not_read
+from bertviewer.core.source.model_source import Kind, ModelSource
 from bertviewer.core.source.presets import find_preset, preset_names
 from bertviewer.core.source.tasks import AUTO, BASE, Task, find_task
-from bertviewer.core.weights.finding import SUFFIX, has_checkpoint
+from bertviewer.core.weights.finding import (
+    PICKLE_SUFFIXES,
+    PICKLES,
+    SUFFIX,
+    has_checkpoint,
+    pickle_in,
+)
 
-PICKLE_SUFFIX = ".bin"
 RUNS_SUFFIX = ".bertviewer"
 
 
@@ -42,7 +48,8 @@ def _parsed(name: str, found: Task) -> ModelSource:
     try:
         path = Path(name).expanduser()
         if path.is_dir():
-            return ModelSource(_folder_kind(path, name), name, path, found)
+            folder = model_folder(path)
+            return ModelSource(_folder_kind(folder, name), name, folder, found)
         if path.is_file():
             return ModelSource(_file_kind(path, name), name, path, found)
         if lexists(path):
@@ -57,23 +64,27 @@ def _parsed(name: str, found: Task) -> ModelSource:
 
 
 def _folder_kind(folder: Path, name: str) -> Kind:
-    has_config = lexists(folder / "config.json")
+    has_config = lexists(folder / CONFIG)
     if has_checkpoint(folder):
         return "folder" if has_config else "weights"
-    if any(lexists(folder / pickle) for pickle in PICKLES):
+    if pickle_in(folder) is not None:
         return "pickle"
     if not has_config:
-        raise UserError(f"{name}: the folder has no config.json and no weights")
+        raise no_model_in(folder, name)
     return "folder"
 
 
 def _file_kind(file: Path, name: str) -> Kind:
     if file.suffix == SUFFIX:
         return "weights"
-    if file.suffix == PICKLE_SUFFIX or file.name in PICKLES:
+    if file.suffix in PICKLE_SUFFIXES or file.name in PICKLES:
         return "pickle"
+    if file.name.endswith(".safetensors.index.json"):
+        raise UserError(f"{name}: an index of several files of weights; open its folder")
     if file.suffix == ".json":
         return "config"
     if file.suffix == RUNS_SUFFIX:
         return "runs"
+    if why := why_not_read(file.name):
+        raise UserError(f"{name}: {why}")
     raise UserError(f"{name}: not a model folder, and neither a config.json nor weights")

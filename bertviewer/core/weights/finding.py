@@ -12,7 +12,13 @@ from bertviewer.core.weights.stored import Checkpoint, StoredFile, StoredTensor
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-SHARD_PATTERN = "model-*-of-*.safetensors"
+INDEXES = "*.safetensors.index*.json"
+SHARDS = "*-of-*.safetensors"
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt")
+TRAINING = ("optimizer", "scheduler", "scaler", "rng_state", "random_states", "training_args",
+            "trainer_state", "zero_")  # fmt: skip
+"""How names of files begin that training leaves next to a model's weights."""
 SUFFIX = ".safetensors"
 MAX_INDEX = 30_000_000  # bytes
 MAX_SHARDS = 2_000
@@ -25,33 +31,75 @@ def has_checkpoint(path: Path) -> bool:
     Raises:
         UserError: the folder has shards and no index that says what is in which.
     """
-    if not path.is_dir():
-        return path.suffix == SUFFIX
+    return weights_in(path) is not None if path.is_dir() else path.suffix == SUFFIX
+
+
+def weights_in(folder: Path) -> Path | None:
+    """Return a folder's safetensors file, or the index of several; ``None`` without one.
+
+    It may have another name than the usual one, such as ``model.fp16.safetensors``, if no other
+    file comes into question.
+
+    Raises:
+        UserError: the folder has shards and no index that says what is in which.
+    """
     # A link that leads nowhere is a checkpoint too: one that cannot be read.
-    if any(os.path.lexists(path / name) for name in (SINGLE, INDEX)):
-        return True
-    if shard := next(iter(sorted(path.glob(SHARD_PATTERN))), None):
-        raise UserError(f"{path}: {shard.name} is one of several files, and {INDEX} is missing")
-    return False
+    for name in (SINGLE, INDEX):
+        if os.path.lexists(folder / name):
+            return folder / name
+    indexes = sorted(folder.glob(INDEXES))
+    if len(indexes) == 1:
+        return indexes[0]
+    if shard := next(iter(sorted(folder.glob(SHARDS))), None):
+        raise UserError(f"{folder}: {shard.name} is one of several files, and {INDEX} is missing")
+    files = _weights(folder)
+    return files[0] if len(files) == 1 else None
+
+
+def several_weights(folder: Path) -> list[str]:
+    """Return the names of files of weights in a folder, if it has several and no usual one."""
+    files = [*_weights(folder), *_pickles(folder)]
+    return [file.name for file in files] if len(files) > 1 else []
+
+
+def pickle_in(folder: Path) -> Path | None:
+    """Return a folder's file of pickled weights, or the index of several; ``None`` without one."""
+    for name in PICKLES:
+        if os.path.lexists(folder / name):
+            return folder / name
+    files = _pickles(folder)
+    return files[0] if len(files) == 1 else None
+
+
+def _weights(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.glob(f"*{SUFFIX}")) if _is_model(file)]
+
+
+def _pickles(folder: Path) -> list[Path]:
+    found = (file for suffix in PICKLE_SUFFIXES for file in folder.glob(f"*{suffix}"))
+    return [file for file in sorted(found) if _is_model(file)]
+
+
+def _is_model(file: Path) -> bool:
+    return not (file.name.startswith((*TRAINING, "adapter")) or "-of-" in file.name)
 
 
 def find_checkpoint(path: Path) -> Checkpoint | None:
     """Return what a model's folder, or one safetensors file, holds; ``None`` if no such file.
 
-    A folder has a ``model.safetensors``, or an index that names the file of each tensor. Only
-    files in the folder itself are read: neither an index nor a link leads anywhere else, but for
-    the blobs that the hub's cache links to.
+    A folder has one file, or an index that names the file of each tensor. Only files in the folder
+    itself are read: neither an index nor a link leads anywhere else, but for the blobs that the
+    hub's cache links to.
 
     Raises:
         UserError: a file is missing, lies elsewhere, or is no good safetensors file.
     """
-    if not has_checkpoint(path):
-        return None
-    if not path.is_dir():
-        return _checkpoint((path,))
-    if os.path.lexists(path / SINGLE):
-        return _checkpoint((path / SINGLE,))
-    return _sharded(path / INDEX)
+    if path.is_dir():
+        found = weights_in(path)
+        if found is not None and found.suffix == ".json":
+            return _sharded(found)
+        return None if found is None else _checkpoint((found,))
+    return _checkpoint((path,)) if path.suffix == SUFFIX else None
 
 
 def _checkpoint(files: tuple[Path, ...]) -> Checkpoint:
