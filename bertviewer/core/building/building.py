@@ -79,7 +79,21 @@ def auto_class(config: Any, task: Task, name: str) -> Any:
 def _instead(config: Any) -> str:
     """Return which heads a family has."""
     heads = [task.name for task, _ in classes_of(config) if task is not BASE]
-    return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
+    if heads or any(classes_of(config)):
+        return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
+    parts = {name: getattr(config, name, None) for name in vars(config)}
+    inner = {
+        name: part.model_type
+        for name, part in parts.items()
+        if isinstance(part, transformers.PreTrainedConfig)
+    }
+    if not inner:
+        return "; it has no model that can be opened"
+    first = next(iter(inner))
+    return (
+        f"; it joins several models ({', '.join(f'{name}: {kind}' for name, kind in inner.items())}"
+        f"): save one of them, as with model.{first}.save_pretrained(folder), and open that"
+    )
 
 
 def heads_of(config: Any) -> tuple[str, ...]:

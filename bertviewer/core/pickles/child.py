@@ -26,6 +26,7 @@ SECONDS = 120
 BYTES_A_SECOND = 20_000_000
 """Time of the processor: so long at least, and more for a large file."""
 # Where a checkpoint of training keeps the weights, if not at the top.
+MOST_NESTED = 2
 _INNER = ("state_dict", "model_state_dict", "model", "module")
 
 
@@ -121,11 +122,11 @@ def _tensors(source: Path, loaded: Any) -> dict[str, Any]:
     return kept
 
 
-def _tables(loaded: Any) -> Iterator[Any]:
+def _tables(loaded: Any, depth: int = 0) -> Iterator[Any]:
     """Yield where the weights may be: inside first, since tensors around them are of training."""
-    if isinstance(loaded, Mapping):
+    if isinstance(loaded, Mapping) and depth <= MOST_NESTED:
         for key in _INNER:
-            yield from _tables(loaded.get(key))
+            yield from _tables(loaded.get(key), depth + 1)
         yield loaded
 
 

@@ -111,7 +111,9 @@ def test_two_models_of_different_heads_are_compared_without_them(tmp_path: Path)
     folders = [tmp_path / "left", tmp_path / "right"]
     save_model(folders[0], "BertForMaskedLM")
     save_model(folders[1], "BertForSequenceClassification")
-    rows = bertviewer.compare(folders[0], folders[1]).tensors()
+    found = bertviewer.compare(folders[0], folders[1])
+    assert isinstance(found, bertviewer.Comparison)
+    rows = found.tensors()
     assert {row["name"] for row in rows if row["state"] == "only left"} == set()
     assert {row["name"] for row in rows} == {
         name for name, _ in transformers.BertModel.from_pretrained(folders[1]).named_parameters()

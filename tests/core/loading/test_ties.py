@@ -140,7 +140,9 @@ def test_a_comparison_has_the_tensor_that_only_one_ties(tmp_path: Path) -> None:
     for folder in folders:
         save_model(folder, "BertForMaskedLM")
     write_tensors(folders[1], {**read_tensors(folders[1]), name: other(name)})
-    rows = bertviewer.compare(folders[0], folders[1]).tensors()
+    found = bertviewer.compare(folders[0], folders[1])
+    assert isinstance(found, bertviewer.Comparison)
+    rows = found.tensors()
     assert [row["name"] for row in rows if row["state"] != "same"] == [name]
 
 
