@@ -47,7 +47,7 @@ class Opening(QObject):
         self._consent.ask(source)
 
     def open_named(self, name: str) -> None:
-        """Open a preset, the demo or a path with the base task, or the folder of a corpus."""
+        """Open a preset, the demo or a path as it was saved, or the folder of a corpus."""
         if _is_corpus(name):
             self.corpus_wanted.emit(name)
             return

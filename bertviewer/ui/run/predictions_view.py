@@ -29,6 +29,7 @@ _OWN_HEADS = (
     ("ForMaskedLM", "masked-lm"),
     ("ForPreTraining", "pretraining"),
     ("LMHeadModel", "pretraining"),
+    ("ForCausalLM", "causal-lm"),
     ("ForSequenceClassification", "sequence-classification"),
     ("ForTokenClassification", "token-classification"),
     ("ForQuestionAnswering", "question-answering"),
@@ -58,7 +59,7 @@ class PredictionsView(View):
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._heads = QHBoxLayout()
-        self._offered: tuple[str, ...] | None = None
+        self._offered: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         in_column(STRETCH, self._message, self._heads, 2, on=self._none, margins=None)
         in_column(
             self._random,
@@ -152,36 +153,44 @@ class PredictionsView(View):
             text = self.tr("This head gives nothing that could be shown here.")
         elif heads:
             text = self.tr("{0} Menu > File > Head opens it with one.").format(text)
-            if self._brings_no_head(run, architecture):
-                text += self.tr(
-                    "\nIts checkpoint brings none: one that is opened here is RANDOM, and what it "
-                    "predicts means nothing."
-                )
+        random = () if run.source.task != "base" else self._random_heads(run, architecture, heads)
+        if random:
+            names = ", ".join(_head(name, architecture) for name in random)
+            text += "\n" + self.tr(
+                "The checkpoint has no head for {0}: its weights would be RANDOM, and what it "
+                "predicts would mean nothing."
+            ).format(names)
         self._message.setText(text)
-        if heads == self._offered:
+        if self._offered == (heads, random):
             return
-        self._offered = heads
+        self._offered = heads, random
         while (item := self._heads.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
         self._heads.addStretch(1)
         for name in heads:
-            button = QPushButton(self.tr("Open with {0}").format(_head(name, architecture)))
+            words = self.tr("Open with {0}, RANDOM") if name in random else self.tr("Open with {0}")
+            button = QPushButton(words.format(_head(name, architecture)))
             button.setObjectName(f"openHead-{name}")
             button.setToolTip(self.tr("Open the model with this head, and run the sentence again"))
             button.clicked.connect(lambda _=False, name=name: self._open(name))
             self._heads.addWidget(button)
         self._heads.addStretch(1)
 
-    def _brings_no_head(self, run: ActivationRun, architecture: Architecture) -> bool:
-        """Tell whether a trained checkpoint has nothing that a head over the words is made of.
+    def _random_heads(
+        self, run: ActivationRun, architecture: Architecture, heads: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Return those of the heads that a trained checkpoint has no tensors for.
 
-        A decoder's head is mostly the embeddings again, and needs nothing of its own.
+        A decoder's head is mostly the embeddings again. One for pretraining has one for words.
         """
         keys = self.workspace.keys
-        if keys is None or run.source.weights != "pretrained":
-            return False
-        return not keys.unexpected and not predicts_next(architecture)
+        if keys is None or run.source.weights != "pretrained" or predicts_next(architecture):
+            return ()
+        own = _own_heads(architecture.config)
+        if not keys.unexpected:
+            return heads
+        return tuple(name for name in heads if own and name not in own and "pretraining" not in own)
 
     def _open(self, task: str) -> None:
         run, source = self.workspace.runs.run, self.workspace.source
@@ -212,15 +221,20 @@ def _head(task: str, architecture: Architecture) -> str:
     return find_task(task).title.lower()
 
 
-def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tasks worth opening a base model for: its checkpoint's own, and words."""
-    own = [
+def _own_heads(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the heads of the classes that a checkpoint was saved from."""
+    return tuple(
         task
         for name in config.get("architectures") or ()
         for end, task in _OWN_HEADS
         if str(name).endswith(end)
-    ]
+    )
+
+
+def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tasks worth opening a base model for: its checkpoint's own, and words."""
+    own = _own_heads(config)
     # GPT-2's head over the vocabulary is the one that it was pretrained with.
-    words = next((task for task in ("masked-lm", "pretraining") if task in heads), None)
+    words = next((t for t in ("masked-lm", "pretraining", "causal-lm") if t in heads), None)
     wanted = dict.fromkeys((*own, *([words] if words else [])))
     return tuple(task for task in wanted if task in heads)

@@ -1,5 +1,7 @@
 """A head that is random, and a model without one: what is said, and which heads are offered."""
 
+import json
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +12,10 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.predictions_view import offered_heads
+from tests.core.loading.tiny_models import save_model
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
@@ -41,6 +45,35 @@ def test_a_base_model_offers_a_head_and_runs_the_sentence_again(
     assert last_run(window).sentence.text == MASKED
     assert text(window, "noPredictions") == ""
     assert len(table(window, "predictionTable").rows) == 10
+
+
+def test_a_head_that_the_checkpoint_lacks_is_offered_as_random(
+    window: MainWindow, run: Run, tiny_bert_folder: Path
+) -> None:
+    run(MASKED, tiny_bert_folder, "base")
+    said = "The checkpoint has no head for masked language modelling: its weights would be RANDOM"
+    assert said in text(window, "noPredictions")
+    button = find(window, QPushButton, "openHead-masked-lm")
+    assert button.text() == "Open with masked language modelling, RANDOM"
+
+
+def test_a_saved_head_is_opened_and_nothing_is_random(
+    window: MainWindow, run: Run, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    save_model(tmp_path, "BertForMaskedLM", vocab_size=_words(tiny_bert_folder))
+    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+        if (tiny_bert_folder / name).is_file():
+            shutil.copy(tiny_bert_folder / name, tmp_path)
+    run(MASKED, tmp_path, "auto")
+    assert window.workspace.architecture is not None
+    assert window.workspace.architecture.root.class_name == "BertForMaskedLM"
+    assert not find(window, RandomBanner, "randomBanner").isVisible()
+    assert text(window, "randomPredictions") == ""
+    assert len(table(window, "predictionTable").rows) == 10
+
+
+def _words(folder: Path) -> int:
+    return int(json.loads((folder / "config.json").read_text("utf-8"))["vocab_size"])
 
 
 def test_a_head_that_did_not_come_runs_nothing_later(
