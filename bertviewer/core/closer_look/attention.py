@@ -109,6 +109,7 @@ def _weights(
     if kind_of_class(type(attention).__name__) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
         try:
+            model.with_flows(progress)  # they say which attention is causal
             taken = taken_by(model, kept, path, progress, number=number, count=calls)
             return _recomputed(model, attention, path, taken)
         except (UserError, NoRecomputationError, *BUILT_OTHERWISE) as error:

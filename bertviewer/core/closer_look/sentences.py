@@ -80,7 +80,7 @@ def compare_sentences(
     for number, text in enumerate(texts):
         run = _run(model, text, random_weights, device, _Part(progress, number, len(texts)))
         # The model may turn out to be another than was remembered, once it is built.
-        found.append(sentence_vectors(run, is_decoder(model.architecture)))
+        found.append(sentence_vectors(run, is_decoder(model.with_flows(progress))))
         start = start or start_label(run)
     poolings = compared(found[0], found[1], found[2:], start)
     if not poolings:

@@ -2,8 +2,9 @@
 
 import math
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
-from bertviewer.core.explanations.facts import is_causal, role_of
+from bertviewer.core.explanations.facts import role_of
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.facts import has_head_size, has_positions
@@ -85,7 +86,7 @@ def sees_all_keys(asked: Asked) -> Numbers | None:
 
 def hides_later(asked: Asked) -> Numbers | None:
     """Return that the attention's mask hides all that comes later."""
-    return {} if is_causal(asked.node, asked.architecture) else None
+    return {} if is_causal(asked.architecture, asked.node.path) else None
 
 
 def _nothing_padded(asked: Asked) -> Numbers | None:

@@ -1,0 +1,69 @@
+"""Which way attention looks: whether a token sees those that come after it.
+
+What decides is the forward pass of the model's own code, as its flow has it: the mask that reached
+the softmax, or ``is_causal``. A configuration may say otherwise (ALBERT does not read its
+``is_decoder``), and most decoders have no key for it.
+"""
+
+from collections.abc import Iterator
+
+from bertviewer.core.analysis.attention_places import is_cross
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.flows import Flows
+
+
+def is_causal(architecture: Architecture, path: str = "") -> bool | None:
+    """Return whether no token sees a later one in the self-attention at ``path`` or below it.
+
+    A single layer in which tokens see later ones makes it ``False``. Of several stacks, as an
+    encoder's and a decoder's, or a tower for images before the text's layers, the last one that
+    reads text counts.
+
+    Returns:
+        ``None`` where no self-attention was traced: before the flows are derived, where they
+        could not be, and in models that have none.
+    """
+    flows = architecture.flows
+    if flows is None:
+        return None
+    traced: dict[str, tuple[Node, ...]] = {}
+    found: list[tuple[str, bool, bool]] = []
+    for module in architecture.modules:
+        if not _is_within(module.path, path) or is_cross(module.path):
+            continue
+        first = flows.like.get(module.path, module.path)
+        if first not in traced:
+            traced[first] = tuple(_attentions(flows, first))
+        if attentions := traced[first]:
+            hides = any(node.details.get("causal") is True for node in attentions)
+            of_text = any(_reads_text(node, flows) for node in attentions)
+            found.append((_stack(module.path), of_text, hides))
+    # A pooler may have attention of its own, outside of the numbered layers.
+    for kept in (lambda it: it[0] and it[1], lambda it: it[0], lambda it: it[1]):
+        found = [it for it in found if kept(it)] or found
+    return all(hides for stack, _, hides in found if stack == found[-1][0]) if found else None
+
+
+def _is_within(path: str, whole: str) -> bool:
+    return not whole or path == whole or path.startswith(f"{whole}.")
+
+
+def _attentions(flows: Flows, path: str) -> Iterator[Node]:
+    flow = flows.distinct.get(path)
+    if flow is not None:
+        # A module around it may be drawn with the attention in it.
+        yield from (
+            node for node in flow.all_nodes() if node.operation == "attention" and node.path == path
+        )
+
+
+def _reads_text(node: Node, flows: Flows) -> bool:
+    return any(flows.lengths.get(name) in node.shape for name in ("S", "S_d"))
+
+
+def _stack(path: str) -> str:
+    """Return the path of the list of layers that a module is in, "" if it is in none."""
+    parts = path.split(".")
+    place = next((n for n, part in enumerate(parts) if part.isdecimal()), 0)
+    return ".".join(parts[:place])
