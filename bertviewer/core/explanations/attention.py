@@ -1,6 +1,7 @@
 """What is asked of attention: its heads, its scale, its masks, its distances."""
 
 import math
+from dataclasses import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
@@ -21,8 +22,8 @@ def _layouts(asked: Asked) -> dict[str, HeadLayout]:
     found: dict[str, HeadLayout] = {}
     for tensor in asked.architecture.tensors_below(path):
         if len(tensor.shape) == 2 and (layout := head_layout(asked.architecture, tensor)):
-            for part in layout.parts:
-                found.setdefault(part, layout)
+            for number, part in enumerate(layout.parts):
+                found.setdefault(part, replace(layout, heads=layout.heads_of(number)))
     return found
 
 
