@@ -11,6 +11,7 @@ from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.frozen import frozen
 
 
 def is_causal(architecture: Architecture, path: str = "") -> bool | None:
@@ -28,21 +29,30 @@ def is_causal(architecture: Architecture, path: str = "") -> bool | None:
     if flows is None:
         return None
     traced: dict[str, tuple[Node, ...]] = {}
-    found: list[tuple[str, bool, bool]] = []
+    found: list[_Attention] = []
     for module in architecture.modules:
         if not _is_within(module.path, path) or is_cross(module.path):
             continue
         first = flows.like.get(module.path, module.path)
         if first not in traced:
             traced[first] = tuple(_attentions(flows, first))
-        if attentions := traced[first]:
-            hides = any(node.details.get("causal") is True for node in attentions)
-            of_text = any(_reads_text(node, flows) for node in attentions)
-            found.append((_stack(module.path), of_text, hides))
+        if nodes := traced[first]:
+            hides = any(node.details.get("causal") is True for node in nodes)
+            reads_text = any(_reads_text(node, flows) for node in nodes)
+            found.append(_Attention(_stack(module.path), reads_text, hides))
+    found = [one for one in found if one.reads_text] or found
     # A pooler may have attention of its own, outside of the numbered layers.
-    for kept in (lambda it: it[0] and it[1], lambda it: it[0], lambda it: it[1]):
-        found = [it for it in found if kept(it)] or found
-    return all(hides for stack, _, hides in found if stack == found[-1][0]) if found else None
+    found = [one for one in found if one.stack] or found
+    return all(one.hides for one in found if one.stack == found[-1].stack) if found else None
+
+
+@frozen
+class _Attention:
+    """A traced attention: the list of layers it is in, what it reads, whether it is causal."""
+
+    stack: str
+    reads_text: bool
+    hides: bool
 
 
 def _is_within(path: str, whole: str) -> bool:

@@ -132,8 +132,8 @@ class Measured:
             tuple(calls),
             tuple(Seen(*values) for values in data["seen"]),
             tuple(
-                Attention(*values, tuple(axes), is_asked)
-                for *values, axes, is_asked in data["attentions"]
+                Attention(*values[:6], axes=tuple(values[6]), is_asked=values[7])
+                for values in data["attentions"]
             ),
             tuple(data["stacks"]),
             data["width"],

@@ -96,7 +96,8 @@ class PartChoice(QWidget):
             self._head.setCurrentIndex(self._head.findData(index[HEADS_AT]))
         elif self._layout is not None:
             self._part.setCurrentIndex(max(0, self._part.findData(ALL)))
-            self._head.setCurrentIndex(max(0, self._head.findData(ALL)))
+            if (every := self._head.findData(ALL)) >= 0:
+                self._head.setCurrentIndex(every)
         for axis, box in self._leading.items():
             box.setValue(index[axis])
         if len(index) > 1:
