@@ -132,8 +132,10 @@ class Measured:
             tuple(calls),
             tuple(Seen(*values) for values in data["seen"]),
             tuple(
-                Attention(*values[:6], axes=tuple(values[6]), is_asked=values[7])
-                for values in data["attentions"]
+                Attention(path, number, place, heads, is_target, is_cross, tuple(axes), is_asked)
+                for path, number, place, heads, is_target, is_cross, axes, is_asked in data[
+                    "attentions"
+                ]
             ),
             tuple(data["stacks"]),
             data["width"],
