@@ -1,5 +1,7 @@
 """A corpus, and two of them side by side, as text for a terminal."""
 
+from collections import Counter
+
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.corpus.comparing import HEAD_FIGURES, CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus, Place
@@ -31,6 +33,11 @@ def corpus_text(corpus: Corpus) -> str:
         lines.append(f"Left out: {unread:,} that the tokenizer refused")
     if cut := manifest.get("cut"):
         lines.append(f"Cut: {count_text(cut, '{} sentence', '{} sentences')}")
+    left_out_heads = manifest.get("attentions_left_out") or ()
+    kinds = Counter((each["class"], each["left_out"]) for each in left_out_heads)
+    for (name, why), count in kinds.items():
+        modules = count_text(count, "1 attention", "{0} attentions")
+        lines.append(f"Heads not measured: {modules} ({name}): {why}")
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.core.frozen import frozen
@@ -134,9 +135,11 @@ def mask_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ..
 
 
 def predicts_next(architecture: Architecture) -> bool:
-    """Tell whether the vector of a token predicts the one after it: in decoders it does."""
-    return (
-        bool(architecture.config.get("is_encoder_decoder"))
-        or architecture.root.class_name.endswith(("ForCausalLM", "GPTLMHeadModel"))
-        or any(node.attributes.get("is_causal") is True for node in architecture.modules)
-    )
+    """Tell whether the vector of a token predicts the one after it: in decoders it does.
+
+    Where no attention was traced, as in Mamba, the class's name says what it was trained for.
+    """
+    if architecture.config.get("is_encoder_decoder"):
+        return True
+    causal = is_causal(architecture)
+    return architecture.root.class_name.endswith("ForCausalLM") if causal is None else causal

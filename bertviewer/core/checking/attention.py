@@ -109,7 +109,7 @@ def _gpt2(
         scale /= module.number("layer_idx") + 1
     other = hidden_states if encoder_hidden_states is None else encoder_hidden_states
     mask = encoder_attention_mask if crosses else attention_mask
-    causal = not crosses and mask is None and hidden_states.shape[1] > 1
+    causal = not crosses and mask is None and hidden_states.shape[1] > 1 and module.is_causal
     return Attention(
         query, key, value, heads, heads, scale, hidden_states, other, other, mask, is_causal=causal
     )

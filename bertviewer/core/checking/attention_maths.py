@@ -168,11 +168,11 @@ def separate(
     size = query.weight.shape[0] // heads
     other = x if source is None else source
     # Where no mask is given, a causal module hides later positions by itself.
-    causal = bool(module.attribute("is_causal")) and mask is None and source is None
+    causal = mask is None and source is None and x.shape[1] > 1 and module.is_causal
     usual: dict[str, Any] = {
         "key_heads": heads,
         "scale": size**-0.5,
-        "is_causal": causal and x.shape[1] > 1,
+        "is_causal": causal,
     }
     return Attention(
         query, key, value, heads, x=x, keys=other, values=other, mask=mask, **usual | more

@@ -151,8 +151,7 @@ def model(
             token_type_ids = _longer(token_type_ids, more, 0)
         given = {"from_mask": real[:, None, :, None], "to_mask": real[:, None, None, :]}
     else:
-        is_decoder = bool(module.config.get("is_decoder"))
-        given = {"attention_mask": visible(attention_mask, length, is_decoder)}
+        given = {"attention_mask": visible(attention_mask, length, module.is_causal)}
     x = module.below("embeddings")(input_ids=input_ids, token_type_ids=token_type_ids)
     result = module.below("encoder")(x, **given)
     last = result["last_hidden_state"][:, :length]

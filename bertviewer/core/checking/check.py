@@ -56,6 +56,7 @@ def check_run(
         Cancelled: ``progress`` said so.
     """
     module = model.running_module
+    model.with_flows(progress)  # they say which attention is causal
     nodes = {node.path: node for node in model.architecture.modules}
     kinds = {path: kind_of_class(node.class_name, classes) for path, node in nodes.items()}
     if paths is None:
@@ -170,6 +171,7 @@ def look_at_step(
             found.append(compared)
 
     path = step.path
+    model.with_flows(progress)  # they say which attention is causal
     capture = replay(model, kept, (path, *_below(model, path)), progress, CHECK_BUDGET)
     on_cpu = capture.on_cpu()
     with torch.no_grad():

@@ -99,7 +99,7 @@ def model(
     if module.has("rotary_embeddings"):
         places = torch.arange(length)[None] if position_ids is None else position_ids
         angles = module.below("rotary_embeddings")(x, places)
-    shown = visible(attention_mask, length, bool(module.config.get("is_decoder")))
+    shown = visible(attention_mask, length, module.is_causal)
     result: dict[str, Any] = module.below("encoder")(x, shown, position_embeddings=angles)
     if module.has("pooler"):
         return result | {"pooler_output": module.below("pooler")(result["last_hidden_state"])}

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.arithmetic import Arithmetic
@@ -87,6 +88,18 @@ class Evaluator:
     def config(self) -> Mapping[str, Any]:
         """The model's configuration."""
         return self.setting.architecture.config
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether the attention in or below the module hides later tokens, by the model's trace.
+
+        Raises:
+            NoRecomputationError: no attention was traced there.
+        """
+        found = is_causal(self.setting.architecture, self.path)
+        if found is None:
+            raise NoRecomputationError("it is not known whether its attention hides later tokens")
+        return found
 
     @property
     def children(self) -> tuple["Evaluator", ...]:

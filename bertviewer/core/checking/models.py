@@ -28,7 +28,7 @@ def bert(
     x = embeddings(input_ids, position_ids=position_ids, inputs_embeds=inputs_embeds, **segments)
     if module.has("embeddings_project"):
         x = module.below("embeddings_project")(x)
-    shown = visible(attention_mask, x.shape[1], bool(module.config.get("is_decoder")))
+    shown = visible(attention_mask, x.shape[1], module.is_causal)
     result: Result = module.first("encoder", "transformer")(x, shown)
     last = result["last_hidden_state"]
     if module.has("pooler_activation"):
@@ -51,7 +51,7 @@ def gpt2(
 ) -> Result:
     """GPT-2: words and positions, blocks, a last layer norm."""
     x = sum_of_embeddings(module, "wte", "wpe", input_ids, **given)
-    mask = visible(attention_mask, x.shape[1], True)
+    mask = visible(attention_mask, x.shape[1], module.is_causal)
     other = visible(encoder_attention_mask, x.shape[1], False)
     states = run(module.below("h"), x, None, mask, encoder_hidden_states, other)
     return ended(states, module.below("ln_f"))
@@ -71,7 +71,7 @@ def llama(
     length = x.shape[1]
     positions = torch.arange(length)[None] if position_ids is None else position_ids
     turns = module.below("rotary_emb")(x, positions)
-    mask = visible(attention_mask, length, True)
+    mask = visible(attention_mask, length, module.is_causal)
     states = [x]
     layers = module.below("layers").children
     for layer, window in zip(layers, _windows(module, len(layers)), strict=True):

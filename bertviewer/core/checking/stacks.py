@@ -102,7 +102,7 @@ def bart(
     x = module.round(x + module.below("embed_positions")(x[..., 0]))
     x = module.below("layernorm_embedding")(x)
     decodes = encoder_hidden_states is not None
-    mask = visible(attention_mask, x.shape[1], decodes)
+    mask = visible(attention_mask, x.shape[1], module.is_causal)
     more = (encoder_hidden_states, visible(encoder_attention_mask, x.shape[1], False))
     states = run(module.below("layers"), x, mask, *(more if decodes else ()))
     if module.has("layer_norm"):
@@ -123,7 +123,7 @@ def t5(
     """T5's encoder or decoder: the first block's position biases serve all of them."""
     x = module.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
     length = x.shape[1]
-    mask = visible(attention_mask, length, bool(module.attribute("is_decoder")))
+    mask = visible(attention_mask, length, module.is_causal)
     other = visible(encoder_attention_mask, length, False)
     states, bias, cross_bias = [x], None, None
     for block in module.below("block").children:

@@ -35,8 +35,12 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
-from bertviewer.core.run.replay import reporting, taken_by
+from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.run.replay import replay, reporting, taken_by
 from bertviewer.core.system.log import write_log
+
+_ROUNDINGS = 1e-2
+"""What eager attention in float32 may differ by from the run's, in parts of the norm."""
 
 
 def attention_of(
@@ -109,11 +113,18 @@ def _weights(
     if kind_of_class(type(attention).__name__) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
         try:
+            model.with_flows(progress)  # they say which attention is causal
             taken = taken_by(model, kept, path, progress, number=number, count=calls)
             return _recomputed(model, attention, path, taken)
         except (UserError, NoRecomputationError, *BUILT_OTHERWISE) as error:
             write_log(f"{path!r}: its attention is not calculated: {error!r}")
     seen = _seen_eagerly(model, kept, path, progress)
+    used = replay(model, kept, (path,), progress).calls[path][number]
+    if not _gives_the_same(seen[number], used):
+        raise UserError(
+            f"{path}: calculated step by step, {type(attention).__name__} gives other numbers than "
+            "in the run, so what it looked at cannot be shown"
+        )
     for tensor in tensors_in(seen[number].output):
         # XLNet's has the batch and the heads behind the tokens.
         for weights in (tensor, tensor.permute(2, 3, 0, 1) if tensor.dim() == 4 else tensor):
@@ -122,6 +133,20 @@ def _weights(
     raise UserError(
         f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
     )
+
+
+def _gives_the_same(seen: KeptCall, used: KeptCall) -> bool:
+    """Tell whether an attention mixed the values in the same shares, but for roundings.
+
+    Roundings of the layers before it add up; a mask that was left out makes far more.
+    """
+    pair = [first_tensor(call.output) for call in (seen, used)]
+    if pair[0] is None or pair[1] is None or pair[0].shape != pair[1].shape:
+        return False
+    one, other = (tensor.float() for tensor in pair if tensor is not None)
+    room = _ROUNDINGS if pair[0].dtype in (torch.float32, torch.float64) else 10 * _ROUNDINGS
+    is_same = (one - other).norm() <= room * other.norm()
+    return bool(is_same) or not bool(other.isfinite().all())
 
 
 def _recomputed(

@@ -14,8 +14,22 @@ def eager(module: Any) -> Iterator[None]:
     if used in (None, EAGER):
         yield
         return
+    configs = {id(config): config for config in map(_config_of, module.modules())}
+    before = [(config, config._attn_implementation) for config in configs.values() if config]
     try:
         module.set_attn_implementation(EAGER)
+        if module.config._attn_implementation != EAGER:
+            # Some models ask their configuration in every call, and transformers does not know
+            # that they would (Falcon): it logs a warning and changes nothing.
+            for config, _ in before:
+                config._attn_implementation = EAGER
         yield
     finally:
         module.set_attn_implementation(used)
+        for config, implementation in before:
+            config._attn_implementation = implementation
+
+
+def _config_of(module: Any) -> Any:
+    config = getattr(module, "config", None)
+    return config if hasattr(config, "_attn_implementation") else None

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import ActivationRun, Token
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.analysis.padding import (
     MOST_TOKENS,
     PaddedAttention,
@@ -71,7 +72,7 @@ def look_at_padding(
             for each in zip(states[0], states[1], states[2], strict=True)
         ),
         attentions=_attentions(outputs[1], outputs[2], len(tokens)),
-        is_causal=_is_causal(outputs[0]),
+        is_causal=not is_pair and is_causal(model.with_flows(progress)) is True,
     )
 
 
@@ -160,8 +161,3 @@ def _attentions(masked: Any, unmasked: Any, count: int) -> tuple[PaddedAttention
 
     pairs = zip(_maps(masked), _maps(unmasked), strict=True)
     return tuple(PaddedAttention(share(one), share(other)) for one, other in pairs)
-
-
-def _is_causal(output: Any) -> bool:
-    maps = _maps(output)
-    return bool(maps) and not any(bool(one.triu(1).any()) for one in maps)

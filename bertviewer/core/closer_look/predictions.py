@@ -36,12 +36,13 @@ def predictions_at(
         UserError: the model has no head over the vocabulary, or none of that token.
         Cancelled: ``progress`` said so.
     """
-    places = predicted_places(run, model.architecture)
+    architecture = model.with_flows(progress)  # they say whether the next token is predicted
+    places = predicted_places(run, architecture)
     if not places:
         raise UserError("the model has no head that predicts words")
     if position not in places:
         raise UserError("words are predicted from the decoder's tokens only")
-    expected = expected_places(run, model.architecture)[position]
+    expected = expected_places(run, architecture)[position]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
     no_layers = ""

@@ -3,7 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+import torch
+
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.analysis.sentence_vectors import (
     Pooling,
     SentenceComparison,
@@ -13,10 +16,12 @@ from bertviewer.core.analysis.sentence_vectors import (
     start_label,
 )
 from bertviewer.core.errors import UserError
-from bertviewer.core.explanations.facts import is_decoder
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.device import CPU
+from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.run.replay import reporting
 from bertviewer.core.run.running import run_sentence
 
 ENGLISH = (
@@ -77,10 +82,21 @@ def compare_sentences(
     texts = (first, second, *unrelated)
     found: list[Mapping[Pooling, Vectors]] = []
     start = ""
+    looks_back: bool | None = None
     for number, text in enumerate(texts):
-        run = _run(model, text, random_weights, device, _Part(progress, number, len(texts)))
-        # The model may turn out to be another than was remembered, once it is built.
-        found.append(sentence_vectors(run, is_decoder(model.architecture)))
+        part = _Part(progress, number, len(texts))
+        kept = Capture("units") if looks_back is None else None
+        run = run_sentence(
+            model,
+            Sentence(text, cut=True),
+            part,
+            random_weights=random_weights,
+            capture=kept,
+            device=device,
+        )
+        if kept is not None:
+            looks_back = _looks_back(model, kept, part)
+        found.append(sentence_vectors(run, bool(looks_back)))
         start = start or start_label(run)
     poolings = compared(found[0], found[1], found[2:], start)
     if not poolings:
@@ -88,12 +104,27 @@ def compare_sentences(
     return SentenceComparison(first, second, poolings, unrelated)
 
 
-def _run(
-    model: LoadedModel, text: str, random_weights: bool, device: str, progress: Progress
-) -> ActivationRun:
-    return run_sentence(
-        model, Sentence(text, cut=True), progress, random_weights=random_weights, device=device
-    )
+def _looks_back(model: LoadedModel, kept: Capture, progress: Progress) -> bool:
+    """Tell whether a model of one stack lets no token see a later one.
+
+    Where no attention was traced, as in Mamba, a run with another last token shows it.
+    """
+    architecture = model.with_flows(progress)
+    if architecture.config.get("is_encoder_decoder"):
+        return False
+    if (causal := is_causal(architecture)) is not None:
+        return causal
+    ids = kept.inputs["input_ids"].clone()
+    if ids.shape[1] < 2:
+        return False
+    ids[0, -1] = ids[0, 0] if ids[0, 0] != ids[0, -1] else (ids[0, -1] + 1) % 2
+    module = model.running_module
+    with torch.no_grad(), reporting(module, progress):
+        outputs = [first_tensor(module(**{**kept.inputs, **it})) for it in ({}, {"input_ids": ids})]
+    one, other = outputs
+    if one is None or other is None or one.dim() != 3 or one.shape != other.shape:
+        return False
+    return torch.equal(one[:, :-1], other[:, :-1]) and not torch.equal(one, other)
 
 
 class _Part:

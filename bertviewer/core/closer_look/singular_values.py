@@ -47,7 +47,7 @@ def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str
     found: NDArray[np.float64] = torch.linalg.svdvals(factor).numpy()
     if not np.isfinite(found).all():
         raise UserError(f"{matrix.values.name} has singular values that are too large for float64")
-    return Spectrum(found, long)
+    return Spectrum(found, long, matrix.values.dtype)
 
 
 def _float64(matrix: Matrix, span: Span) -> torch.Tensor:

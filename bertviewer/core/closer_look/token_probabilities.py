@@ -27,7 +27,7 @@ def token_probabilities(
         UserError: the model has no head over the vocabulary.
         Cancelled: ``progress`` said so.
     """
-    expected = expected_places(run, model.architecture)
+    expected = expected_places(run, model.with_flows(progress))
     if not expected:
         raise UserError("the model has no head that predicts words")
     # A run since then may have been on another device.

@@ -42,6 +42,8 @@ class Attention:
         heads: how many.
         is_target: whether the tokens that ask are a decoder's beside an encoder.
         is_cross: whether they ask those of the encoder.
+        axes: the axes of that tensor in the order sentences, heads, queries, keys.
+        is_asked: whether the module gives its shares only if ``output_attentions`` is true.
     """
 
     path: str
@@ -50,6 +52,8 @@ class Attention:
     heads: int
     is_target: bool = False
     is_cross: bool = False
+    axes: tuple[int, ...] = (0, 1, 2, 3)
+    is_asked: bool = False
 
 
 @frozen
@@ -86,6 +90,7 @@ class Measured:
         state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
         hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
             else only sentences of equal length are run together.
+        no_heads: attentions whose heads are not measured: path, class and reason of each.
     """
 
     calls: tuple[Call, ...]
@@ -95,6 +100,7 @@ class Measured:
     width: int
     state_calls: tuple[int | None, ...]
     hides_padding: bool
+    no_heads: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def states(self) -> int:
@@ -113,6 +119,7 @@ class Measured:
             "width": self.width,
             "state_calls": list(self.state_calls),
             "hides_padding": self.hides_padding,
+            "no_heads": [list(one) for one in self.no_heads],
         }
 
     @staticmethod
@@ -124,11 +131,17 @@ class Measured:
         return Measured(
             tuple(calls),
             tuple(Seen(*values) for values in data["seen"]),
-            tuple(Attention(*values) for values in data["attentions"]),
+            tuple(
+                Attention(path, number, place, heads, is_target, is_cross, tuple(axes), is_asked)
+                for path, number, place, heads, is_target, is_cross, axes, is_asked in data[
+                    "attentions"
+                ]
+            ),
             tuple(data["stacks"]),
             data["width"],
             tuple(data["state_calls"]),
             data["hides_padding"],
+            tuple((path, name, why) for path, name, why in data["no_heads"]),
         )
 
 

@@ -140,6 +140,9 @@ def _manifest(
         "shards": told,
         "equal_lengths": not measured.hides_padding,
         "modules": modules,
+        "attentions_left_out": [
+            {"path": path, "class": name, "left_out": why} for path, name, why in measured.no_heads
+        ],
         "states": states,
         "stacks": list(measured.stacks),
     }

@@ -15,7 +15,7 @@ from bertviewer.core.corpus.measured import Call, Measured
 from bertviewer.core.corpus.rows import rows_of
 from bertviewer.core.corpus.shard_files import COUNTED, Shard
 from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, Sums, arrays_of, kept_arrays
-from bertviewer.core.corpus.texts import Texts, called
+from bertviewer.core.corpus.texts import Texts, asked_for_shares, called
 from bertviewer.core.errors import UserError
 from bertviewer.core.flow.forwards import Arguments, Watch, watching
 from bertviewer.core.flow.nested_tensors import tensors_in
@@ -80,7 +80,11 @@ class Recorder:
         """Watch the model inside the ``with``."""
         paths = {path for path, _ in (*self._rows, *self._heads)}
         modules = {path: inner for path, inner in self._module.named_modules() if path in paths}
-        with watching(self._watch(path, inner) for path, inner in modules.items()):
+        asked = {one.path: modules[one.path] for one in self._measured.attentions if one.is_asked}
+        with (
+            asked_for_shares(asked.values()),
+            watching(self._watch(path, inner) for path, inner in modules.items()),
+        ):
             yield
 
     def run(self, batch: Batch, sums: ShardSums, config: Mapping[str, Any]) -> None:
@@ -125,7 +129,7 @@ class Recorder:
         if (place := self._heads.get((path, number))) is not None:
             attention = self._measured.attentions[place]
             keys = batch.side(is_target=attention.is_target and not attention.is_cross)
-            shares = tensors_in(output)[attention.place]
+            shares = tensors_in(output)[attention.place].permute(attention.axes)
             sums.heads[place].add(_array(shares), batch.lengths, keys.is_cls, keys.is_sep)
 
 

@@ -53,6 +53,7 @@ _MANIFEST: Mapping[str, Any] = {
             "left_out": (None, str),
         }
     ],
+    "attentions_left_out": (None, [dict.fromkeys(("path", "class", "left_out"), str)]),
     "states": [(None, _is_place)],
     "stacks": (None, [_is_count]),
 }

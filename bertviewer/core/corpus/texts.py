@@ -1,6 +1,7 @@
 """What a model is called with for a batch of sentences, and how it is made ready for many."""
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -11,10 +12,14 @@ from bertviewer.core.closer_look.eager import eager
 from bertviewer.core.corpus.choices import MOST_TOKENS
 from bertviewer.core.corpus.sums import Ints
 from bertviewer.core.errors import UserError
+from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.frozen import frozen
 from bertviewer.core.run.big_bird_attention import SPARSE, choose_attention
 from bertviewer.core.run.inputs import model_inputs, text_inputs
 from bertviewer.core.source.configuration import position_limit
+
+ASKS = "output_attentions"
+"""The argument of an attention that makes it give its shares."""
 
 _PADDING = ("pad_token_id", "eos_token_id")
 
@@ -50,6 +55,27 @@ def step_by_step(module: nn.Module, config: Mapping[str, Any]) -> Iterator[None]
         # Where it cannot, its heads are not measured.
         with suppress(ValueError, NotImplementedError, ImportError):
             stack.enter_context(eager(module))
+        yield
+
+
+@contextmanager
+def asked_for_shares(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Have attentions give their shares whether the model asks for them or not.
+
+    The model itself is not asked: it would keep the shares of all layers to its end.
+    """
+
+    def asked(module: nn.Module) -> Callable[..., Any]:
+        forward, signature = module.forward, inspect.signature(module.forward)
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.arguments[ASKS] = True
+            return forward(*bound.args, **bound.kwargs)
+
+        return stand_in
+
+    with replacing((module, asked(module)) for module in modules):
         yield
 
 

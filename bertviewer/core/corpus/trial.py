@@ -16,16 +16,23 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
-from bertviewer.core.corpus.texts import Texts, called
+from bertviewer.core.corpus.texts import ASKS, Texts, asked_for_shares, called
 from bertviewer.core.corpus.trial_texts import ALONE, LENGTHS, TextMaker, alone
 from bertviewer.core.flow.forwards import Watch, watching
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.run.hidden_states import stacks_of
+from bertviewer.core.run.inputs import parameters_of
 from bertviewer.core.run.measuring import left_out
 from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer.tokenization import reads_target
+
+_ORDERS = ((0, 1, 2, 3), (2, 3, 0, 1))
+_NO_SHARES = "it gives no shares from token to token"
+_FAILS_ASKED = "the model fails when its attention is asked for its shares"
+_CHANGES_ASKED = "asked for its attention's shares, the model gives other numbers"
 
 _ROUNDINGS = 1e-3
 """What float32 differs by, in parts of the largest value, when it is added up in another order."""
@@ -51,16 +58,18 @@ def look(
         for tensor, version in [first.tensors[call.path][call.number]]
     }
     state_calls = [places.get((id(state), state._version)) for state in _states(first)]
+    attentions, no_heads = _attentions(module, architecture, (first, second), lockstep)
     states = [[tuple(state.shape) for state in _states(given)] for given in (first, second)]
     width = _usual_width(*states)
     return Measured(
         calls,
         seen,
-        _attentions(first, second, architecture),
+        attentions,
         tuple(map(len, stacks_of(first.output))) if width else (),
         width,
         tuple(state_calls) if width else (),
         _hides_padding(left, right, calls) and _is_alike(left, one, calls),
+        no_heads,
     )
 
 
@@ -146,28 +155,81 @@ def _fate(place: int | str) -> tuple[int | None, str]:
     return (None, place) if isinstance(place, str) else (place, "")
 
 
-def _attentions(first: _Given, second: _Given, architecture: Architecture) -> tuple[Attention, ...]:
-    """Return the attentions that give, from token to token, shares that sum to 1."""
+def _attentions(
+    module: nn.Module, architecture: Architecture, seen: tuple[_Given, _Given], lockstep: Lockstep
+) -> tuple[tuple[Attention, ...], tuple[tuple[str, str, str], ...]]:
+    """Return the attentions that give, from token to token, shares that sum to 1.
+
+    Those that do not by themselves are asked to; what the model gives must not change by that.
+
+    Returns:
+        The attentions, and path, class and reason of those that were called and are left out.
+    """
+    paths = [path for path in attention_paths(architecture) if path in seen[0].every]
+    found = {path: _shares_of(path, *seen, architecture) for path in paths}
+    reasons: dict[str, str] = dict.fromkeys(paths, _NO_SHARES)
+    lacking = {path: module.get_submodule(path) for path in paths if not found[path]}
+    asked = {p: one for p, one in lacking.items() if ASKS in parameters_of(one)}
+    if asked:
+        makes = TextMaker(architecture)
+        texts = [makes.full(FIRST), makes.full(SECOND)]
+        try:
+            with asked_for_shares(asked.values()):
+                one, other = _run(module, architecture, texts, lockstep)
+        except (TypeError, ValueError, RuntimeError) as error:
+            # Where a model expects nothing else of its attention than what it asks for.
+            write_log(f"its attentions cannot be asked for their shares: {error!r}")
+            reasons |= dict.fromkeys(asked, _FAILS_ASKED)
+        else:
+            if _is_same(one, seen[0]) and _is_same(other, seen[1]):
+                for path in asked:
+                    shares = _shares_of(path, one, other, architecture)
+                    found[path] = [replace(each, is_asked=True) for each in shares]
+            else:
+                reasons |= dict.fromkeys(asked, _CHANGES_ASKED)
+    names = {node.path: node.class_name for node in architecture.modules}
+    return (
+        tuple(one for path in paths for one in found[path]),
+        tuple((path, names[path], reasons[path]) for path in paths if not found[path]),
+    )
+
+
+def _shares_of(
+    path: str, first: _Given, second: _Given, architecture: Architecture
+) -> list[Attention]:
+    """Return the calls of one attention that give shares."""
     found: list[Attention] = []
     has_target = reads_target(architecture)
-    for path in attention_paths(architecture):
-        for number, tensors in enumerate(first.every.get(path, ())):
-            others = second.every.get(path, [])
-            if number >= len(others) or len(others[number]) != len(tensors):
-                continue
-            pairs = zip(tensors, others[number], strict=True)
-            place = next((n for n, pair in enumerate(pairs) if _are_shares(*pair)), None)
-            if place is not None:
-                heads, cross = tensors[place].shape[1], has_target and is_cross(path)
+    for number, tensors in enumerate(first.every.get(path, ())):
+        others = second.every.get(path, [])
+        if number >= len(others) or len(others[number]) != len(tensors):
+            continue
+        pairs = enumerate(zip(tensors, others[number], strict=True))
+        # XLNet's has the batch and the heads behind the tokens.
+        choices = ((place, axes, pair) for place, pair in pairs for axes in _ORDERS)
+        for place, axes, (tensor, other) in choices:
+            if tensor.dim() == 4 == other.dim() and _are_shares(
+                tensor.permute(axes), other.permute(axes)
+            ):
+                heads, cross = tensor.shape[axes[1]], has_target and is_cross(path)
                 target = cross or (has_target and "decoder" in path.split("."))
-                found.append(Attention(path, number, place, heads, target, cross))
-    return tuple(found)
+                found.append(Attention(path, number, place, heads, target, cross, axes))
+                break
+    return found
+
+
+def _is_same(given: _Given, other: _Given) -> bool:
+    """Tell whether a model gave the same numbers twice, bit by bit."""
+    pairs = [[*_states(each), *tensors_in(each.output)] for each in (given, other)]
+    return len(pairs[0]) == len(pairs[1]) and all(
+        torch.equal(one, two) for one, two in zip(*pairs, strict=True)
+    )
 
 
 def _are_shares(first: Tensor, second: Tensor) -> bool:
     for tensor, sizes in ((first, FIRST), (second, SECOND)):
         wanted = sizes.sentences, sizes.tokens, sizes.tokens
-        if tensor.dim() != 4 or (tensor.shape[0], *tensor.shape[2:]) != wanted:
+        if (tensor.shape[0], *tensor.shape[2:]) != wanted:
             return False
         if not tensor.is_floating_point() or bool((tensor < 0).any()):
             return False

@@ -1,9 +1,11 @@
 """What is asked of attention: its heads, its scale, its masks, its distances."""
 
 import math
+from dataclasses import replace
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
-from bertviewer.core.explanations.facts import is_causal, role_of
+from bertviewer.core.explanations.facts import role_of
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.facts import has_head_size, has_positions
@@ -20,8 +22,8 @@ def _layouts(asked: Asked) -> dict[str, HeadLayout]:
     found: dict[str, HeadLayout] = {}
     for tensor in asked.architecture.tensors_below(path):
         if len(tensor.shape) == 2 and (layout := head_layout(asked.architecture, tensor)):
-            for part in layout.parts:
-                found.setdefault(part, layout)
+            for number, part in enumerate(layout.parts):
+                found.setdefault(part, replace(layout, heads=layout.heads_of(number)))
     return found
 
 
@@ -85,7 +87,7 @@ def sees_all_keys(asked: Asked) -> Numbers | None:
 
 def hides_later(asked: Asked) -> Numbers | None:
     """Return that the attention's mask hides all that comes later."""
-    return {} if is_causal(asked.node, asked.architecture) else None
+    return {} if is_causal(asked.architecture, asked.node.path) else None
 
 
 def _nothing_padded(asked: Asked) -> Numbers | None:

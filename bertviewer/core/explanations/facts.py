@@ -1,16 +1,13 @@
 """What several explanations ask of a model: its attention, its special tokens, its weights."""
 
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.explanation import Asked
 from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.families.special_tokens import FRAMES, Frame
-from bertviewer.core.formulas.catalogue import formula_of
-
-_CAUSAL = "Attention is causal: "
-"""What the note on an attention begins with that hides later positions."""
 
 
 def role_of(node: ModuleNode) -> str:
@@ -29,24 +26,14 @@ def compares_tokens(architecture: Architecture) -> bool:
     return first_of(architecture, "self-attention") is not None
 
 
-def is_causal(node: ModuleNode, architecture: Architecture) -> bool:
-    """Tell whether an attention hides later positions, by its formula's own note."""
-    formula = formula_of(node, architecture)
-    return formula is not None and any(note.startswith(_CAUSAL) for note in formula.notes)
-
-
 def sees_all(architecture: Architecture) -> bool:
-    """Tell whether the model is an encoder: one stack, in which each token sees all others."""
-    attention = first_of(architecture, "self-attention")
-    is_pair = bool(architecture.config.get("is_encoder_decoder"))
-    return attention is not None and not is_pair and not is_causal(attention, architecture)
+    """Tell whether the model is an encoder: one stack, in which tokens see those that follow."""
+    return not architecture.config.get("is_encoder_decoder") and is_causal(architecture) is False
 
 
 def is_decoder(architecture: Architecture) -> bool:
     """Tell whether the model is a decoder alone: one stack, in which no token sees later ones."""
-    attention = first_of(architecture, "self-attention")
-    is_pair = bool(architecture.config.get("is_encoder_decoder"))
-    return attention is not None and not is_pair and is_causal(attention, architecture)
+    return not architecture.config.get("is_encoder_decoder") and is_causal(architecture) is True
 
 
 def is_trained(asked: Asked) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from torch import nn
+from torch import Tensor, nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.flow.inputs.choices import input_choices
@@ -45,12 +45,15 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
         return Trace((), (), (), ("", words_of(error)))
 
 
-def meta_attempts(model: nn.Module, values: Mapping[str, int]) -> tuple[Attempt, ...]:
+def meta_attempts(
+    model: nn.Module, values: Mapping[str, int], known: tuple[tuple[Tensor, Tensor], ...] = ()
+) -> tuple[Attempt, ...]:
     """Trace one forward pass with each of the inputs that a model may want, until one is whole.
 
     Args:
         model: on the meta device.
         values: as of ``meta_trace``.
+        known: pairs of a buffer on the meta device and its values.
 
     Returns:
         What was tried, the best first.
@@ -61,7 +64,7 @@ def meta_attempts(model: nn.Module, values: Mapping[str, int]) -> tuple[Attempt,
     prepare(model)
     attempts: list[Attempt] = []
     for inputs in input_choices(model, values):
-        attempts.append(Attempt(trace_on_meta(model, inputs), inputs))
+        attempts.append(Attempt(trace_on_meta(model, inputs, known), inputs))
         if attempts[-1].trace.stopped is None:
             break
     return tuple(sorted(attempts, key=lambda attempt: attempt.reach, reverse=True))

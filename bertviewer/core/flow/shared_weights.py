@@ -30,8 +30,11 @@ def build_shared(config: Any, task: Task, name: str) -> nn.Module:
     Raises:
         Exception: whatever transformers raises.
     """
+    # Transformers' own lazy module does not always have this one as an attribute.
+    from transformers.initialization import no_init_weights
+
     auto = auto_class(config, task, name)
-    with _sharing(), _Unfilled(), transformers.initialization.no_init_weights():
+    with _sharing(), _Unfilled(), no_init_weights():
         model: nn.Module = auto.from_config(config, trust_remote_code=False)
     if isinstance(model, transformers.PreTrainedModel):
         model.tie_weights()

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from bertviewer.core.backend import torch
 from bertviewer.core.flow.inputs.literals import known_on_meta
@@ -20,9 +21,15 @@ from bertviewer.core.system.library_words import words_of
 OnProduct = Callable[[Dimensions], None]
 
 
-def trace_on_meta(model: nn.Module, inputs: ModelInputs) -> Trace:
-    """Trace a model on the meta device; values are known where they follow from the inputs."""
+def trace_on_meta(
+    model: nn.Module, inputs: ModelInputs, known: tuple[tuple[Tensor, Tensor], ...] = ()
+) -> Trace:
+    """Trace a model on the meta device; values are known where they follow from the inputs.
+
+    ``known`` are pairs of a buffer and its values.
+    """
     on_meta = inputs.on_meta()
+    on_meta = replace(on_meta, known=(*on_meta.known, *known))
 
     def device(on_product: OnProduct) -> AbstractContextManager[Any]:
         return known_on_meta(on_meta, on_product)

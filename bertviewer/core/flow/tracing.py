@@ -36,6 +36,9 @@ _PLAIN = (int, float, str, complex, type(None))  # looked at faster than their u
 
 _CONSTANT: tuple[ValueKind, str] = ("constant", "")
 
+HIDING = 1e4
+"""What is added to a score to hide a token is at least as large: OpenAI GPT adds -10,000."""
+
 _WRITES = frozenset(("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ior__"))
 
 
@@ -185,18 +188,20 @@ class Tracer(CallTracer, TorchFunctionMode):
     def _is_causal(self, tensor: Tensor) -> bool:
         """Tell whether it is a mask that lets each token see itself and nothing that comes after.
 
-        That is seen in its values alone: models write it in a dozen ways.
+        That is seen in its values alone: models write it in a dozen ways. A Boolean mask may be
+        true where a token may be looked at (``scaled_dot_product_attention``) or where not
+        (``masked_fill``); a number may be added to the scores or, as in XLNet, subtracted.
         """
         is_mask = tensor.dtype == torch.bool or tensor.is_floating_point()
         if not is_mask or tensor.dim() < 2 or not tensor.shape[-1] == tensor.shape[-2] > 1:
             return False
         with _disable_current_modes():
             values = self.value_of(tensor)
-            if values is None:
+            if values is None or not values.numel():
                 return False
             rows = values.reshape(-1, *values.shape[-2:])[0]
-            seen = rows if rows.dtype == torch.bool else rows > torch.finfo(rows.dtype).min / 2
-            return not bool(seen.triu(1).any()) and bool(seen.diagonal().all())
+            hides = rows if rows.dtype == torch.bool else rows.abs() >= HIDING
+            return _hides_later(hides) or (rows.dtype == torch.bool and _hides_later(~hides))
 
     def _renumbered(self, written: Tensor) -> dict[int, int]:
         """Give a tensor that was written to, and all views of its memory, new numbers."""
@@ -246,6 +251,11 @@ def name_of(function: Any) -> tuple[str, bool]:
     name = resolve_name(function) or f"{getattr(function, '__module__', '')}.{function.__name__}"
     short = name.rpartition(".")[2]
     return name, short in _WRITES or (short.endswith("_") and not short.endswith("__"))
+
+
+def _hides_later(hides: Tensor) -> bool:
+    """Tell whether [S, S] is true wherever a key comes after its query, and nowhere on the way."""
+    return bool((hides | torch.ones_like(hides).tril()).all()) and not bool(hides.diagonal().any())
 
 
 def _fresh(output: Any, taken: Mapping[int, Tensor]) -> Any:

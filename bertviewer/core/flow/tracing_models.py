@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from bertviewer.core.building.building import build_config, build_on_meta, untie
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
@@ -22,6 +23,8 @@ LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
 
 MOST_PARAMETERS = 20_000_000_000
 """A few sentences take more than a minute through more, even if most experts rest."""
+MOST_OF_MASKS = 2**27
+"""Elements of the buffers whose values are computed."""
 MOST_RUNS = 4
 """With weights a model is tried with so many of the inputs that it may want."""
 
@@ -61,7 +64,7 @@ def trace_model(
         build_config(config, source.name), source.task, source.name, source.untied
     )
     try:
-        attempts = meta_attempts(model, values)
+        attempts = meta_attempts(model, values, _known_masks(model, source, config))
     except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
         return TracedModel(Trace((), (), (), ("", words_of(error))), "meta")
     best = attempts[0]
@@ -79,6 +82,26 @@ def trace_model(
     if with_weights.reach <= best.reach:
         return on_meta
     return TracedModel(with_weights.trace, "cpu", with_weights.inputs.kinds)
+
+
+def _known_masks(
+    model: nn.Module, source: ModelSource, config: Mapping[str, Any]
+) -> tuple[tuple[Tensor, Tensor], ...]:
+    """Return the values of buffers that may be a mask, as in OpenAI GPT: [..., S, S] each.
+
+    On the meta device they are without numbers, so the model is built once more on the CPU.
+    """
+    masks = {name: each for name, each in model.named_buffers() if _may_be_mask(each)}
+    if not masks or sum(each.numel() for each in masks.values()) > MOST_OF_MASKS:
+        return ()
+    real = build_shared(build_config(config, source.name), source.task, source.name)
+    values = dict(real.named_buffers())
+    return tuple((each, values[name]) for name, each in masks.items() if name in values)
+
+
+def _may_be_mask(buffer: Tensor) -> bool:
+    is_square = buffer.dim() > 1 and buffer.shape[-1] == buffer.shape[-2] > 1
+    return is_square and (buffer.dtype == torch.bool or buffer.is_floating_point())
 
 
 def _wants_numbers(attempt: Attempt) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.attention_maths import Heads, attention_formula
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula
@@ -34,8 +35,7 @@ def bart_attention(view: ModuleView) -> Formula:
     """BART's: the same module looks at the sequence itself or at the encoder's output."""
     heads = separate(view, ("q_proj", "k_proj", "v_proj"), "out_proj")
     cross = view.node.name == "encoder_attn"
-    # A decoder's cross-attention calls itself a decoder's as well, but sees all of the source.
-    return described(view, replace(heads, cross=cross, causal=heads.causal and not cross))
+    return described(view, replace(heads, cross=cross))
 
 
 def gpt2_attention(view: ModuleView) -> Formula:
@@ -56,7 +56,6 @@ def gpt2_attention(view: ModuleView) -> Formula:
         f"columns {size}h to {size}h+{size - 1} are head h, so the first head has columns 0 to "
         f"{size - 1}.",
         output=view.affine("c_proj"),
-        causal=not cross,
         cross=cross,
         scale=scale_of(view, size),
     )
@@ -110,8 +109,6 @@ def separate(view: ModuleView, names: tuple[str, str, str], output: str | None) 
             f"{size - 1}.",
         ),
         output=None if output is None else view.affine(output),
-        causal=not view.is_cross
-        and bool(view.attribute("is_causal") or view.attribute("is_decoder")),
         cross=view.is_cross,
         scale=scale_of(view, size),
     )
@@ -136,4 +133,7 @@ def scale_of(view: ModuleView, size: int) -> float | None:
 
 def described(view: ModuleView, heads: Heads, source: str = PAPER) -> Formula:
     """Return the formula of an attention that is made of these."""
+    heads = replace(
+        heads, causal=False if heads.cross else is_causal(view.architecture, view.node.path)
+    )
     return attention_formula(view, heads, attention_notes(heads), source)

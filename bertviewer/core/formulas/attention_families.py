@@ -33,7 +33,6 @@ def t5_attention(view: ModuleView) -> Formula:
     heads = replace(
         heads,
         cross=cross,
-        causal=decoder and not cross,
         unscaled=unscaled if heads.scale == 1.0 else "",
         distances=None if cross else distances,
     )
@@ -82,7 +81,6 @@ def _rotary(view: ModuleView, window: int | None) -> Formula:
         where=f"The heads lie stacked: {rows}, and rows {size}g to {size}g+{size - 1} of W_K and "
         f"W_V are head g of the keys and values (0 to {key_heads - 1}).",
         output=view.affine("o_proj"),
-        causal=view.attribute("is_causal") is True,
         scale=scale_of(view, size),
         key_heads=key_heads,
         rotated=True,

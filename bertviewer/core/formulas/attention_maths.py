@@ -58,7 +58,7 @@ class Heads:
     where: str
     output: Affine | None = None
     norm: Norm | None = None
-    causal: bool = False
+    causal: bool | None = None
     cross: bool = False
     scale: float | None = None
     masked_by_caller: bool = False
@@ -256,7 +256,10 @@ def _mask(heads: Heads) -> str:
         if not heads.cross:
             hidden += "; a decoder's hides later positions"
     else:
-        hidden = "padding and all later positions" if heads.causal else "padding"
+        # Not traced yet, or not traceable: the words hold either way.
+        unknown = "padding, and in a decoder all later positions"
+        hidden = unknown if heads.causal is None else "padding"
+        hidden = "padding and all later positions" if heads.causal else hidden
         if heads.window:
             hidden += f", and what is {heads.window} or more positions away"
     return (

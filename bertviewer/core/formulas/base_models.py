@@ -1,8 +1,9 @@
 """Base models: embeddings, a stack of layers and what follows them."""
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.facts import is_decoder, shares_its_table
+from bertviewer.core.formulas.facts import shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
@@ -48,7 +49,10 @@ def base_model(view: ModuleView) -> Formula:
 
 def _seen(view: ModuleView) -> str:
     """Return what a position of the sequence sees, in words."""
-    if is_decoder(view):
+    causal = is_causal(view.architecture, view.node.path)
+    if causal is None:
+        return ""
+    if causal:
         return ". It is a decoder: each position sees itself and those before it"
     if view.config.get("attention_type") == "block_sparse":
         return "; in a long sequence a position sees some blocks of it, before and after it"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import (
     ANGLES,
@@ -52,10 +53,14 @@ def is_called(view: ModuleView) -> bool:
     )
 
 
-def is_decoder(view: ModuleView) -> bool:
-    """Tell whether a model of one stack was made a decoder: no position sees a later one."""
-    config = view.config
-    return config.get("is_decoder") is True and not config.get("is_encoder_decoder")
+def hides_later(view: ModuleView) -> bool:
+    """Tell whether no position sees a later one in the attention of the module or below it."""
+    return is_causal(view.architecture, view.node.path) is True
+
+
+def sees_later(view: ModuleView) -> bool:
+    """Tell whether positions see later ones there; false too where nothing was traced."""
+    return is_causal(view.architecture, view.node.path) is False
 
 
 def has_positions(view: ModuleView) -> bool:

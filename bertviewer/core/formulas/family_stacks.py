@@ -2,18 +2,43 @@
 
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.embeddings import dropout_last
-from bertviewer.core.formulas.facts import has_two_kinds_of_layers, has_windows
+from bertviewer.core.formulas.facts import (
+    has_two_kinds_of_layers,
+    has_windows,
+    hides_later,
+    sees_later,
+)
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm, norm_of
 from bertviewer.core.formulas.notation import TOKENS, indices, sized
-from bertviewer.core.formulas.notes import Note, no
+from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 _ENC = 'X_"enc"'
 _WORD, _PLACE = 'W_"word"', 'W_"pos"'
+_DIRECTION = (
+    Note(
+        "Attention is causal: each position sees itself and those before it.",
+        lambda view: hides_later(view) and not has_windows(view),
+    ),
+    Note(
+        "Attention is causal: each position sees itself and those before it, in a layer "
+        "with a window the nearest of them only.",
+        lambda view: hides_later(view) and has_windows(view),
+    ),
+    Note(
+        "Every position sees the whole sequence, before and after it.",
+        lambda view: sees_later(view) and not has_windows(view),
+    ),
+    Note(
+        "A position sees others before and after it, in a layer with a window the nearest of them "
+        "only.",
+        lambda view: sees_later(view) and has_windows(view),
+    ),
+)
 
 
 @frozen
@@ -67,7 +92,7 @@ def bart_stack(view: ModuleView) -> Formula:
             "tokens."
             if offset
             else f"No sequence can be longer than the {places[0]} rows of the position table.",
-            _direction(causal=decoder),
+            *_DIRECTION,
         ),
         source="Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1",
     )
@@ -91,7 +116,7 @@ def t5_stack(view: ModuleView) -> Formula:
             "There are no position vectors: the attention of the first layer holds a table of "
             "biases by distance, and every layer adds them to its scores.",
             "The layers are pre-norm, so one more norm follows the last.",
-            _direction(causal=decoder),
+            *_DIRECTION,
         ),
         source="Raffel et al. 2020, section 2.1",
     )
@@ -119,12 +144,7 @@ def decoder_model(view: ModuleView) -> Formula:
             "There are no position vectors: attention turns queries and keys by their position, "
             "with the angles of 'rotary_emb'.",
             "The layers are pre-norm, so one more norm follows the last.",
-            Note(_direction(causal=True), no(has_windows)),
-            Note(
-                "Attention is causal: each position sees itself and those before it, in a layer "
-                "with a window the nearest of them only.",
-                has_windows,
-            ),
+            *_DIRECTION,
         ),
         source="Touvron et al. 2023, section 2.2",
     )
@@ -190,12 +210,6 @@ def _look_up_terms(words: tuple[int, ...]) -> tuple[Term, ...]:
         Term("t_s", "token id at position s"),
         Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
     )
-
-
-def _direction(*, causal: bool) -> str:
-    if causal:
-        return "Attention is causal: each position sees itself and those before it."
-    return "Every position sees the whole sequence, before and after it."
 
 
 def _formula(view: ModuleView, stack: _Stack) -> Formula:

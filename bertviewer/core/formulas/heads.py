@@ -1,14 +1,14 @@
 """Modules on top of a base model: poolers and prediction heads."""
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.activations import operator_named, operator_of
 from bertviewer.core.formulas.blocks import activation_terms
-from bertviewer.core.formulas.facts import is_decoder
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import TOKENS, sized
-from bertviewer.core.formulas.notes import Note, no
+from bertviewer.core.formulas.notes import Note
 
 MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 _POOLED = "pooled output of the base model"
@@ -16,12 +16,12 @@ FIRST_TOKEN = (
     Note(
         "Only the first token is read. Attention in every layer let that token gather from all "
         "the others, so its vector can stand for the sequence.",
-        no(is_decoder),
+        lambda view: is_causal(view.architecture) is False,
     ),
     Note(
         "Only the first token is read. In a decoder it has seen no other, so its vector stands for "
         "itself alone.",
-        is_decoder,
+        lambda view: is_causal(view.architecture) is True,
     ),
 )
 LOGITS = "Scores (logits) are no probabilities yet: softmax over the vocabulary makes them so."

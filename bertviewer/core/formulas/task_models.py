@@ -1,5 +1,6 @@
 """Base models with a head: what the whole model gives for its task."""
 
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.facts import tells_classes_apart
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
@@ -24,7 +25,8 @@ def causal_language_model(view: ModuleView) -> Formula:
 
 def _language_model(view: ModuleView, *, masked: bool) -> Formula:
     both = _is_encoder_decoder(view)
-    causal = not masked or both
+    hides = is_causal(view.architecture)
+    causal = both or (not masked if hides is None else hides)
     lines, terms, layer = language_scores(view)
     kind = "Encoder-decoder language model" if both else "Causal language model"
     return Formula(

@@ -2,11 +2,17 @@
 
 import inspect
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.flow.forwards import replacing
+
+SEGMENTS = "token_type_ids"
+_KNOWN: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 _ALWAYS = ("output_hidden_states", "return_dict")
 
 
@@ -31,9 +37,36 @@ def text_inputs(
     given = {"input_ids": ids, "attention_mask": mask}
     types = config.get("type_vocab_size")
     # Only where there is a table for them: GPT-2 would look segments up among its words.
-    if isinstance(types, int) and types > 0:
-        given["token_type_ids"] = torch.clamp(segments, max=types - 1)
+    if isinstance(types, int) and types > 0 and (segments.any() or not _has_own(module, given)):
+        given[SEGMENTS] = torch.clamp(segments, max=types - 1)
     return model_inputs(module, given)
+
+
+def _has_own(module: nn.Module, given: Mapping[str, Tensor]) -> bool:
+    """Tell whether a model that is given no segments makes some that are not all 0.
+
+    BigBird's question answering gives the text another segment than the question. The model is
+    called up to the module that takes the segments, and no further.
+    """
+    if module not in _KNOWN:
+        seen: list[Tensor | None] = []
+
+        def see(*args: Any, **kwargs: Any) -> Any:
+            seen.append(kwargs.get(SEGMENTS))
+            raise _SeenError
+
+        takers = (inner for inner in module.children() if SEGMENTS in parameters_of(inner))
+        inner = next(takers, None)
+        if inner is not None and SEGMENTS in parameters_of(module):
+            # What fails before that fails in the run as well, which says why.
+            with torch.no_grad(), replacing([(inner, see)]), suppress(Exception):
+                module(**model_inputs(module, given))
+        _KNOWN[module] = any(own is not None and bool(own.any()) for own in seen)
+    return _KNOWN[module]
+
+
+class _SeenError(Exception):
+    """The segments have been seen."""
 
 
 def parameters_of(module: nn.Module) -> Collection[str]:

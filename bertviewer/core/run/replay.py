@@ -181,11 +181,18 @@ def _on_the_device(model: LoadedModel, kept: Capture, progress: Progress) -> nn.
 
 def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str] | None:
     """Return the units to call, ``None`` if that would not do."""
+    paths = tuple(paths)
     known = kept.calls if kept.scope == "units" else unit_paths(model.architecture)
     kept_units = tuple(path for path in known if path in kept.calls and path not in kept.refused)
     units = {unit_of(path, kept_units): None for path in paths}
     if any(unit is None or not all(map(_can_be_repeated, kept.calls[unit])) for unit in units):
         return None
+    module = model.running_module
+    shared = {id(module.get_submodule(path)): unit_of(path, kept_units) for path in paths}
+    for other, inner in module.named_modules(remove_duplicate=False):
+        # XLM's layers hold one activation: it is listed in the first, and called by all.
+        if id(inner) in shared and unit_of(other, kept_units) != shared[id(inner)]:
+            return None
     return [unit for unit in units if unit is not None]
 
 

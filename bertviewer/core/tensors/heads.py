@@ -1,6 +1,7 @@
 """Which rows or columns of an attention's weights belong to which head."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
@@ -22,14 +23,18 @@ _SINGLE: Mapping[str, Part] = {
     **dict.fromkeys(("value", "v_lin", "v_proj", "value_proj", "v"), "value"),
 }
 _OUTPUTS = frozenset({"dense", "out_lin", "out_proj", "o_proj", "c_proj", "o", "Wo"})
-# DeBERTa's in_proj is left out: it has query, key and value of one head side by side.
-_FUSED = frozenset({"c_attn", "Wqkv", "in_proj_weight", "in_proj_bias"})
-_FUSED_PARTS: Mapping[int, tuple[Part, ...]] = {
-    3: ("query", "key", "value"),
-    2: ("key", "value"),
-}
-_SIZES = ("attention_head_size", "head_dim", "key_value_proj_dim")
+_FUSED = frozenset(
+    {
+        *("c_attn", "Wqkv", "in_proj_weight", "in_proj_bias", "qkv", "qkv_proj"),
+        *("query_key_value", "in_proj"),
+    }
+)
+# GPT-NeoX, Bloom, Falcon and others; and DeBERTa's: the rows of a head follow one another.
+_BY_HEAD = frozenset({"query_key_value", "in_proj"})
+_STACKED: tuple[Part, ...] = ("query", "key", "value")
+_SIZES = ("attention_head_size", "head_dim", "key_value_proj_dim", "head_size")
 _COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
+_KEY_COUNTS = ("num_key_value_heads", "num_kv_heads", "kv_heads")
 
 
 @frozen
@@ -42,23 +47,49 @@ class HeadLayout:
         parts: what it is for each head; several where they are stacked in one tensor.
         heads: how many heads there are.
         size: the rows or columns of one of them, or how many matrices.
+        key_heads: how many heads of keys and values are stacked with those of queries, where
+            several heads of queries share one; else ``None``.
+        is_by_head: whether the parts of a head follow one another, and then the next head; else
+            all heads of the first part come first.
     """
 
     axis: Axis
     parts: tuple[Part, ...]
     heads: int
     size: int
+    key_heads: int | None = None
+    is_by_head: bool = False
+
+    @property
+    def length(self) -> int:
+        """The rows or columns of all heads and parts."""
+        return sum(map(self.heads_of, range(len(self.parts)))) * self.size
+
+    def heads_of(self, part: int) -> int:
+        """Return how many heads a part has."""
+        is_shared = self.key_heads is not None and self.parts[part] != "query"
+        return self.key_heads if is_shared and self.key_heads is not None else self.heads
 
     def span(self, part: int, head: int) -> "Span":
         """Return the rows or columns of a head in one of the parts.
+
+        Of keys and values that are stacked with queries it is the head that this one shares.
 
         Raises:
             IndexError: there is no such part or head.
         """
         if not (0 <= part < len(self.parts) and 0 <= head < self.heads):
             raise IndexError(f"part {part}, head {head}")
-        start = (part * self.heads + head) * self.size
-        return start, start + self.size
+        group, place = divmod(head * self.heads_of(part), self.heads)
+        if self.is_by_head:
+            # So many heads of each part are in a group: several of queries, one of the others.
+            least = min(map(self.heads_of, range(len(self.parts))))
+            widths = [self.heads_of(number) // least for number in range(len(self.parts))]
+            group, place = divmod(group, widths[part])
+            start = group * sum(widths) + sum(widths[:part]) + place
+        else:
+            start = sum(map(self.heads_of, range(part))) + group
+        return start * self.size, (start + 1) * self.size
 
 
 def head_layout(architecture: Architecture, tensor: TensorInfo) -> HeadLayout | None:
@@ -81,10 +112,7 @@ def head_layout(architecture: Architecture, tensor: TensorInfo) -> HeadLayout | 
     if (part := _SINGLE.get(owner.name)) is not None:
         return _layout(makes, (part,), made, size, count)
     if owner.name in _FUSED or name in _FUSED:
-        if size is None or count is None or made % (size * count):
-            return None
-        parts = _FUSED_PARTS.get(made // (size * count), ())
-        return HeadLayout(makes, parts, count, size) if parts else None
+        return _fused(architecture, attention, owner, makes, made)
     if owner.name in _OUTPUTS and len(tensor.shape) == 2:
         takes: Axis = "rows" if is_in_out else "columns"
         taken = tensor.shape[0 if is_in_out else 1]
@@ -112,8 +140,7 @@ def seen_heads(
     layout = None if weight is None else head_layout(architecture, weight)
     if layout is None or not shape or is_given != (layout.parts != ("output",)):
         return None
-    fits = shape[-1] == len(layout.parts) * layout.heads * layout.size
-    return HeadLayout("columns", layout.parts, layout.heads, layout.size) if fits else None
+    return replace(layout, axis="columns") if shape[-1] == layout.length else None
 
 
 def _attention(
@@ -131,6 +158,36 @@ def _attention(
             found = attentions_at(architecture, above)
             return nodes[found[0]] if len(found) == 1 else None
     return None
+
+
+def _fused(
+    architecture: Architecture, attention: ModuleNode, owner: ModuleNode, axis: Axis, made: int
+) -> HeadLayout | None:
+    """Return how heads lie in a tensor that makes queries, keys and values at once."""
+    size, count = _number(attention, _SIZES), _number(attention, _COUNTS)
+    keys = _number(attention, _KEY_COUNTS)
+    if owner.name == "qkv_proj" and keys is None:
+        return None  # CodeGen's and MiniMax's have orders of their own, unlike Phi-3's
+    if count is None and keys is not None:
+        shared = _number(attention, ("num_key_value_groups",))
+        count = None if shared is None else keys * shared
+    if size is None:
+        size = None if count is None or made % (3 * count) else made // (3 * count)
+    elif count is None:
+        count = made // (3 * size)
+    if not size or not count:
+        return None
+    keys = count if keys is None else keys
+    if count % keys:
+        return None
+    beside = {node.name for node in architecture.children(attention.path)}
+    if "q_attn" in beside:  # GPT-2's attention to an encoder
+        is_whole = made == 2 * count * size
+        return HeadLayout(axis, ("key", "value"), count, size) if is_whole else None
+    is_by_head = owner.name in _BY_HEAD or attention.attributes.get("multi_query") is False
+    if made != (count + 2 * keys) * size:
+        return None
+    return HeadLayout(axis, _STACKED, count, size, None if keys == count else keys, is_by_head)
 
 
 def _layout(

@@ -9,6 +9,18 @@ from bertviewer.core.frozen import frozen
 
 SHARE = 0.9
 
+_FLOAT64, _FLOAT32 = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
+_EPSILONS = {
+    "float32": _FLOAT32,
+    "float16": 2**-10,
+    "bfloat16": 2**-7,
+    "float8_e4m3fn": 2**-3,
+    "float8_e4m3fnuz": 2**-3,
+    "float8_e5m2": 2**-2,
+    "float8_e5m2fnuz": 2**-2,
+}
+"""The distance from 1 to the next number; what is no float was not rounded."""
+
 
 @frozen(eq=False)
 class Spectrum:
@@ -17,10 +29,12 @@ class Spectrum:
     Attributes:
         values: as many as the smaller side of the matrix has rows.
         longer: the length of the other side.
+        dtype: the type of the matrix's elements, by torch's name: it says how they were rounded.
     """
 
     values: NDArray[np.float64]
     longer: int
+    dtype: str = "float64"
 
     @property
     def largest(self) -> float:
@@ -51,9 +65,15 @@ class Spectrum:
     def rank(self) -> int:
         """How many values are more than rounding can leave of a 0.
 
-        The bound is numpy's: the largest by epsilon and by the longer side of the matrix.
+        The bound is numpy's: the largest by epsilon and by the longer side of the matrix, with
+        float32's epsilon for elements of 32 bits or fewer. Shorter floats are computed in float32
+        and then rounded: that moves each by half an epsilon, and so no singular value by more than
+        that part of the Frobenius norm.
         """
-        bound = self.largest * self.longer * np.finfo(np.float64).eps
+        epsilon = _EPSILONS.get(self.dtype, _FLOAT64)
+        bound = self.largest * self.longer * min(epsilon, _FLOAT32)
+        if epsilon > _FLOAT32:
+            bound = max(bound, self.norm * epsilon / 2)
         return int(np.count_nonzero(self.values > bound))
 
     @property

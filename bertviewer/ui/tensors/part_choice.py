@@ -96,7 +96,8 @@ class PartChoice(QWidget):
             self._head.setCurrentIndex(self._head.findData(index[HEADS_AT]))
         elif self._layout is not None:
             self._part.setCurrentIndex(max(0, self._part.findData(ALL)))
-            self._head.setCurrentIndex(self._head.findData(ALL))
+            if (every := self._head.findData(ALL)) >= 0:
+                self._head.setCurrentIndex(every)
         for axis, box in self._leading.items():
             box.setValue(index[axis])
         if len(index) > 1:
@@ -134,15 +135,16 @@ class PartChoice(QWidget):
         parts = () if layout is None else layout.parts
         whole = ((self.tr("all parts"), ALL),) if len(parts) > 1 else ()
         offer(self._part, (*whole, *((part, number) for number, part in enumerate(parts))))
-        has_all = layout is not None and layout.axis != "matrices"
+        # A part of all heads would be rows far from one another.
+        has_all = layout is not None and layout.axis != "matrices" and not layout.is_by_head
         every = ((self.tr("all heads"), ALL),) if has_all else ()
         heads = range(0 if layout is None else layout.heads)
         offer(self._head, (*every, *((self.tr("head {0}").format(head), head) for head in heads)))
-        if layout is not None and has_all:
+        if layout is not None and layout.axis != "matrices":
             for head in heads:
                 first, stop = layout.span(0, head)
                 tip = f"{layout.axis} {first}–{stop - 1}"
-                self._head.setItemData(head + 1, tip, Qt.ItemDataRole.ToolTipRole)
+                self._head.setItemData(len(every) + head, tip, Qt.ItemDataRole.ToolTipRole)
         self._choose_wanted()
 
     def _choose_wanted(self) -> None:

@@ -19,7 +19,7 @@ def read(family: str) -> tuple[Attention, Evaluator]:
     """Return the first attention of a small model's run."""
     model = small_model(family)
     capture = run(model)
-    architecture = model.architecture
+    architecture = model.with_flows()
     path = attention_paths(architecture)[0]
     nodes = {node.path: node for node in architecture.modules}
     module = model.module(random_weights=True)

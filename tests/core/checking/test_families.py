@@ -207,6 +207,8 @@ def test_a_recomputation_calls_no_module_and_none_of_torchs_layers(
     families = ("bert", "gpt2", "t5", "llama", "transformer-base", *NEXT_OF_KIN[1:])
     models = [small_model(family) for family in families]
     captures = [run(model) for model in models]
+    for model in models:
+        model.with_flows()
 
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("this checks itself")

@@ -44,6 +44,7 @@ def fresh(family: str, layers: int = 4) -> Opened:
 
 def ran(model: LoadedModel, sentence: Sentence) -> Opened:
     kept = Capture("units")
+    model.with_flows()
     return Opened(model, run_sentence(model, sentence, random_weights=True, capture=kept), kept)
 
 

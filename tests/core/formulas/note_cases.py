@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,9 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
+from bertviewer.core.flow.meta_trace import meta_trace
+from bertviewer.core.flow.reading import FlowReader
+from bertviewer.core.flow.tracing_models import LENGTHS
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.source.tasks import find_task
@@ -76,7 +79,9 @@ class Case:
     def architecture(self) -> Architecture:
         """What is known of it."""
         source = SourceInfo("preset", "test", self.task, "random")
-        return inspect_module(self.model, source, self.model.config.to_dict())
+        found = inspect_module(self.model, source, self.model.config.to_dict())
+        model = build_on_meta(build_config(self.values, "test"), find_task(self.task), "test")
+        return replace(found, flows=FlowReader(meta_trace(model, LENGTHS), found).flows(LENGTHS))
 
     def node(self, path: str) -> ModuleNode:
         """Return the module at a path."""
