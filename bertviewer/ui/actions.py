@@ -18,6 +18,8 @@ from bertviewer.ui.action import (
     Entry,
     Option,
 )
+from bertviewer.ui.action import COMMANDS as FIND_COMMANDS
+from bertviewer.ui.action import SETTINGS as FIND_SETTINGS
 from bertviewer.ui.frame.dock import PaneName
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, SYSTEM, stored_appearance
 from bertviewer.ui.tabs import TABS
@@ -219,8 +221,13 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: c.close(), ("Ctrl+Q",), begins_group=True),
 
     Action("palette", GO, QT_TRANSLATE_NOOP("actions", "&Search…"),
-           lambda c: c.finder.open(), ("Ctrl+K",),
-           QT_TRANSLATE_NOOP("actions", "Find modules, tensors, tokens, commands and settings")),
+           lambda c: c.finder.open(), ("Ctrl+K", "Ctrl+P"),
+           QT_TRANSLATE_NOOP("actions", "Find modules, heads, tensors, tokens, formula symbols, "
+                             "questions, commands and settings")),
+    Action("findCommand", GO, QT_TRANSLATE_NOOP("actions", "Search co&mmands…"),
+           lambda c: c.finder.open(FIND_COMMANDS), ("Ctrl+Shift+P",)),
+    Action("findSetting", GO, QT_TRANSLATE_NOOP("actions", "Search se&ttings…"),
+           lambda c: c.finder.open(FIND_SETTINGS), ("Ctrl+,",)),
     Action("goBack", GO, QT_TRANSLATE_NOOP("actions", "&Back"),
            lambda c: c.workspace.history.back(), ("Alt+Left",),
            QT_TRANSLATE_NOOP("actions", "To the module that was selected before"), (BACK,),

@@ -45,6 +45,9 @@ class Workspace(QObject):
     by a ``SeenName``, of one token or ``None``, or a ``CheckStep``;
     ``statistic_wanted``: the statistic of layers;
     ``map_picture_wanted``: the map shall be saved as a picture;
+    ``config_key_wanted``: the row of that key in the configuration;
+    ``question_wanted``: the answer of an explanation by its name, in the view of the title that
+    comes first, or at the selected module for an empty title;
     ``menu_wanted``: the menu shall have what can be done with the selected module.
     """
 
@@ -64,6 +67,8 @@ class Workspace(QObject):
     statistic_wanted = Signal(str)
     map_picture_wanted = Signal()
     menu_wanted = Signal(object)
+    config_key_wanted = Signal(str)
+    question_wanted = Signal(str, str)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
+from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
@@ -234,7 +235,6 @@ class TreeHeading(QWidget):
         if architecture is None:
             self._counts.clear()
             return
-        tensors = self.tr("1 tensor"), self.tr("{0} tensors")
         modules = self.tr("1 module"), self.tr("{0} modules")
-        counts = count_text(architecture.tensor_count, *tensors)
+        counts = tensors_text(architecture.parameters)
         self._counts.setText(f"{counts} · {count_text(len(architecture.modules), *modules)}")
