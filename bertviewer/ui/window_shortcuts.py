@@ -29,7 +29,7 @@ class WindowShortcuts(QObject):
     def __init__(self, window: QWidget, keys: Iterable[str]) -> None:
         super().__init__(window)
         self._window = window
-        self._keys = {QKeySequence(each)[0].toCombined() for each in keys}
+        self._keys = {QKeySequence(each).toString() for each in keys}
         self._field: QWidget | None = None
         application = QApplication.instance()
         assert isinstance(application, QApplication)
@@ -40,7 +40,7 @@ class WindowShortcuts(QObject):
         if (
             event.type() == QEvent.Type.ShortcutOverride
             and isinstance(event, QKeyEvent)
-            and event.keyCombination().toCombined() in self._keys
+            and QKeySequence(event.keyCombination()).toString() in self._keys
         ):
             event.ignore()
             return True

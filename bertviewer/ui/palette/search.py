@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from bertviewer.core.frozen import frozen
+from bertviewer.ui.action import HELP
 from bertviewer.ui.palette.haystack import Hit
 from bertviewer.ui.palette.matching import folded, match, words_of
 from bertviewer.ui.palette.sources import Source, name_of
@@ -14,6 +15,8 @@ LEAST = 0.6
 """What fits so much worse than the best is left out: letters are scattered over every text."""
 LEAST_LETTER = 4
 """Points for each letter of a word without which it does not abbreviate a name."""
+QUESTION_WORDS = frozenset({"why", "what", "which", "where", "how"})
+"""Words after which questions and help come first."""
 
 
 @frozen
@@ -63,7 +66,13 @@ class Search:
             few = fit if self._is_of_one_kind else fit[:FEW]
             if few:
                 groups.append(Group(source, tuple(few)))
-        return sorted(groups, key=lambda group: self._rank(group.hits[0])[:3])
+        is_asked = not QUESTION_WORDS.isdisjoint(self._words)
+
+        def order(group: Group) -> tuple[bool, bool, bool, int]:
+            is_answer = is_asked and group.source.prefix == HELP
+            return not is_answer, *self._rank(group.hits[0])[:3]
+
+        return sorted(groups, key=order)
 
     def _rank(self, hit: Hit) -> tuple[bool, bool, int, int]:
         """Return what sorts hits: the whole name first, then what fits within the name."""

@@ -124,7 +124,9 @@ def questions(
                 asked.add(answer.name)
                 choose = partial(_show_question, workspace, "", answer, node.path)
                 yield Topic(answer.question, answer.text, choose)
-    for title in get_args(ViewTitle) if run is not None else ():
+    if run is None:
+        return
+    for title in get_args(ViewTitle):
         for answer in answers_for_view(title, architecture, run):
             if answer.name not in asked:
                 asked.add(answer.name)
