@@ -44,6 +44,7 @@ CALLED = Condition(
     QT_TRANSLATE_NOOP("actions", "The last run did not call this module"),
 )
 
+_RANDOM_HEAD = QT_TRANSLATE_NOOP("actions", "{0} (RANDOM: not in this checkpoint)")
 _GONE = QT_TRANSLATE_NOOP("actions", "{0} (not found)")
 _APPEARANCES = (
     Option(SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
@@ -72,8 +73,14 @@ def _compared(commands: Commands) -> Sequence[Option]:
     return (*_models(commands), *_recent(commands))
 
 
-def _heads(_: Commands) -> Sequence[Option]:
-    return [Option(task.name, translate("actions", task.title)) for task in TASKS]
+def _heads(commands: Commands) -> Sequence[Option]:
+    random = translate("actions", _RANDOM_HEAD)
+    has_random_head = commands.workspace.has_random_head
+    titles = {task.name: translate("actions", task.title) for task in TASKS}
+    return [
+        Option(name, random.format(title) if has_random_head(name) else title)
+        for name, title in titles.items()
+    ]
 
 
 def _head(commands: Commands) -> str:

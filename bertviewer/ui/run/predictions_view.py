@@ -58,7 +58,7 @@ class PredictionsView(View):
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._heads = QHBoxLayout()
-        self._offered: tuple[str, ...] | None = None
+        self._offered: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         in_column(STRETCH, self._message, self._heads, 2, on=self._none, margins=None)
         in_column(
             self._random,
@@ -71,6 +71,7 @@ class PredictionsView(View):
         workspace.runs.run_changed.connect(self._forget)
         workspace.runs.comparison_changed.connect(self._on_comparison)
         workspace.architecture_changed.connect(self._run_again)
+        workspace.heads_known.connect(self._on_heads)
         for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
             signal.connect(self._give_up_rerun)
 
@@ -146,42 +147,44 @@ class PredictionsView(View):
 
     def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:
         """Say that there is no head, and offer those that the model can be opened with."""
-        heads = offered_heads(architecture.config, self.workspace.heads)
+        workspace = self.workspace
+        heads = offered_heads(architecture.config, workspace.heads)
         text = self.tr("This model has no head that predicts.")
+        random = tuple(name for name in heads if workspace.has_random_head(name))
         if run.source.task != "base":
             text = self.tr("This head gives nothing that could be shown here.")
+        elif heads and run.source.weights == "pretrained" and workspace.random_heads is None:
+            text = self.tr("Looking for the heads that the checkpoint has…")
+            heads = ()
         elif heads:
             text = self.tr("{0} Menu > File > Head opens it with one.").format(text)
-            if self._brings_no_head(run, architecture):
-                text += self.tr(
-                    "\nIts checkpoint brings none: one that is opened here is RANDOM, and what it "
-                    "predicts means nothing."
-                )
+            if random:
+                text += "\n" + self.tr(
+                    "This checkpoint has no such head: {0}. One that is opened here is RANDOM, and "
+                    "what it predicts means nothing."
+                ).format(", ".join(_head(name, architecture) for name in random))
         self._message.setText(text)
-        if heads == self._offered:
+        if (heads, random) == self._offered:
             return
-        self._offered = heads
+        self._offered = heads, random
         while (item := self._heads.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
         self._heads.addStretch(1)
         for name in heads:
-            button = QPushButton(self.tr("Open with {0}").format(_head(name, architecture)))
+            says = self.tr("Open with {0}")
+            if name in random:
+                says = self.tr("Open with a RANDOM head: {0}")
+            button = QPushButton(says.format(_head(name, architecture)))
             button.setObjectName(f"openHead-{name}")
             button.setToolTip(self.tr("Open the model with this head, and run the sentence again"))
             button.clicked.connect(lambda _=False, name=name: self._open(name))
             self._heads.addWidget(button)
         self._heads.addStretch(1)
 
-    def _brings_no_head(self, run: ActivationRun, architecture: Architecture) -> bool:
-        """Tell whether a trained checkpoint has nothing that a head over the words is made of.
-
-        A decoder's head is mostly the embeddings again, and needs nothing of its own.
-        """
-        keys = self.workspace.keys
-        if keys is None or run.source.weights != "pretrained":
-            return False
-        return not keys.unexpected and not predicts_next(architecture)
+    def _on_heads(self) -> None:
+        if self.isVisible() and not self._none.isHidden():
+            self.refresh()
 
     def _open(self, task: str) -> None:
         run, source = self.workspace.runs.run, self.workspace.source
