@@ -98,6 +98,12 @@ class PredictionsView(View):
         if scores is None and not has_words:
             self._offer_heads(run, architecture)
 
+    def clear(self) -> None:
+        """Show nothing, and keep nothing of the runs before."""
+        super().clear()
+        self._forget()
+        self._words.clear()
+
     def _show_classes(self, b: Said, architecture: Architecture) -> None:
         run_a, watched = self.workspace.runs.watched_a, self.workspace.runs.watched
         shown = watched, run_a, self.workspace.runs.comparison

@@ -84,7 +84,9 @@ class RunPanel(QWidget):
             if self.isHidden():
                 self.show()
                 self.opened.emit(True)
-        elif not self.isHidden():
+            return
+        self._views.clear()
+        if not self.isHidden():
             # The same sentence may be run again at once, as with another head.
             self._workspace.draw_queue.later(self._close)
 
