@@ -45,6 +45,7 @@ CALLED = Condition(
 )
 
 _RANDOM_HEAD = QT_TRANSLATE_NOOP("actions", "{0} (RANDOM: not in this checkpoint)")
+_WITHOUT_WEIGHTS = QT_TRANSLATE_NOOP("actions", "{0} (no weights)")
 _GONE = QT_TRANSLATE_NOOP("actions", "{0} (not found)")
 _APPEARANCES = (
     Option(SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
@@ -59,13 +60,20 @@ Ctrl with a number opens a recent model there, and Alt with a number brings a ta
 
 
 def _models(_: Commands) -> Sequence[Option]:
-    return [Option(name, name) for name in ("demo", *preset_names())]
+    return [Option("demo", "demo"), *map(_preset, preset_names())]
+
+
+def _preset(name: str) -> Option:
+    return Option(name, translate("actions", _WITHOUT_WEIGHTS).format(name))
 
 
 def _recent(commands: Commands) -> Sequence[Option]:
     gone = translate("actions", _GONE)
-    recent = commands.opening.recent
-    return [Option(name, name if is_there else gone.format(name)) for name, is_there in recent]
+    presets = preset_names()
+    return [
+        _preset(name) if name in presets else Option(name, name if is_there else gone.format(name))
+        for name, is_there in commands.opening.recent
+    ]
 
 
 def _compared(commands: Commands) -> Sequence[Option]:

@@ -22,6 +22,7 @@ from bertviewer.ui.tree.filter_bar import FilterResult, TreeFilterBar
 from bertviewer.ui.tree.header import TreeHeader
 from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
+from bertviewer.ui.tree.terms import TreeFilter
 from bertviewer.ui.tree.view import ModuleTreeView
 from bertviewer.ui.workspace import Workspace
 
@@ -78,6 +79,7 @@ class ModuleTreePanel(QWidget):
     def apply_filter(self, text: str) -> None:
         """Show the modules that fit what somebody typed, and those above; all for an empty text."""
         if not text and not self._model.filter.terms:
+            self._model.filter = TreeFilter()  # what was not understood is forgotten
             self._show_result()  # it is whole
             return
         if not self._model.filter.terms:
@@ -103,6 +105,7 @@ class ModuleTreePanel(QWidget):
         self._hits = []
         self._model.set_tree(self._workspace.selection.tree, self._workspace.architecture)
         self._model.set_changes(self._workspace.comparison.changes)
+        self._bar.show_examples()
         self._columns.fit()
         self._expand_down_to_layers()
 
