@@ -49,13 +49,11 @@ class SentenceBar(QWidget):
         self._add = flat_button(
             "addPair", self.tr("+ second"), self.tr("Add a second sentence, to run a pair")
         )
-        self._add.setStyleSheet("color: palette(link);")
         self._drop = flat_button("dropPair", "×", self.tr("Take the second sentence away"))
         self._count = TokenCountView()
         self._counter = TokenCounter(workspace, self)
         self._random = QCheckBox(self.tr("Random weights"))
         self._random.setObjectName("randomWeightsCheck")
-        self._random.setStyleSheet("color: palette(bright-text);")
         self._random.setToolTip(
             self.tr("This model has no weights. Run it on random ones, drawn with seed 0.")
         )

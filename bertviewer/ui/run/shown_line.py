@@ -50,7 +50,6 @@ class ShownLine(QFrame):
         self._compare = CompareBar(workspace)
         self._again = flat_button("runAgainButton", self.tr("Run again"), "")
         self._again.setAccessibleName(self.tr("Run again"))
-        self._again.setStyleSheet("color: palette(link); padding: 1px 6px;")
         self._line = in_row(
             self._stale,
             self._notes,
