@@ -28,7 +28,7 @@ MOST_MODULES = 300
 """Modules of different classes or names that formulas and questions are asked of."""
 LONGEST_VALUE = 40
 
-_CALL = re.compile(r'op\("([^"]*)"\)')
+_CALL = re.compile(r"op\(([^()]*)\)")
 
 
 @frozen
