@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
-from bertviewer.charts.naming import state_labels, state_ticks
+from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.charts.translation import translate
@@ -32,7 +32,7 @@ def feature_chart(
         lines = [replace(line, min=None, max=None) for line in lines]
     if levels:
         lines.append(_limits(levels))
-    ticks = state_labels(len(run.hidden_states))
+    ticks = axis_labels(run)[: len(run.hidden_states)]
     title = translate("charts", "Layer")
     names = state_ticks(run)[: len(ticks)]
     measures = _name(feature)

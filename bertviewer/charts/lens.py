@@ -6,7 +6,7 @@ from typing import Literal
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS
-from bertviewer.charts.naming import state_labels, state_ticks
+from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -59,7 +59,7 @@ def lens_chart(
         lines,
         translate("charts", "Layer"),
         title,
-        state_labels(len(states)),
+        axis_labels(run)[: len(states)],
         is_log=is_rank,
         tick_names=state_ticks(run)[: len(states)],
         bounds=(1.0, inf if scores is None else scores.logits.shape[1]) if is_rank else PARTS,

@@ -9,6 +9,7 @@ from bertviewer.core.analysis.words import words_of
 from bertviewer.core.text.text_direction import isolated
 
 LONGEST = 16  # letters of a token in a list or a legend
+LONGEST_NORM = 6  # letters of a norm's name on an axis
 
 
 def visible(text: str) -> str:
@@ -77,16 +78,33 @@ def state_ticks(run: ActivationRun) -> tuple[str, ...]:
     return _with_norm(run, state_labels(count))
 
 
-def _with_norm(run: ActivationRun, names: tuple[str, ...]) -> tuple[str, ...]:
+def axis_labels(run: ActivationRun) -> tuple[str, ...]:
+    """Return labels of the hidden states for an axis, the last one with its norm: "11+ln_f"."""
+    labels, norm = state_labels(len(run.token_norms)), norm_after(run)
+    if len(labels) < 2 or not norm:
+        return labels
+    short = norm if len(norm) <= LONGEST_NORM else "norm"
+    return (*labels[:-1], f"{labels[-1]}+{short}")
+
+
+def norm_after(run: ActivationRun) -> str:
+    """Return the name of the norm that the last hidden state is taken after, "" if there is none.
+
+    It is a module outside of all layers, as GPT-2's ln_f.
+    """
     givers = run.state_paths[-1] if run.state_paths else ()
     # A layer is one of a list: there is a number in its path. What holds a single one is no norm.
     outside = [path for path in givers if path and not any(map(str.isdecimal, path.split(".")))]
     holders = {path for path in outside if any(m.path.startswith(f"{path}.") for m in run.modules)}
     after = dict.fromkeys(path.split(".")[-1] for path in outside if path not in holders)
-    if len(names) < 2 or not after:
+    return " / ".join(after)
+
+
+def _with_norm(run: ActivationRun, names: tuple[str, ...]) -> tuple[str, ...]:
+    norm = norm_after(run)
+    if len(names) < 2 or not norm:
         return names
-    form = translate("charts", "{0}, after {1}")
-    return (*names[:-1], form.format(names[-1], " / ".join(after)))
+    return (*names[:-1], translate("charts", "{0}, after {1}").format(names[-1], norm))
 
 
 def token_names(tokens: Sequence[Token]) -> tuple[str, ...]:

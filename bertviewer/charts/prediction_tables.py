@@ -12,7 +12,7 @@ from bertviewer.charts.figures import (
     score,
 )
 from bertviewer.charts.lens import Followed, expected_id
-from bertviewer.charts.naming import names_of_states, state_labels, state_ticks, token_name, visible
+from bertviewer.charts.naming import axis_labels, names_of_states, state_ticks, token_name, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import column_header, corner_header
 from bertviewer.charts.translation import translate
@@ -98,7 +98,7 @@ def lens_table(run: ActivationRun, predictions: Predictions, run_name: str = "")
     count = len(predictions.layers)
     top = range(min([LENS_TOP, *(len(guess.top) for guess in predictions.layers)]))
     states = tuple(reversed(range(count)))
-    labels, ticks = state_labels(count), state_ticks(run)
+    labels, ticks = axis_labels(run), state_ticks(run)
     names = names_of_states(run)
     rows = tuple(
         (

@@ -2,7 +2,7 @@
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import COSINES, levels_of
-from bertviewer.charts.naming import names_of_states, state_labels, state_ticks, token_names
+from bertviewer.charts.naming import axis_labels, names_of_states, state_ticks, token_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import translate
@@ -68,6 +68,6 @@ def _chart(run: ActivationRun, line: Line) -> LineChart:
         translate("charts", "Layer"),
         translate("charts", "Cosine"),
     )
-    ticks = state_labels(len(run.hidden_states))
+    ticks = axis_labels(run)[: len(run.hidden_states)]
     names = state_ticks(run)[: len(ticks)]
     return LineChart((line,), *titles, ticks, tick_names=names, bounds=COSINES)

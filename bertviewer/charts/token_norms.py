@@ -7,7 +7,7 @@ import numpy as np
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.layers import Measured
 from bertviewer.charts.levels import Values
-from bertviewer.charts.naming import names_of_states, state_labels, state_names, token_names
+from bertviewer.charts.naming import axis_labels, names_of_states, state_names, token_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -28,7 +28,7 @@ def norms_chart(run: ActivationRun) -> GridChart:
             [[np.nan if value is None else value for value in row] for row in run.token_norms],
             dtype=np.float64,
         ).reshape(count, -1 if count else 0),
-        rows=state_labels(count),
+        rows=axis_labels(run),
         columns=tuple(token.text for token in run.tokens),
         row_places=first,
         column_places=tuple(Place(token=n) for n in range(len(run.tokens))),

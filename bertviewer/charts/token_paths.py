@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import COSINES, SIZES, Levels
-from bertviewer.charts.naming import state_labels, state_ticks
+from bertviewer.charts.naming import axis_labels, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import translate
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -44,7 +44,7 @@ def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
             lines,
             translate("charts", "Layer"),
             title,
-            state_labels(len(run.token_norms)),
+            axis_labels(run),
             tick_names=state_ticks(run),
             bounds=bounds,
         )

@@ -39,7 +39,8 @@ def _presets(_options: argparse.Namespace) -> None:
     from bertviewer.core.source.presets import PRESETS
 
     width = max(len(preset.name) for preset in PRESETS)
-    print_text("\n".join(f"{preset.name:<{width}}  {preset.description}" for preset in PRESETS))
+    lines = (f"{preset.name:<{width}}  {preset.description}; no weights" for preset in PRESETS)
+    print_text("\n".join(lines))
 
 
 def _source(options: argparse.Namespace, name: str) -> ModelSource:

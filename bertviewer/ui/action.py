@@ -1,6 +1,6 @@
 """What an action of the window is: one record for menu, palette, keys, tip and condition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from PySide6.QtGui import QKeySequence
@@ -41,7 +41,7 @@ class Corpora(Protocol):
 class Opened(Protocol):
     """What the actions call to open something over the window."""
 
-    def open(self) -> None: ...  # noqa: D102
+    def open(self, typed: str = "") -> None: ...  # noqa: D102
 
 
 class Exports(Protocol):
@@ -76,7 +76,7 @@ class Commands(Protocol):
     def run(self) -> None: ...  # noqa: D102
     def focus(self, name: str) -> None: ...  # noqa: D102
     def show_keys(self) -> None: ...  # noqa: D102
-    def show_what_is_what(self) -> None: ...  # noqa: D102
+    def show_what_is_what(self, title: str = "") -> None: ...  # noqa: D102
     def show_about(self) -> None: ...  # noqa: D102
     def close(self) -> bool: ...  # noqa: D102
 
@@ -173,6 +173,9 @@ class Choice:
 
 
 Entry = Action | Choice
+COMMANDS, TENSORS, TOKENS, SETTINGS, HELP = ">", "#", "@", ":", "?"
+"""First characters of a search that find one kind of thing alone."""
+
 NUMBERED = 9
 """Options that have keys."""
 
@@ -202,6 +205,15 @@ def keys_of(entry: Entry) -> str:
 def option_keys(choice: Choice, place: int) -> str:
     """Return the keys that choose the option at a place, "" if there are none."""
     return f"{choice.keys}+{place + 1}" if choice.keys and place < NUMBERED else ""
+
+
+def shortcut_keys(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield all keys by which something in a table of actions is done or chosen."""
+    for entry in entries:
+        if isinstance(entry, Action):
+            yield from entry.keys
+        elif entry.keys:
+            yield from (option_keys(entry, place) for place in range(NUMBERED))
 
 
 def written_keys(keys: str) -> str:

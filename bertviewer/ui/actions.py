@@ -18,6 +18,8 @@ from bertviewer.ui.action import (
     Entry,
     Option,
 )
+from bertviewer.ui.action import COMMANDS as FIND_COMMANDS
+from bertviewer.ui.action import SETTINGS as FIND_SETTINGS
 from bertviewer.ui.frame.dock import PaneName
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, SYSTEM, stored_appearance
 from bertviewer.ui.tabs import TABS
@@ -42,6 +44,8 @@ CALLED = Condition(
     QT_TRANSLATE_NOOP("actions", "The last run did not call this module"),
 )
 
+_RANDOM_HEAD = QT_TRANSLATE_NOOP("actions", "{0} (RANDOM: not in this checkpoint)")
+_WITHOUT_WEIGHTS = QT_TRANSLATE_NOOP("actions", "{0} (no weights)")
 _GONE = QT_TRANSLATE_NOOP("actions", "{0} (not found)")
 _APPEARANCES = (
     Option(SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
@@ -56,13 +60,20 @@ Ctrl with a number opens a recent model there, and Alt with a number brings a ta
 
 
 def _models(_: Commands) -> Sequence[Option]:
-    return [Option(name, name) for name in ("demo", *preset_names())]
+    return [Option("demo", "demo"), *map(_preset, preset_names())]
+
+
+def _preset(name: str) -> Option:
+    return Option(name, translate("actions", _WITHOUT_WEIGHTS).format(name))
 
 
 def _recent(commands: Commands) -> Sequence[Option]:
     gone = translate("actions", _GONE)
-    recent = commands.opening.recent
-    return [Option(name, name if is_there else gone.format(name)) for name, is_there in recent]
+    presets = preset_names()
+    return [
+        _preset(name) if name in presets else Option(name, name if is_there else gone.format(name))
+        for name, is_there in commands.opening.recent
+    ]
 
 
 def _compared(commands: Commands) -> Sequence[Option]:
@@ -70,8 +81,14 @@ def _compared(commands: Commands) -> Sequence[Option]:
     return (*_models(commands), *_recent(commands))
 
 
-def _heads(_: Commands) -> Sequence[Option]:
-    return [Option(task.name, translate("actions", task.title)) for task in TASKS]
+def _heads(commands: Commands) -> Sequence[Option]:
+    random = translate("actions", _RANDOM_HEAD)
+    has_random_head = commands.workspace.has_random_head
+    titles = {task.name: translate("actions", task.title) for task in TASKS}
+    return [
+        Option(name, random.format(title) if has_random_head(name) else title)
+        for name, title in titles.items()
+    ]
 
 
 def _head(commands: Commands) -> str:
@@ -219,8 +236,13 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: c.close(), ("Ctrl+Q",), begins_group=True),
 
     Action("palette", GO, QT_TRANSLATE_NOOP("actions", "&Search…"),
-           lambda c: c.finder.open(), ("Ctrl+K",),
-           QT_TRANSLATE_NOOP("actions", "Find modules, tensors, tokens, commands and settings")),
+           lambda c: c.finder.open(), ("Ctrl+K", "Ctrl+P"),
+           QT_TRANSLATE_NOOP("actions", "Find modules, heads, tensors, tokens, formula symbols, "
+                             "questions, commands and settings")),
+    Action("findCommand", GO, QT_TRANSLATE_NOOP("actions", "Search co&mmands…"),
+           lambda c: c.finder.open(FIND_COMMANDS), ("Ctrl+Shift+P",)),
+    Action("findSetting", GO, QT_TRANSLATE_NOOP("actions", "Search se&ttings…"),
+           lambda c: c.finder.open(FIND_SETTINGS), ("Ctrl+,",)),
     Action("goBack", GO, QT_TRANSLATE_NOOP("actions", "&Back"),
            lambda c: c.workspace.history.back(), ("Alt+Left",),
            QT_TRANSLATE_NOOP("actions", "To the module that was selected before"), (BACK,),

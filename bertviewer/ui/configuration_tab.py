@@ -39,6 +39,7 @@ class ConfigurationTab(QWidget):
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Interactive)
         self._table = table
         layout.addWidget(table)
+        workspace.config_key_wanted.connect(self._show_key)
 
     def refresh(self) -> None:
         """List the configuration of the open model."""
@@ -59,6 +60,14 @@ class ConfigurationTab(QWidget):
         self._table.resizeColumnToContents(VALUE)
         width = min(grown(WIDEST), self._table.columnWidth(VALUE))
         self._table.setColumnWidth(VALUE, width)
+
+    def _show_key(self, key: str) -> None:
+        """Select the row of a key."""
+        rows = self._table.model()
+        for number in range(rows.rowCount()):
+            if rows.index(number, 0).data() == key:
+                self._table.setCurrentIndex(rows.index(number, 0))
+                self._table.scrollTo(rows.index(number, 0))
 
 
 def _hint(value: object) -> str:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bertviewer.core.frozen import frozen
+from bertviewer.core.progress import no_progress
 from bertviewer.core.system import libraries
 
 if TYPE_CHECKING:
@@ -151,6 +152,30 @@ def _correction(model: LoadedModel) -> Opened | None:
         return None
     model.was_corrected = False
     return Opened(model, _tree(model.architecture))
+
+
+def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[str, ...]]:
+    """Return the tensors that the checkpoint lacks for each task, by the task's name.
+
+    Each head is built without storage, and its names are matched with the checkpoint's headers.
+    """
+    from bertviewer.core.errors import UserError
+    from bertviewer.core.loading.meta_model import read_meta_model
+    from bertviewer.core.source.tasks import find_task
+
+    found: dict[str, tuple[str, ...]] = {}
+    data = None if model.blueprint is None else model.blueprint.data
+    if data is None or model.checkpoint is None:
+        return found
+    for number, name in enumerate(model.heads):
+        progress(number, len(model.heads), "Looking for heads in the checkpoint")
+        source = replace(model.source, task=find_task(name))
+        try:
+            keys = read_meta_model(source, data, model.checkpoint, None, no_progress).keys
+        except UserError:
+            continue  # opening it says why it cannot be built
+        found[name] = () if keys is None else keys.missing
+    return found
 
 
 def derive_flows_job(model: LoadedModel, progress: Progress) -> Derived:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import DARK
 from bertviewer.core.run.device import CPU
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.action import shortcut_keys
 from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
@@ -51,6 +52,7 @@ from bertviewer.ui.tree.panel import ModuleTreePanel, TreeHeading
 from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage
+from bertviewer.ui.window_shortcuts import WindowShortcuts
 from bertviewer.ui.workspace import Workspace
 
 DEVICE_SETTING = "device"
@@ -99,6 +101,7 @@ class MainWindow(QMainWindow):
         )
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
+        WindowShortcuts(self, shortcut_keys(ENTRIES))
         self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
@@ -165,11 +168,11 @@ class MainWindow(QMainWindow):
 
         show_keys(ENTRIES, self)
 
-    def show_what_is_what(self) -> None:
-        """Explain what the panes show and what the words mean."""
+    def show_what_is_what(self, title: str = "") -> None:
+        """Explain what the panes show and what the words mean, from the heading ``title`` on."""
         from bertviewer.ui.help.what_is_what import show_what_is_what
 
-        show_what_is_what(self)
+        show_what_is_what(self, title)
 
     def show_about(self) -> None:
         """Say what this program is."""

@@ -60,6 +60,7 @@ class Menus:
             workspace.scheduler.activity_changed,
             workspace.runs.run_changed,
             workspace.history.changed,
+            workspace.heads_known,
         ):
             signal.connect(self.update)
         self.update()

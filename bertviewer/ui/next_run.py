@@ -27,13 +27,23 @@ class NextRun(QObject):
         self._source: ModelSource | None = None
 
     @property
+    def lacks_weights(self) -> bool:
+        """Whether random weights would have to be chosen to run anything."""
+        return (
+            self._source is not None
+            and self.has_tokenizer
+            and not self.is_trained
+            and not self.random_weights
+        )
+
+    @property
     def lacking(self) -> str:
         """Why nothing can be run, "" if it can be."""
         if self._source is None:
             return self.tr("No model is open yet.")
         if not self.has_tokenizer:
             return self.tr("This model has no tokenizer, so no sentence can be run.")
-        if not self.is_trained and not self.random_weights:
+        if self.lacks_weights:
             return self.tr("This model has no weights. Choose random weights to run it.")
         if not self.sentence.text.strip():
             return self.tr("Type a sentence first.")

@@ -12,9 +12,6 @@ from bertviewer.ui.workspace import Workspace
 ARROW = 16  # pixels of the icon
 MOST_LISTED = 10
 LONGEST = 60  # letters of a sentence in the menu
-# Two halves of one button. Colours are the window's.
-_LEFT = "border-top-right-radius: 0; border-bottom-right-radius: 0; border-right: none;"
-_RIGHT = "border-top-left-radius: 0; border-bottom-left-radius: 0; padding: 4px 8px;"
 
 
 class RunButton(QWidget):
@@ -29,12 +26,10 @@ class RunButton(QWidget):
         super().__init__()
         self._workspace = workspace
         self.run = named(QPushButton(self.tr("Run")), "runButton")
-        self.run.setStyleSheet(_LEFT)
         self.choices = QPushButton()
         self.choices.setObjectName("runChoices")
         self.choices.setAccessibleName(self.tr("How to run"))
         self.choices.setToolTip(self.tr("Weights, device, run A, earlier sentences"))
-        self.choices.setStyleSheet(_RIGHT)
         self.run.setDefault(True)
         self._draw_arrow()
         in_row((self.run, 1), self.choices, on=self, spacing=1)

@@ -11,16 +11,17 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QStackedWidget,
-    QToolTip,
     QWidget,
 )
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.ui.busy_bar import THIN, thin_bar
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.keep_button import KeepButton
-from bertviewer.ui.layouts import in_column, in_row
+from bertviewer.ui.layouts import in_column, in_row, named
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run_button import RunButton
 from bertviewer.ui.sentence_history import SentenceEdit
 from bertviewer.ui.typing.counter import TokenCounter
@@ -48,16 +49,18 @@ class SentenceBar(QWidget):
         self._add = flat_button(
             "addPair", self.tr("+ second"), self.tr("Add a second sentence, to run a pair")
         )
-        self._add.setStyleSheet("color: palette(link);")
         self._drop = flat_button("dropPair", "×", self.tr("Take the second sentence away"))
         self._count = TokenCountView()
         self._counter = TokenCounter(workspace, self)
         self._random = QCheckBox(self.tr("Random weights"))
         self._random.setObjectName("randomWeightsCheck")
-        self._random.setStyleSheet("color: palette(bright-text);")
         self._random.setToolTip(
             self.tr("This model has no weights. Run it on random ones, drawn with seed 0.")
         )
+        self._lacking = named(ElidedLabel(), "runLacking")
+        self._lacking.setForegroundRole(WARNING)
+        self._use_random = named(QPushButton(self.tr("Run on random weights")), "runOnRandom")
+        self._use_random.setToolTip(self.tr("Drawn with seed 0; every figure says so"))
         self._keep = KeepButton(workspace)
         self.run_button = RunButton(workspace)
         self._cancel = QPushButton(self.tr("Cancel"))
@@ -69,7 +72,7 @@ class SentenceBar(QWidget):
 
         history = workspace.next_run.history
         for edit in (self._sentence, self._pair):
-            edit.returnPressed.connect(self.run_button.run.click)
+            edit.returnPressed.connect(self._on_return)
             edit.textChanged.connect(self._on_text)
             edit.earlier.connect(lambda: self._go_to(history.earlier(self._typed())))
             edit.later.connect(lambda: self._go_to(history.later(self._typed())))
@@ -78,12 +81,14 @@ class SentenceBar(QWidget):
         self._add.clicked.connect(self._show_pair)
         self._drop.clicked.connect(self._hide_pair)
         self._random.toggled.connect(workspace.next_run.set_random_weights)
+        self._use_random.clicked.connect(self._run_on_random)
         self._cancel.clicked.connect(workspace.scheduler.cancel)
         workspace.next_run.changed.connect(self._on_next_run)
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.scheduler.activity_changed.connect(self._on_activity)
         workspace.scheduler.progressed.connect(self._on_progress)
         self._set_pair_shown(False)
+        self._show_lacking("")
         self._on_activity()
 
     def set_sentence(self, text: str, pair: str | None) -> None:
@@ -93,14 +98,8 @@ class SentenceBar(QWidget):
         self._set_pair_shown(bool(pair))
 
     def run(self) -> None:
-        """Run what stands in the fields, or say at the button what is missing."""
-        lacking = self._workspace.next_run.lacking
-        if lacking and self.isVisible():
-            QToolTip.showText(
-                self.run_button.mapToGlobal(self.run_button.rect().topLeft()),
-                lacking,
-                self.run_button,
-            )
+        """Run what is in the fields, or say next to them what is missing."""
+        self._show_lacking(self._workspace.next_run.lacking)
         self._workspace.run_next()
 
     def stop(self, seconds: float) -> bool:
@@ -124,6 +123,8 @@ class SentenceBar(QWidget):
             self._count,
             self._add,
             self._random,
+            (self._lacking, 2),
+            self._use_random,
             self._keep,
             margins=(3 * GRID, THIN, 3 * GRID, 0),
             spacing=2 * GRID,
@@ -150,6 +151,26 @@ class SentenceBar(QWidget):
         self._counter.set_sentence(typed)
         self._workspace.next_run.set_sentence(typed)
 
+    def _on_return(self) -> None:
+        # While something runs there is Cancel in place of Run, and Enter does nothing.
+        if not self._workspace.scheduler.activity:
+            self.run()
+
+    def _run_on_random(self) -> None:
+        self._workspace.next_run.set_random_weights(True)
+        self.run()
+
+    def _show_lacking(self, why: str) -> None:
+        """Say why nothing can be run, with a button that mends it; nothing for an empty text."""
+        next_run = self._workspace.next_run
+        self._lacking.setText(why)
+        self._lacking.setToolTip(why)
+        self._lacking.setVisible(bool(why))
+        self._use_random.setVisible(bool(why) and next_run.lacks_weights)
+        self._count.setVisible(not why)
+        self._add.setVisible(not why and self._pair.isHidden())
+        self._update()
+
     def _run_cut(self) -> None:
         next_run = self._workspace.next_run
         sentence = replace(next_run.sentence, cut=True)
@@ -160,7 +181,7 @@ class SentenceBar(QWidget):
         if next_run.sentence != self._typed():
             self.set_sentence(next_run.sentence.text, next_run.sentence.pair)
         self._random.setChecked(next_run.random_weights)
-        self._update()
+        self._show_lacking("")
 
     def _on_architecture(self) -> None:
         next_run = self._workspace.next_run
@@ -189,7 +210,9 @@ class SentenceBar(QWidget):
     def _update(self) -> None:
         activity, next_run = self._workspace.scheduler.activity, self._workspace.next_run
         has_model = self._workspace.architecture is not None
-        self._random.setVisible(has_model and not next_run.is_trained)
+        self._random.setVisible(
+            has_model and not next_run.is_trained and self._use_random.isHidden()
+        )
         lacking = next_run.lacking
         self.run_button.set_ready(lacking, bool(activity))
         self._count.set_ready(not lacking and not activity)

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
+from bertviewer.charts.counts import tensors_text
 from bertviewer.core.system import libraries
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
@@ -83,13 +84,13 @@ class Status(QStatusBar):
     def _on_architecture(self) -> None:
         architecture = self._workspace.architecture
         assert architecture is not None
-        parameters, tensors = architecture.root.parameters, architecture.tensor_count
+        parameters = architecture.root.parameters
         modules = len(architecture.modules)
         self._totals.setText(
             " · ".join(
                 (
                     count_text(parameters, self.tr("1 parameter"), self.tr("{0} parameters")),
-                    count_text(tensors, self.tr("1 tensor"), self.tr("{0} tensors")),
+                    tensors_text(architecture.parameters),
                     count_text(modules, self.tr("1 module"), self.tr("{0} modules")),
                 )
             )

@@ -14,6 +14,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui import jobs
+from bertviewer.ui.background.requests import Request
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.history import History
@@ -25,7 +26,7 @@ from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from bertviewer.core.corpus.corpus import Corpus
     from bertviewer.core.errors import UserError
@@ -38,6 +39,7 @@ class Workspace(QObject):
     """State, and the actions that change it; widgets listen to it and never to one another.
 
     The signals say that a part of the state is new; what it is stands in the attributes.
+    ``heads_known``: it is known for which tasks the checkpoint has a head;
     ``overview_ready``: what describes a module is imported; ``views_wanted``: a run is about
     to come, or all is there that its views are drawn with.
     ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
@@ -45,11 +47,15 @@ class Workspace(QObject):
     by a ``SeenName``, of one token or ``None``, or a ``CheckStep``;
     ``statistic_wanted``: the statistic of layers;
     ``map_picture_wanted``: the map shall be saved as a picture;
+    ``config_key_wanted``: the row of that key in the configuration;
+    ``question_wanted``: the answer of an explanation by its name, in the view of the title that
+    comes first, or at the selected module for an empty title;
     ``menu_wanted``: the menu shall have what can be done with the selected module.
     """
 
     architecture_changed = Signal()
     formulas_changed = Signal()
+    heads_known = Signal()
     confirmed = Signal()
     devices_changed = Signal()
     device_chosen = Signal()
@@ -64,6 +70,8 @@ class Workspace(QObject):
     statistic_wanted = Signal(str)
     map_picture_wanted = Signal()
     menu_wanted = Signal(object)
+    config_key_wanted = Signal(str)
+    question_wanted = Signal(str, str)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -74,6 +82,8 @@ class Workspace(QObject):
         self.devices: tuple[Device, ...] = ()  # known once torch is there
         self.keys: KeyReport | None = None  # how the open model's checkpoint fits it
         self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
+        self.random_heads: Mapping[str, Sequence[str]] | None = None
+        """What the checkpoint lacks for each task, ``None`` until that is known."""
         self.device_wish = CPU  # where sentences shall run, if they can
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
@@ -83,6 +93,8 @@ class Workspace(QObject):
         self.comparison = KeptComparison(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
+        self._heads = Request[dict[str, tuple[str, ...]]](self.requests, self)
+        self._heads.finished.connect(self._on_heads)
         self._preparing, self._classes = Preparing(self.scheduler, self), QtClasses(self)
         self._preparing.overview_ready.connect(self.overview_ready)
         self._preparing.views_ready.connect(self.views_wanted)
@@ -105,6 +117,10 @@ class Workspace(QObject):
         if source.kind == "runs":
             self._classes.make_all()  # the worker prepares their views
         self.scheduler.start("open", partial(jobs.open_model_job, source), self._on_opened)
+
+    def has_random_head(self, task: str) -> bool:
+        """Return whether the checkpoint is known to lack tensors of the model for a task."""
+        return bool((self.random_heads or {}).get(task))
 
     def open_head(self, task: str) -> None:
         """Open the same model with another head."""
@@ -210,6 +226,8 @@ class Workspace(QObject):
         self.selection.set_tree(opened.tree)
         self.runs.clear()
         self.requests.clear()
+        self._heads.forget()
+        self.random_heads = None
         self.next_run.set_model(model.source, model.architecture)
         self.architecture_changed.emit()
         self.runs.comparison_changed.emit()
@@ -250,7 +268,13 @@ class Workspace(QObject):
     def _on_confirmed(self, corrected: jobs.Opened | None) -> None:
         if corrected is not None:
             self._show(corrected)
+        if self.keys is not None:
+            self._heads.want(self.source, jobs.random_heads_job)
         self.confirmed.emit()
+
+    def _on_heads(self) -> None:
+        self.random_heads = self._heads.result or {}
+        self.heads_known.emit()
 
     def _on_derived(self, derived: jobs.Derived) -> None:
         self.architecture = derived.architecture

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviewer.charts.naming import names_of_states, state_ticks
+from bertviewer.charts.naming import axis_labels, names_of_states, norm_after, state_ticks
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ModuleActivation, Token
@@ -105,3 +105,12 @@ def test_names_from_right_to_left_keep_to_their_places() -> None:
     assert chart.table()[0] == ("Layer × Token: Norm", *(
         f"{text} (token {n})" for n, text in enumerate(chart.columns)
     ))  # fmt: skip
+
+
+def test_the_row_after_the_final_norm_is_not_called_a_layer() -> None:
+    normed = replace(make_run(), state_paths=((), (), ("ln_f",)))
+    assert norms_chart(normed).rows == axis_labels(normed) == ("emb", "0", "1+ln_f")
+    long = replace(make_run(), state_paths=((), (), ("final_layer_norm",)))
+    assert axis_labels(long)[-1] == "1+norm"
+    assert norms_chart(make_run()).rows == ("emb", "0", "1")
+    assert (norm_after(normed), norm_after(make_run())) == ("ln_f", "")

@@ -120,8 +120,8 @@ def test_without_pyarrow(tiny_bert_folder: Path, data: Path, tmp_path: Path) -> 
     done = python_of(tmp_path, "-c", code, *arguments)
     assert done.returncode == 2
     assert done.stderr == (
-        "bertviewer: error: statistics.parquet is written with pyarrow: "
-        "pip install 'bertviewer[corpus]'\n"
+        "bertviewer: error: statistics.parquet is written with pyarrow; install it: "
+        f'{sys.executable} -m pip install "pyarrow>=17"\n'
     )
 
 

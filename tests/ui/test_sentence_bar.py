@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
+    QLabel,
     QLineEdit,
     QMessageBox,
     QProgressBar,
@@ -39,6 +40,45 @@ def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) ->
     window.set_sentence("a test", None)
     assert button.isEnabled()
     assert button.toolTip() == "Run the sentence (Enter)"
+
+
+def test_enter_without_weights_says_what_to_do(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.open_source(parse_source("gpt2"))
+    workspace = window.workspace
+    qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
+    ran: list[tuple[Sentence, bool]] = []
+    monkeypatch.setattr(workspace, "run_sentence", lambda *asked: ran.append(asked))
+    field, offer = find(window, QLineEdit, "sentenceEdit"), find(window, QPushButton, "runOnRandom")
+    said, check = find(window, QLabel, "runLacking"), find(window, QCheckBox, "randomWeightsCheck")
+    assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (False, False, True)
+    qtbot.keyClicks(field, "a test")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert said.text() == "This model has no weights. Choose random weights to run it."
+    assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (True, True, False)
+    assert ran == []
+    # What is typed next takes the words away.
+    qtbot.keyClicks(field, "s")
+    assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (False, False, True)
+    qtbot.keyClick(field, Qt.Key.Key_Enter)
+    offer.click()
+    assert ran == [(Sentence("a tests"), True)]
+    assert (said.isVisible(), offer.isVisible(), check.isChecked()) == (False, False, True)
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_enter_without_a_sentence_says_so(
+    demo_window: MainWindow, qtbot: QtBot, key: Qt.Key
+) -> None:
+    field, said = (
+        find(demo_window, QLineEdit, "sentenceEdit"),
+        find(demo_window, QLabel, "runLacking"),
+    )
+    qtbot.keyClick(field, key)
+    assert (said.isVisible(), said.text()) == (True, "Type a sentence first.")
+    assert not find(demo_window, QPushButton, "runOnRandom").isVisible()
 
 
 def test_spaces_are_no_second_sentence(demo_window: MainWindow, qtbot: QtBot) -> None:

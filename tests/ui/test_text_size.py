@@ -1,7 +1,7 @@
 """The size of all type: larger, smaller, usual again, and remembered."""
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QAction, QFont
 from PySide6.QtWidgets import QApplication, QLabel, QToolBar, QToolButton, QTreeView, QWidget
 from pytestqt.qtbot import QtBot
@@ -90,3 +90,25 @@ def test_words_are_in_the_programs_type_from_the_first_picture_on(
     assert fonts <= {FONTS[0], MONO_FONTS[0]}
     bar = find(window, QToolBar, "topBar")
     assert bar.height() == HEIGHT
+
+
+def test_every_widget_follows_also_one_that_is_hidden(demo_window: MainWindow) -> None:
+    for name in ("largerText", "largerText", "smallerText"):
+        choose(demo_window, name)
+        usual = QApplication.font().pixelSize()
+        others = [
+            widget
+            for widget in demo_window.findChildren(QWidget)
+            if widget.font().pixelSize() != usual and not _has_own_font(widget)
+        ]
+        assert [(type(each), each.objectName()) for each in others] == []
+    choose(demo_window, "usualText")
+
+
+def _has_own_font(widget: QWidget | None) -> bool:
+    """Tell whether a widget has a font of its own, or takes over that of one around it."""
+    while widget is not None:
+        if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
+            return True
+        widget = None if widget.isWindow() else widget.parentWidget()
+    return False

@@ -17,6 +17,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.status import WeightsLabel
 from bertviewer.ui.tips import plain_tip
+from tests.cli.commands import ROOT
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 
@@ -97,3 +98,15 @@ def test_random_tensors_are_named_literally(
     tip = find(window, WeightsLabel, "statusWeights").toolTip()
     shown = QTextDocumentFragment.fromHtml(tip).toPlainText()
     assert shown.splitlines() == [f"{NAME}.weight", "plain.bias"]
+
+
+def test_no_widget_has_a_style_sheet_that_would_be_its_tips_too() -> None:
+    # Qt lays the sheet of a widget over its tooltip as well, where it names no kind of widget.
+    sources = (ROOT / "bertviewer" / "ui").rglob("*.py")
+    sheets = [
+        line.strip()
+        for path in sources
+        for line in path.read_text("utf-8").splitlines()
+        if "setStyleSheet(" in line and "application.setStyleSheet" not in line
+    ]
+    assert [sheet for sheet in sheets if "{" not in sheet] == []

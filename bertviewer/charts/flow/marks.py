@@ -51,7 +51,7 @@ def _node_mark(placed: Placed, theme: Theme, tints: Tints, *, has_figures: bool)
         placed = with_figure(placed, tint.figure if has_figures else "")
         # What is part of nothing would have no fill.
         filled = replace(placed, part="attention") if placed.part == "plain" else placed
-        shapes = tuple(node_shapes(filled, tinted_theme(theme, tint)))
+        shapes = tuple(node_shapes(filled, tinted_theme(theme, tint), is_measured=True))
     texts = tuple(Text(label, _ink(label, placed, theme)) for label in placed.labels)
     return Mark("node", placed.node.id, node_tip(placed.node), shapes, texts)
 

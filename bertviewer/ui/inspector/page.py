@@ -47,6 +47,7 @@ class InspectorPage(QWidget):
         self._first, self._view = FactsView(), FactsView()
         self._asked = heading_label(self.tr("What people ask here"))
         self._questions = named(Questions(workspace), "moduleQuestions")
+        workspace.question_wanted.connect(self._show_question)
         self._facts = ModuleFacts(workspace, self.refresh, self)
         self.stale = StaleLabel("staleModule", workspace, self)
         in_column(
@@ -90,6 +91,10 @@ class InspectorPage(QWidget):
                 *self._facts.groups(row, architecture, formula),
             ]
         )
+
+    def _show_question(self, view: str, name: str) -> None:
+        if not view:
+            self._questions.open(name)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Mark figures of a run that is stale; Qt calls it."""

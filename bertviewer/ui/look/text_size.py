@@ -44,15 +44,16 @@ _USUAL, _SHOWN = "usualTextSize", "textSizeShown"
 def fonts_kept(application: QApplication) -> Iterator[None]:
     """Have widgets their own fonts while the style is exchanged, in the scale that is stored.
 
-    Qt's style sheets give each widget back the first font that it ever had.
+    Qt's style sheets give each widget back a font that it had before: those with a font of their
+    own the first one, and others, as hidden ones, that of the size before.
     """
     shown = application.property(_SHOWN) or stored_scale()
     scale = stored_scale()
     fonts = {widget: _in_scale(widget, shown, scale) for widget in application.allWidgets()}
     yield
     for widget, font in fonts.items():
-        if font.resolveMask() or widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
-            widget.setFont(font)
+        # Without attributes of its own a font is resolved again from the parent's.
+        widget.setFont(font)
     application.setProperty(_SHOWN, scale)
 
 

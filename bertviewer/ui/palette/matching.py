@@ -6,6 +6,7 @@ between them. Letters in a row count most, then those that begin a word; ``bsa``
 """
 
 import re
+from functools import lru_cache
 
 from bertviewer.core.frozen import frozen
 
@@ -15,6 +16,8 @@ INSIDE, GAP = 1, -3
 """For any other letter, and for each gap between two."""
 WHOLE = 6
 """For a word of the text and not a part of one."""
+PHRASE = 6
+"""For each further word where all follow one another as they were typed."""
 
 LONGEST_QUERY = 64
 _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")
@@ -39,7 +42,8 @@ def folded(text: str) -> str:
 def words_of(query: str) -> tuple[str, ...]:
     """Return the words that were typed, in small letters; shapes are written with a cross."""
     shapes = _SIZES.sub(lambda found: f"{found[1]}×" if found[1] else "", query[:LONGEST_QUERY])
-    return tuple(dict.fromkeys(folded(shapes).split()))
+    words = (word.rstrip("?!,;") or word for word in folded(shapes).split())
+    return tuple(dict.fromkeys(words))
 
 
 def match(words: tuple[str, ...], text: str, small: str | None = None) -> Match | None:
@@ -56,7 +60,17 @@ def match(words: tuple[str, ...], text: str, small: str | None = None) -> Match 
             return None
         score += found.score
         places.update(found.places)
+    if len(words) > 1 and (phrase := _phrase(words).search(small)) is not None:
+        score += PHRASE * (len(words) - 1)
+        places = {n for n in range(*phrase.span()) if small[n].isalnum() or small[n] == "_"}
     return Match(score, tuple(sorted(places)))
+
+
+@lru_cache(maxsize=16)
+def _phrase(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds words one after the other: "layer 3" in ``encoder.layer.3``."""
+    between = r"[\W_]{1,3}".join(map(re.escape, words))
+    return re.compile(rf"(?<![^\W_]){between}(?![^\W_])")
 
 
 def _match_word(word: str, text: str, small: str) -> Match | None:

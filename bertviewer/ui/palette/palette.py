@@ -12,7 +12,7 @@ from bertviewer.ui.action import Commands, Entry, keys_of
 
 if TYPE_CHECKING:
     from bertviewer.ui.palette.popup import PalettePopup
-    from bertviewer.ui.palette.sources import Item
+    from bertviewer.ui.palette.sources import Item, TopicSources
 
 TOP = 60
 """Pixels above it, where no field in sight opens it."""
@@ -25,6 +25,7 @@ class Palette(QObject):
         super().__init__(window)
         self._entries, self._commands, self._window = entries, commands, window
         self._popup: PalettePopup | None = None
+        self._topics: TopicSources | None = None
         self._field: QWidget | None = None
         self._focused: QWidget | None = None
 
@@ -39,7 +40,7 @@ class Palette(QObject):
 
     def open(self, typed: str = "") -> None:
         """Come into sight with what is typed already, and take the keys."""
-        from bertviewer.ui.palette.sources import first_sources, sources_of
+        from bertviewer.ui.palette.sources import TopicSources, first_sources, sources_of
 
         if self._popup is None:
             self._popup = self._build()
@@ -50,7 +51,8 @@ class Palette(QObject):
             # Over it, edit over button, so that there is one field and not two.
             place = field.mapTo(self._window, QPoint(field.width() // 2, -2 * GRID))
             place.setY(max(0, place.y()))
-        sources = sources_of(self._entries, self._commands)
+        self._topics = self._topics or TopicSources()
+        sources = sources_of(self._entries, self._commands, self._topics)
         at_first = first_sources(self._entries, self._commands)
         self._popup.open_at(place, sources, at_first, typed)
 

@@ -1,15 +1,21 @@
-"""What can be found: modules, tensors, tokens, commands, settings and models."""
+"""What can be found: modules, tensors, heads, tokens, topics, commands, settings and models."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.activations.activation_run import ActivationRun, Token
+from bertviewer.core.analysis.attention_places import attentions_at
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.presets import PRESETS
 from bertviewer.ui.action import (
+    COMMANDS,
+    HELP,
+    SETTINGS,
+    TENSORS,
+    TOKENS,
     Action,
     Choice,
     Commands,
@@ -21,8 +27,11 @@ from bertviewer.ui.action import (
     why_not,
     written_keys,
 )
+from bertviewer.ui.help.pages import pages
 from bertviewer.ui.links import show_tensor
+from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.haystack import Haystack
+from bertviewer.ui.palette.topics import Topic
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
@@ -40,6 +49,20 @@ _COMMANDS = QT_TRANSLATE_NOOP("palette", "Commands")
 _SETTINGS = QT_TRANSLATE_NOOP("palette", "Settings")
 _MODELS = QT_TRANSLATE_NOOP("palette", "Models")
 _COMPARED = QT_TRANSLATE_NOOP("palette", "Compare with")
+_HEADS = QT_TRANSLATE_NOOP("palette", "Heads")
+_FIGURES = QT_TRANSLATE_NOOP("palette", "Totals")
+_SYMBOLS = QT_TRANSLATE_NOOP("palette", "Symbols of formulas")
+_KEYS = QT_TRANSLATE_NOOP("palette", "Configuration")
+_QUESTIONS = QT_TRANSLATE_NOOP("palette", "Questions")
+_HELP = QT_TRANSLATE_NOOP("palette", "Help")
+_VIEWS = QT_TRANSLATE_NOOP("palette", "Views of the run")
+_PREFIXES = {_COMMANDS: COMMANDS, _SETTINGS: SETTINGS}
+_ASKING = frozenset(
+    (
+        *("why", "what", "which", "where", "how", "is", "are", "does", "do"),
+        *("number", "many", "the", "a", "of", "for", "in", "to", "it", "its", "this"),
+    )
+)
 _DESCRIPTIONS = {preset.name: preset.description for preset in PRESETS}
 
 
@@ -69,24 +92,117 @@ class Source:
         prefix: the sign that finds them alone; "" for none.
         haystack: their texts; what is said of each after ``BETWEEN`` is found too.
         item: what there is to know of the one of that number.
+        skipped: words that are not looked for, where others were typed too.
+        is_prose: whether sentences are said of each: no word is an abbreviation of these.
     """
 
     title: str
     prefix: str
     haystack: Haystack
     item: Callable[[int], Item]
+    skipped: frozenset[str] = frozenset()
+    is_prose: bool = True
 
 
-def sources_of(entries: Sequence[Entry], commands: Commands) -> tuple[Source, ...]:
+def name_of(text: str) -> str:
+    """Return what a thing is called, of the text that it is shown and found by."""
+    return text.partition(BETWEEN)[0]
+
+
+def sources_of(
+    entries: Sequence[Entry], commands: Commands, topic_sources: "TopicSources"
+) -> tuple[Source, ...]:
     """Return what can be found in the window as it is now."""
     workspace = commands.workspace
     architecture, run = workspace.architecture, workspace.runs.run
     found: list[Source] = []
     if architecture is not None:
         found += _of_architecture(architecture, workspace)
+        found += topic_sources.of(architecture, run, workspace)
     if run is not None:
         found.append(_of_tokens(run.tokens, workspace))
-    return (*found, *_of_entries(entries, commands))
+        found.append(_of_views(workspace))
+    help_pages = [Topic(*page, partial(commands.show_what_is_what, page[0])) for page in pages()]
+    return (*found, _of(_HELP, help_pages, HELP, _ASKING), *_of_entries(entries, commands))
+
+
+class TopicSources:
+    """Keeps the topics of the open model, which take a while to collect, until it changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[tuple[object, ...], Source]] = {}
+
+    def of(
+        self, architecture: Architecture, run: ActivationRun | None, workspace: Workspace
+    ) -> tuple[Source, ...]:
+        """Return what is known of the open model apart from its modules and tensors."""
+        near = attentions_at(architecture, workspace.selection.place.path or "")
+        first = near[0] if near else ""
+        return (
+            self._source(
+                _HEADS, (architecture, first), lambda: topics.heads(architecture, workspace, first)
+            ),
+            self._source(
+                _FIGURES,
+                (architecture,),
+                lambda: topics.figures(architecture, workspace),
+                skipped=_ASKING,
+            ),
+            self._source(
+                _SYMBOLS,
+                (architecture,),
+                lambda: topics.symbols(architecture, workspace),
+                skipped=_ASKING,
+            ),
+            self._source(
+                _KEYS,
+                (architecture,),
+                lambda: topics.keys(architecture, workspace),
+                skipped=_ASKING,
+            ),
+            self._source(
+                _QUESTIONS,
+                (architecture, run),
+                lambda: topics.questions(architecture, run, workspace),
+                HELP,
+                _ASKING,
+            ),
+        )
+
+    def _source(
+        self,
+        title: str,
+        key: tuple[object, ...],
+        find: Callable[[], Iterable[Topic]],
+        prefix: str = "",
+        skipped: frozenset[str] = frozenset(),
+    ) -> Source:
+        known = self._kept.get(title)
+        # An architecture is not hashable, and comparing two of them would take long.
+        if known is None or not all(a is b for a, b in zip(known[0], key, strict=True)):
+            known = self._kept[title] = key, _of(title, find(), prefix, skipped)
+        return known[1]
+
+
+def _of(
+    title: str,
+    found: Iterable[Topic],
+    prefix: str = "",
+    skipped: frozenset[str] = frozenset(),
+) -> Source:
+    known = tuple(found)
+    texts = [f"{visible(each.name)}{BETWEEN}{each.about}" for each in known]
+    return Source(title, prefix, Haystack(texts), lambda n: Item(known[n].choose), skipped)
+
+
+def _of_views(workspace: Workspace) -> Source:
+    from bertviewer.ui.run.views import VIEWS  # imported by now: there is a run
+
+    views = [
+        Topic(translate("views", kind.title), "", partial(workspace.page_wanted.emit, kind.title))
+        for kind in VIEWS
+    ]
+    return _of(_VIEWS, views)
 
 
 def first_sources(entries: Sequence[Entry], commands: Commands) -> tuple[Source, ...]:
@@ -112,7 +228,7 @@ def first_sources(entries: Sequence[Entry], commands: Commands) -> tuple[Source,
 def _of_tokens(tokens: Sequence[Token], workspace: Workspace) -> Source:
     says, go = translate("palette", "token {0}"), workspace.selection.go
     texts = [f"{visible(each.text)}{BETWEEN}{says.format(n)}" for n, each in enumerate(tokens)]
-    return Source(_TOKENS, "@", Haystack(texts), lambda n: Item(partial(go, Place(token=n))))
+    return Source(_TOKENS, TOKENS, Haystack(texts), lambda n: Item(partial(go, Place(token=n))))
 
 
 def _of_architecture(architecture: Architecture, workspace: Workspace) -> tuple[Source, ...]:
@@ -121,12 +237,19 @@ def _of_architecture(architecture: Architecture, workspace: Workspace) -> tuple[
     paths = [f"{m.path}{BETWEEN}{m.class_name}" if m.path else m.class_name for m in modules]
     names = [f"{t.name}{BETWEEN}{'×'.join(map(str, t.shape))}" for t in tensors]
     return (
-        Source(_MODULES, "", Haystack(paths), lambda n: Item(partial(select, modules[n].path))),
+        Source(
+            _MODULES,
+            "",
+            Haystack(paths),
+            lambda n: Item(partial(select, modules[n].path)),
+            is_prose=False,
+        ),
         Source(
             _TENSORS,
-            "#",
+            TENSORS,
             Haystack(names),
             lambda n: Item(partial(show_tensor, workspace, tensors[n].name)),
+            is_prose=False,
         ),
     )
 
@@ -151,7 +274,7 @@ def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source
             keys = written_keys(option_keys(entry, place))
             items.append(Item(choose, keys, reason, option.name == chosen))
     return [
-        Source(title, ">" if title == _COMMANDS else "", Haystack(texts), items.__getitem__)
+        Source(title, _PREFIXES.get(title, ""), Haystack(texts), items.__getitem__)
         for title, (texts, items) in found.items()
     ]
 

@@ -90,6 +90,14 @@ class AttentionView(View):
         if self._request.want_layer(self._layer):
             self._draw_later()
 
+    def clear(self) -> None:
+        """Show nothing, and keep nothing of the runs before."""
+        super().clear()
+        self._request.forget()
+        self._forget_drawn()
+        self._layers_of = None
+        self._head.clear()
+
     def _arrange(self) -> None:
         self._pages.setContentsMargins(0, 0, 2 * GRID, 0)
         self._head.setContentsMargins(2 * GRID, 0, 0, 0)
@@ -203,11 +211,7 @@ class AttentionView(View):
     def _on_runs(self) -> None:
         if not self.isVisible():
             # The attention of a run that may be gone is not worth the memory.
-            self._request.forget()
-            self._forget_drawn()
-            self._layers_of = None
-            self._heads.show_charts(None)
-            self._head.clear()
+            self.clear()
 
     def _on_architecture(self) -> None:
         self._layer = None

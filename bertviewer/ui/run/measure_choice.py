@@ -28,8 +28,6 @@ class MeasureChoice(QuietChoice):
     def __init__(self) -> None:
         super().__init__("tokenMeasure", "")
         self.setAccessibleName(self.tr("What the tokens are coloured by"))
-        # Of the button alone: its menu has words to be read.
-        self.setStyleSheet("QToolButton { color: palette(placeholder-text); }")
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self._actions = {
             name: named(self.add(name, self.tr(_TITLES[name])), f"measure-{name}")

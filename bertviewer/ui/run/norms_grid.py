@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.comparison import Partners
 from bertviewer.charts.features import feature_grid
+from bertviewer.charts.naming import norm_after
 from bertviewer.charts.token_norms import has_norms, norms_chart, part_norms_chart
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
@@ -57,7 +58,8 @@ class NormsGrid(ChartPanel):
         self.set_title(
             self.tr("Token norms of {0} by layer").format(name)
             if name
-            else self.tr("Token norms ‖h‖ by layer")
+            else self.tr("Token norms ‖h‖ by layer"),
+            "" if series else self._norm_tip(watched),
         )
         if series and not has_norms(watched.run, series):
             self.forget()
@@ -67,8 +69,21 @@ class NormsGrid(ChartPanel):
 
     def show_feature(self, feature: int, partners: Partners) -> None:
         """Show one feature of the hidden states."""
-        self.set_title(self.tr("feature {0} by layer").format(feature))
+        self.set_title(
+            self.tr("feature {0} by layer").format(feature),
+            self._norm_tip(self._workspace.runs.watched),
+        )
         self._draw(feature, lambda run: feature_grid(run.run, feature), partners)
+
+    def _norm_tip(self, watched: WatchedRun | None) -> str:
+        """Return what the last row is, where it is not what the last layer gives."""
+        norm = "" if watched is None else norm_after(watched.run)
+        if not norm:
+            return ""
+        return self.tr(
+            "Rows are the hidden states. The last one is taken after {0}: lines over the layers "
+            "show the last layer's own output, before it."
+        ).format(norm)
 
     def forget(self) -> None:
         """Draw anew next time: runs are large."""

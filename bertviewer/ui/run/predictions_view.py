@@ -72,6 +72,7 @@ class PredictionsView(View):
         workspace.runs.run_changed.connect(self._forget)
         workspace.runs.comparison_changed.connect(self._on_comparison)
         workspace.architecture_changed.connect(self._run_again)
+        workspace.heads_known.connect(self._on_heads)
         for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
             signal.connect(self._give_up_rerun)
 
@@ -97,6 +98,12 @@ class PredictionsView(View):
             self._words.forget()
         if scores is None and not has_words:
             self._offer_heads(run, architecture)
+
+    def clear(self) -> None:
+        """Show nothing, and keep nothing of the runs before."""
+        super().clear()
+        self._forget()
+        self._words.clear()
 
     def _show_classes(self, b: Said, architecture: Architecture) -> None:
         run_a, watched = self.workspace.runs.watched_a, self.workspace.runs.watched
@@ -147,21 +154,24 @@ class PredictionsView(View):
 
     def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:
         """Say that there is no head, and offer those that the model can be opened with."""
-        heads = offered_heads(architecture.config, self.workspace.heads)
+        workspace = self.workspace
+        heads = offered_heads(architecture.config, workspace.heads)
         text = self.tr("This model has no head that predicts.")
+        random = tuple(name for name in heads if workspace.has_random_head(name))
         if run.source.task != "base":
             text = self.tr("This head gives nothing that could be shown here.")
+        elif heads and run.source.weights == "pretrained" and workspace.random_heads is None:
+            text = self.tr("Looking for the heads that the checkpoint has…")
+            heads = ()
         elif heads:
             text = self.tr("{0} Menu > File > Head opens it with one.").format(text)
-        random = () if run.source.task != "base" else self._random_heads(run, architecture, heads)
-        if random:
-            names = ", ".join(_head(name, architecture) for name in random)
-            text += "\n" + self.tr(
-                "The checkpoint has no head for {0}: its weights would be RANDOM, and what it "
-                "predicts would mean nothing."
-            ).format(names)
+            if random:
+                text += "\n" + self.tr(
+                    "This checkpoint has no such head: {0}. One that is opened here is RANDOM, and "
+                    "what it predicts means nothing."
+                ).format(", ".join(_head(name, architecture) for name in random))
         self._message.setText(text)
-        if self._offered == (heads, random):
+        if (heads, random) == self._offered:
             return
         self._offered = heads, random
         while (item := self._heads.takeAt(0)) is not None:
@@ -169,28 +179,19 @@ class PredictionsView(View):
                 widget.deleteLater()
         self._heads.addStretch(1)
         for name in heads:
-            words = self.tr("Open with {0}, RANDOM") if name in random else self.tr("Open with {0}")
-            button = QPushButton(words.format(_head(name, architecture)))
+            says = self.tr("Open with {0}")
+            if name in random:
+                says = self.tr("Open with a RANDOM head: {0}")
+            button = QPushButton(says.format(_head(name, architecture)))
             button.setObjectName(f"openHead-{name}")
             button.setToolTip(self.tr("Open the model with this head, and run the sentence again"))
             button.clicked.connect(lambda _=False, name=name: self._open(name))
             self._heads.addWidget(button)
         self._heads.addStretch(1)
 
-    def _random_heads(
-        self, run: ActivationRun, architecture: Architecture, heads: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        """Return those of the heads that a trained checkpoint has no tensors for.
-
-        A decoder's head is mostly the embeddings again. One for pretraining has one for words.
-        """
-        keys = self.workspace.keys
-        if keys is None or run.source.weights != "pretrained" or predicts_next(architecture):
-            return ()
-        own = _own_heads(architecture.config)
-        if not keys.unexpected:
-            return heads
-        return tuple(name for name in heads if own and name not in own and "pretraining" not in own)
+    def _on_heads(self) -> None:
+        if self.isVisible() and not self._none.isHidden():
+            self.refresh()
 
     def _open(self, task: str) -> None:
         run, source = self.workspace.runs.run, self.workspace.source
@@ -221,19 +222,14 @@ def _head(task: str, architecture: Architecture) -> str:
     return find_task(task).title.lower()
 
 
-def _own_heads(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the heads of the classes that a checkpoint was saved from."""
-    return tuple(
+def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tasks worth opening a base model for: its checkpoint's own, and words."""
+    own = [
         task
         for name in config.get("architectures") or ()
         for end, task in _OWN_HEADS
         if str(name).endswith(end)
-    )
-
-
-def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tasks worth opening a base model for: its checkpoint's own, and words."""
-    own = _own_heads(config)
+    ]
     # GPT-2's head over the vocabulary is the one that it was pretrained with.
     words = next((t for t in ("masked-lm", "pretraining", "causal-lm") if t in heads), None)
     wanted = dict.fromkeys((*own, *([words] if words else [])))

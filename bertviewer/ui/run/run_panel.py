@@ -48,6 +48,7 @@ class RunPanel(QWidget):
         in_column(self._pages, on=self)
         self.hide()
         self._views.installEventFilter(self)
+        self._views.tabBar().installEventFilter(self)
         workspace.runs.run_changed.connect(self._on_run)
         workspace.runs.comparison_changed.connect(self._place_line)
         workspace.scheduler.activity_changed.connect(self._on_activity)
@@ -72,9 +73,12 @@ class RunPanel(QWidget):
         self._place_line()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the views' own place; Qt calls it."""
+        """Follow the views' own place, and the height of their tabs; Qt calls it."""
         if event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
-            self._place_line()
+            if watched is self._views:
+                self._place_line()
+            else:
+                self._workspace.draw_queue.later(self._place_line)
         return super().eventFilter(watched, event)
 
     def _on_run(self) -> None:
@@ -84,7 +88,9 @@ class RunPanel(QWidget):
             if self.isHidden():
                 self.show()
                 self.opened.emit(True)
-        elif not self.isHidden():
+            return
+        self._views.clear()
+        if not self.isHidden():
             # The same sentence may be run again at once, as with another head.
             self._workspace.draw_queue.later(self._close)
 

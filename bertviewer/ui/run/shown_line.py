@@ -17,6 +17,7 @@ from bertviewer.ui.run.compare_bar import CompareBar
 from bertviewer.ui.run.notes import run_notes
 from bertviewer.ui.staleness import why_stale
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.weights_words import weights_words
 from bertviewer.ui.workspace import Workspace
 
 LONGEST_TIP = 1000
@@ -49,7 +50,6 @@ class ShownLine(QFrame):
         self._compare = CompareBar(workspace)
         self._again = flat_button("runAgainButton", self.tr("Run again"), "")
         self._again.setAccessibleName(self.tr("Run again"))
-        self._again.setStyleSheet("color: palette(link); padding: 1px 6px;")
         self._line = in_row(
             self._stale,
             self._notes,
@@ -145,15 +145,10 @@ class ShownLine(QFrame):
 
     def _described(self, run: ActivationRun) -> str:
         source = run.source
-        weights = {
-            "none": self.tr("no weights"),
-            "pretrained": self.tr("trained weights"),
-            "random": self.tr("random weights"),
-        }[source.weights]
         parts = [f"“{isolated(' '.join(_sentence(run).split()))}”", short_name(source.name)]
         if source.task != "base":
             parts.append(source.task)
-        parts.append(weights)
+        parts.append(weights_words(source))
         if run.device != "cpu":
             parts.append(run.device)
         return " · ".join(parts)

@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.comparison import Partners
+from bertviewer.charts.figures import FigureTable
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.frozen import frozen
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.run.sentence_part import SentencePart
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,6 +48,19 @@ class View(QWidget):
     def refresh(self) -> None:
         """Show the present state."""
         raise NotImplementedError
+
+    def clear(self) -> None:
+        """Show nothing: what is drawn is of a model that is not open any more.
+
+        A view keeps its last drawing until the next one is computed, which may take a while.
+        """
+        for panel in self.findChildren(ChartPanel):
+            panel.set_title("")
+            panel.show_charts(None)
+        for table in self.findChildren(FigureView):
+            table.show_table(FigureTable((), ()))
+        for part in self.findChildren(SentencePart):
+            part.leave("")
 
     def in_sight(self, title: str) -> InSight:
         """Return what the view, which has this title, shows: what an explanation is about."""

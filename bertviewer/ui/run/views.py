@@ -39,6 +39,11 @@ class RunViews(PageTabs[View]):
         assert isinstance(view, LayersView)
         self.layers = view
 
+    def clear(self) -> None:
+        """Have no view show what is of a model that is not open any more."""
+        for view in self.pages.all_built:
+            view.clear()
+
     def in_sight(self) -> InSight:
         """Return what the view shows that is in sight."""
         return self.pages.current.in_sight(self.shown)

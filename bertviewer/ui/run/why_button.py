@@ -28,7 +28,9 @@ class WhyButton(QToolButton):
         self.setAutoRaise(True)
         self.setAccessibleName(self.tr("Why do I see this?"))
         self.setToolTip(self.tr("What people ask about this view, with the known answers"))
+        self._wanted = ""  # the question that is opened, the first one for an empty name
         self.clicked.connect(self._ask)
+        workspace.question_wanted.connect(self._show_question)
         workspace.runs.run_changed.connect(self.follow)
 
     def follow(self) -> None:
@@ -36,6 +38,13 @@ class WhyButton(QToolButton):
         self.setVisible(self._in_sight().has_questions)
         if self._page is not None:
             self._page.leave()
+
+    def _show_question(self, view: str, name: str) -> None:
+        if view and view == self._in_sight().title:
+            if self._page is not None:
+                self._page.leave()
+            self._wanted = name
+            self._ask()
 
     def _ask(self) -> None:
         architecture, run = self._workspace.architecture, self._workspace.runs.run
@@ -55,4 +64,7 @@ class WhyButton(QToolButton):
 
     def _on_finished(self) -> None:
         if self._page is not None and self._page.isVisible():
-            self._page.show_answers(self._request.result or (), self._request.error)
+            self._page.show_answers(
+                self._request.result or (), self._request.error, opened=self._wanted
+            )
+            self._wanted = ""

@@ -50,14 +50,15 @@ class WhyPage(CardPopup):
         self.fit()
         self.come()
 
-    def show_answers(self, answers: tuple[Answer, ...], error: str) -> None:
-        """Show what is asked, with the first answer open."""
+    def show_answers(self, answers: tuple[Answer, ...], error: str, *, opened: str = "") -> None:
+        """Show what is asked, with the answer ``opened`` or else the first one open."""
         lacking = self.tr("Nothing that people ask about this view is true of this run.")
         self._words.setText(error or lacking)
         self._words.setVisible(not answers)
         self._questions.show_answers(answers)
         if answers:
-            self._questions.open(answers[0].name)
+            is_asked = any(answer.name == opened for answer in answers)
+            self._questions.open(opened if is_asked else answers[0].name)
             self._questions.focus_first()
         self.fit()
 

@@ -68,6 +68,11 @@ class WordsPanel(QWidget):
         self._request.forget()
         self._lens.forget()
 
+    def clear(self) -> None:
+        """Say nothing above the tables."""
+        self._title.clear()
+        self._hint.clear()
+
     def refresh(self, architecture: Architecture) -> None:
         """Show what is predicted at the selected token."""
         workspace = self._workspace
@@ -129,7 +134,11 @@ class WordsPanel(QWidget):
             self._columns.setSizes([4200, 5800] if is_compared else [2900, 7100])
 
     def _show_wait(self) -> None:
-        self._hint.setText(self.tr("Computing…"))
+        # The words before may be of another sentence.
+        self._title.clear()
+        self._columns.hide()
+        self._message.show_text(self.tr("Computing…"))
+        self._message.show()
         self._busy.show()
 
     def _show_message(self, text: str, offer: Offer) -> None:

@@ -14,6 +14,7 @@ from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.weights_words import weights_words
 from bertviewer.ui.workspace import Workspace
 
 
@@ -61,16 +62,11 @@ class SavedBanner(QWidget):
             self._text.setText(self._words(saved))
 
     def _words(self, saved: RunFile) -> str:
-        model, weights = saved.model, saved.run.source.weights
-        kinds = {
-            "pretrained": self.tr("trained"),
-            "random": self.tr("random weights"),
-            "none": self.tr("no weights"),
-        }
+        model, weights = saved.model, weights_words(saved.run.source)
         return self.tr(
             "Read from a file: a run of {0} ({1}, {2}), saved {3}. Its figures are as they were; "
             "a closer look needs its model."
-        ).format(model.name, model.task, kinds[weights], _day(saved.saved))
+        ).format(model.name, model.task, weights, _day(saved.saved))
 
     def _on_open(self) -> None:
         saved, watched = self._workspace.runs.saved, self._workspace.runs.watched

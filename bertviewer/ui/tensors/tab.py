@@ -1,11 +1,13 @@
 """The tensors of the selected node, and a look into one of them."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QWidget
 
+from bertviewer.charts.counts import tensors_text
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.activations.seen_tensor import SeenName
 from bertviewer.core.architecture.folding import TreeRow
@@ -93,7 +95,7 @@ class TensorsTab(QWidget):
         for place in range(self._model.rowCount()):
             if self._model.listed(place) is None:
                 self._table.setSpan(place, 0, 1, self._model.columnCount())
-        words = self._text(row, len(tensors)), self._seen.why
+        words = self._text(row, tensors), self._seen.why
         self._summary.setText(" ".join(filter(None, words)))
         # What can be done is said where it is not seen.
         is_there = self._model.rowCount() > 0
@@ -126,14 +128,13 @@ class TensorsTab(QWidget):
             Group(self.tr("Checked: given, recomputed, difference"), check.steps if check else ()),
         )
 
-    def _text(self, row: TreeRow, count: int) -> str:
-        if not count:
+    def _text(self, row: TreeRow, tensors: Sequence[TensorInfo]) -> str:
+        if not tensors:
             return self.tr("{0} has no parameters: nothing in it is learnt.").format(
                 row.class_label
             )
-        tensors = count_text(count, self.tr("1 tensor"), self.tr("{0} tensors"))
         elements = count_text(row.node.parameters, self.tr("1 element"), self.tr("{0} elements"))
-        text = f"{tensors}, {elements}"
+        text = f"{tensors_text(tensors)}, {elements}"
         if row.is_folded:
             text += self.tr(" in each of the {0} layers; those of layer {1} are shown").format(
                 len(row.members), row.node.name

@@ -14,18 +14,15 @@ from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.tree.examples import FilterExamples
 from bertviewer.ui.tree.filter import KEYS
 from bertviewer.ui.tree.offers import TreeOffers
 from bertviewer.ui.tree.rows import TreeItem
 
 DELAY = 150  # milliseconds
 
-EXAMPLES = (
-    ("query", QT_TRANSLATE_NOOP("filter", "a word of the path or the class")),
-    ("-dropout", QT_TRANSLATE_NOOP("filter", "without that word; - goes before any of these")),
-    *((key.example, key.meaning) for key in KEYS),
-)
-"""What may be typed, and what it finds."""
+_WORD = QT_TRANSLATE_NOOP("filter", "a word of the path or the class")
+_NOT = QT_TRANSLATE_NOOP("filter", "without that word; - goes before any of these")
 
 
 @frozen
@@ -63,13 +60,10 @@ class TreeFilterBar(QWidget):
         self.field = QLineEdit()
         self.field.setObjectName("treeFilter")
         self.field.setClearButtonEnabled(True)
-        self.field.setPlaceholderText(self.tr("Filter: words, class:Linear, params>1M"))
         self.field.setAccessibleName(self.tr("Filter the module tree"))
-        self.field.setToolTip(
-            self.tr(
-                "Words of a path or class, and class:Linear layer:3 params>1M shape:768 (Ctrl+F)"
-            )
-        )
+        self._items = items
+        self._examples = named(QMenu(self), "treeFilterExamples")
+        self.show_examples()
         self._offers = TreeOffers(self.field, items)
         self.field.installEventFilter(self)
         self._timer = QTimer(self)
@@ -79,7 +73,7 @@ class TreeFilterBar(QWidget):
         self.field.textChanged.connect(self._timer.start)
         help_button = flat_button("treeFilterHelp", "?", self.tr("What the filter understands"))
         help_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        help_button.setMenu(self._make_examples(help_button))
+        help_button.setMenu(self._examples)
         line = in_row((self.field, 1), help_button, spacing=2)
         in_column(line, self._make_result(), on=self, spacing=2)
 
@@ -166,13 +160,19 @@ class TreeFilterBar(QWidget):
         self._result.hide()
         return self._result
 
-    def _make_examples(self, parent: QWidget) -> QMenu:
-        menu = named(QMenu(parent), "treeFilterExamples")
-        for example, meaning in EXAMPLES:
-            menu.addAction(
+    def show_examples(self) -> None:
+        """Show examples that find something in the model as it is now."""
+        examples = FilterExamples(self._items())
+        made, size = examples.together()
+        self.field.setPlaceholderText(self.tr("Filter: words, {0}, {1}").format(made, size))
+        tip = self.tr("Words of a path or class, and {0} or {1}; “?” shows more (Ctrl+F)")
+        self.field.setToolTip(tip.format(made, size))
+        self._examples.clear()
+        listed = ((examples.of(key), key.meaning) for key in KEYS)
+        for example, meaning in ((examples.word(), _WORD), ("-dropout", _NOT), *listed):
+            self._examples.addAction(
                 f"{example}\t{translate('filter', meaning)}", partial(self._add, example)
             )
-        return menu
 
     def _add(self, example: str) -> None:
         text = self.field.text().strip()

@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
+from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
@@ -21,6 +22,7 @@ from bertviewer.ui.tree.filter_bar import FilterResult, TreeFilterBar
 from bertviewer.ui.tree.header import TreeHeader
 from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
 from bertviewer.ui.tree.rows import TreeItem
+from bertviewer.ui.tree.terms import TreeFilter
 from bertviewer.ui.tree.view import ModuleTreeView
 from bertviewer.ui.workspace import Workspace
 
@@ -77,6 +79,7 @@ class ModuleTreePanel(QWidget):
     def apply_filter(self, text: str) -> None:
         """Show the modules that fit what somebody typed, and those above; all for an empty text."""
         if not text and not self._model.filter.terms:
+            self._model.filter = TreeFilter()  # what was not understood is forgotten
             self._show_result()  # it is whole
             return
         if not self._model.filter.terms:
@@ -102,6 +105,7 @@ class ModuleTreePanel(QWidget):
         self._hits = []
         self._model.set_tree(self._workspace.selection.tree, self._workspace.architecture)
         self._model.set_changes(self._workspace.comparison.changes)
+        self._bar.show_examples()
         self._columns.fit()
         self._expand_down_to_layers()
 
@@ -234,7 +238,6 @@ class TreeHeading(QWidget):
         if architecture is None:
             self._counts.clear()
             return
-        tensors = self.tr("1 tensor"), self.tr("{0} tensors")
         modules = self.tr("1 module"), self.tr("{0} modules")
-        counts = count_text(architecture.tensor_count, *tensors)
+        counts = tensors_text(architecture.parameters)
         self._counts.setText(f"{counts} · {count_text(len(architecture.modules), *modules)}")

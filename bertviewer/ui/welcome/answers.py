@@ -60,13 +60,13 @@ def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -
 
 def two_senses(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> Answer:
     """Find the hidden state in which the longest word that both sentences have differs most."""
-    from bertviewer.charts.naming import state_names
+    from bertviewer.charts.naming import names_of_states
     from bertviewer.core.analysis.similarity import same_words, word_path
 
     run = watched.run
     pair = max(same_words(run), key=lambda one: len(one.text))
     path = [(value, state) for state, value in enumerate(word_path(run, pair)) if value is not None]
-    names = state_names(len(run.hidden_states))
+    names = names_of_states(run)
     least, state = min(path)
     token = pair.first.tokens[0]
     text = translate(
@@ -83,7 +83,7 @@ def two_senses(_model: LoadedModel, watched: WatchedRun, _progress: Progress) ->
 
 def outlier(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> Answer:
     """Find the feature that is farthest from the rest in most hidden states."""
-    from bertviewer.charts.naming import state_names, token_name
+    from bertviewer.charts.naming import names_of_states, token_name
     from bertviewer.core.analysis.outliers import outlier_features
 
     run = watched.run
@@ -105,7 +105,7 @@ def outlier(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> An
         text.format(
             feature.index,
             f"{abs(where.deviation):.1f}",
-            state_names(states)[where.state],
+            names_of_states(run)[where.state],
             token_name(run, where.token),
             len(feature.states),
             states,

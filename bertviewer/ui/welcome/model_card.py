@@ -19,6 +19,9 @@ from bertviewer.ui.welcome.card import Card
 PICTURE_HEIGHT = 11 * GRID
 DEMO = "demo"
 _DEMO_SAYS = QT_TRANSLATE_NOOP("ModelCard", "all-MiniLM-L6-v2, a real pretrained BERT: 6 layers")
+_NO_WEIGHTS = QT_TRANSLATE_NOOP(
+    "ModelCard", "A configuration without weights: it runs on random ones that you choose"
+)
 
 
 class StackPicture(QWidget):
@@ -47,7 +50,10 @@ class ModelCard(Card):
     def __init__(self, name: str, says: str, outline: Outline) -> None:
         count, size = count_line(name, outline), size_text(outline)
         super().__init__(f"model-{name}", name, f"{says}. {count}, {size}")
-        self.setToolTip(plain_tip(f"{says}\n{outline.class_name}, {outline.parameters:,}"))
+        lines = [says, f"{outline.class_name}, {outline.parameters:,}"]
+        if name != DEMO:
+            lines.append(translate("ModelCard", _NO_WEIGHTS))
+        self.setToolTip(plain_tip("\n".join(lines)))
         self.lines.addWidget(StackPicture(outline))
         self.lines.addSpacing(GRID)
         self.add_text(name, is_title=True)
@@ -56,19 +62,19 @@ class ModelCard(Card):
 
 
 def count_line(name: str, outline: Outline) -> str:
-    """Return a count in millions, with what sets this model apart."""
+    """Return a count in millions, and what the weights are."""
     millions = f"{outline.parameters / 1e6:,.1f}"
     if name == DEMO:
         return translate("ModelCard", "{0} M · trained").format(millions)
-    if any(stack.stored < stack.layers for stack in outline.stacks):
-        return translate("ModelCard", "{0} M · one shared layer").format(millions)
-    return translate("ModelCard", "{0} M parameters").format(millions)
+    return translate("ModelCard", "{0} M · no weights").format(millions)
 
 
 def size_text(outline: Outline) -> str:
     """Return layers × width × heads, as "12 × 768 × 12 heads"."""
     layers = " + ".join(str(stack.layers) for stack in outline.stacks)
     text = translate("ModelCard", "{0} × {1} × {2} heads")
+    if any(stack.stored < stack.layers for stack in outline.stacks):
+        text = translate("ModelCard", "{0} (1 stored) × {1} × {2} heads")
     return text.format(layers, outline.width, outline.heads)
 
 

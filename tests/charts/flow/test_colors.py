@@ -5,7 +5,8 @@ import pytest
 from bertviewer.charts.flow.drawing import Label
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.marks import Mark, marks_of
-from bertviewer.charts.theme import DARK, GREY, LIGHT, PAPER, Theme
+from bertviewer.charts.flow.tints import MOST_STRENGTH, Tint
+from bertviewer.charts.theme import DARK, GREY, LIGHT, PAPER, Theme, mixed
 from tests.charts.colors import contrast
 from tests.charts.flow import flows
 from tests.charts.flow.checks import measure
@@ -30,3 +31,22 @@ def test_texts_can_be_read(name: str, theme: Theme) -> None:
         for text in mark.texts:
             ground = behind(text.label, mark, theme)
             assert contrast(text.color, ground) >= 4.5, (text.label.text, text.color, ground)
+
+
+def hue_of(fill: str, theme: Theme) -> float:
+    """Return how far a colour is from the surface, 0 for the surface itself."""
+    pairs = zip(bytes.fromhex(fill[1:]), bytes.fromhex(theme.surface[1:]), strict=True)
+    return max(abs(a - b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("name", flows.ALL)
+def test_a_measured_node_has_the_tone_of_its_value_and_no_other(name: str, theme: Theme) -> None:
+    drawing = draw(flows.ALL[name], measure)
+    tints = {placed.node.id: Tint(theme.accent, MOST_STRENGTH) for placed in drawing.nodes}
+    tone = mixed(theme.accent, theme.surface, MOST_STRENGTH)
+    for mark in marks_of(drawing, theme, tints):
+        fills = {shape.fill for shape in mark.shapes if mark.kind == "node" and shape.fill}
+        # GELU between two layers and the pattern of the heads are no products of their own.
+        assert fills - {tone, theme.flow, theme.surface, theme.line} == set(), mark.id
+        assert all(hue_of(fill, theme) <= hue_of(tone, theme) for fill in fills - {theme.flow})

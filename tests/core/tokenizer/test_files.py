@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import tomllib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.system.extras import extra_advice
 from bertviewer.core.tokenizer import reading
 from bertviewer.core.tokenizer.files import (
     READ_BY_TRANSFORMERS,
@@ -26,7 +26,6 @@ from bertviewer.core.tokenizer.files import (
     lacks_tokenizer,
 )
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
-from tests.cli.commands import ROOT
 from tests.core.formulas.formula_models import TINY
 
 
@@ -95,23 +94,14 @@ def test_what_a_sentencepiece_model_is_read_with(
     (tmp_path / "spm.model").write_bytes(b"not read")
     with pytest.raises(UserError) as raised:
         reading.read_tokenizer(tmp_path, {"model_type": "deberta-v2"}, is_own_code=False)
-    command = "pip install 'bertviewer[sentencepiece]'"
-    assert str(raised.value) == f"spm.model can only be read with {said}: {command}"
+    command = extra_advice("sentencepiece")
+    assert str(raised.value) == f"spm.model can only be read with {said}; install: {command}"
 
 
 def test_a_module_inside_of_what_is_not_there() -> None:
     assert not reading.is_installed("no_such_package.inner")
     assert not reading.is_installed("no_such_package")
     assert reading.is_installed("json.decoder")
-
-
-def test_what_is_to_be_installed_is_an_extra_of_the_package() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = {
-        f"bertviewer[{name}]": what for name, what in project["optional-dependencies"].items()
-    }
-    names = {re.split("[<>=]", what)[0] for what in extras[reading.EXTRA]}
-    assert names == set(reading.SENTENCEPIECE)
 
 
 @pytest.mark.parametrize(

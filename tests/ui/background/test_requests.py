@@ -206,3 +206,12 @@ def test_an_error_is_said_and_the_next_request_goes_on(
     assert ours == ([error] if is_ours else [])
     # Nor is it tried again for the same key.
     assert desk.want("heads", "key", fail)
+
+
+def test_another_models_result_is_not_found_under_the_same_key(desk: Desk, qtbot: QtBot) -> None:
+    assert not desk.want("weights", "word_embeddings.weight", lambda *_: "of the first model")
+    qtbot.waitUntil(lambda: desk.results == ["of the first model"])
+    desk.queue.clear()
+    assert desk.request("weights").result is None
+    assert not desk.want("weights", "word_embeddings.weight", lambda *_: "of the second")
+    qtbot.waitUntil(lambda: desk.results == ["of the first model", "of the second"])

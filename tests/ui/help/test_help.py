@@ -9,7 +9,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.ui.action import Action
 from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.help.keys_dialog import KeyRow, KeysDialog, key_rows, keys_text
-from bertviewer.ui.help.what_is_what import PARTS, WhatIsWhat
+from bertviewer.ui.help.pages import pages
+from bertviewer.ui.help.what_is_what import WhatIsWhat
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.pane_keys import PANE_KEYS
 from tests.ui.finding import activate, find
@@ -53,7 +54,7 @@ def lines(dialog: KeysDialog) -> list[tuple[str, ...]]:
 def test_they_are_looked_through_by_words_and_keys(dialog: KeysDialog, qtbot: QtBot) -> None:
     field = find(dialog, QLineEdit, "keysFilter")
     qtbot.keyClicks(field, "ctrl+k")
-    assert lines(dialog) == [("Go", "Ctrl+K", "Search")]
+    assert lines(dialog) == [("Go", "Ctrl+K, Ctrl+P", "Search")]
     field.clear()
     qtbot.keyClicks(field, "map up")
     assert ("Map", "Backspace", "Up to what is around it") in lines(dialog)
@@ -77,5 +78,5 @@ def test_what_is_what(window: MainWindow) -> None:
     page = find(window, WhatIsWhat)
     assert page.isVisible()
     texts = [label.text() for label in page.findChildren(QLabel)]
-    assert texts == [text for part in PARTS for text in part]
+    assert texts == [text for part in pages() for text in part]
     page.close()

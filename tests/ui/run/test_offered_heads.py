@@ -1,12 +1,14 @@
 """A head that is random, and a model without one: what is said, and which heads are offered."""
 
-import json
 import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import transformers
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -14,8 +16,8 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.predictions_view import offered_heads
-from tests.core.loading.tiny_models import save_model
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
@@ -47,33 +49,19 @@ def test_a_base_model_offers_a_head_and_runs_the_sentence_again(
     assert len(table(window, "predictionTable").rows) == 10
 
 
-def test_a_head_that_the_checkpoint_lacks_is_offered_as_random(
-    window: MainWindow, run: Run, tiny_bert_folder: Path
-) -> None:
-    run(MASKED, tiny_bert_folder, "base")
-    said = "The checkpoint has no head for masked language modelling: its weights would be RANDOM"
-    assert said in text(window, "noPredictions")
-    button = find(window, QPushButton, "openHead-masked-lm")
-    assert button.text() == "Open with masked language modelling, RANDOM"
-
-
 def test_a_saved_head_is_opened_and_nothing_is_random(
     window: MainWindow, run: Run, tiny_bert_folder: Path, tmp_path: Path
 ) -> None:
-    save_model(tmp_path, "BertForMaskedLM", vocab_size=_words(tiny_bert_folder))
-    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
-        if (tiny_bert_folder / name).is_file():
-            shutil.copy(tiny_bert_folder / name, tmp_path)
-    run(MASKED, tmp_path, "auto")
+    folder = tmp_path / "with a head"
+    shutil.copytree(tiny_bert_folder, folder)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    run(MASKED, folder, "auto")
     assert window.workspace.architecture is not None
     assert window.workspace.architecture.root.class_name == "BertForMaskedLM"
     assert not find(window, RandomBanner, "randomBanner").isVisible()
     assert text(window, "randomPredictions") == ""
     assert len(table(window, "predictionTable").rows) == 10
-
-
-def _words(folder: Path) -> int:
-    return int(json.loads((folder / "config.json").read_text("utf-8"))["vocab_size"])
 
 
 def test_a_head_that_did_not_come_runs_nothing_later(
@@ -117,3 +105,60 @@ def test_heads_worth_opening(
     architectures: list[str] | None, heads: tuple[str, ...], offered: tuple[str, ...]
 ) -> None:
     assert offered_heads({"architectures": architectures}, heads) == offered
+
+
+def test_the_offer_says_whether_the_checkpoint_has_the_head(
+    window: MainWindow, run: Run, tiny_bert_folder: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    run(MASKED, tiny_bert_folder, "base")
+    button = find(window, QPushButton, "openHead-masked-lm")
+    qtbot.waitUntil(lambda: "RANDOM" in text(window, "noPredictions"), timeout=OPEN_TIMEOUT)
+    assert "This checkpoint has no such head: masked language modelling." in text(
+        window, "noPredictions"
+    )
+    button = find(window, QPushButton, "openHead-masked-lm")
+    assert button.text() == "Open with a RANDOM head: masked language modelling"
+    (option,) = [each for each in window.findChildren(QAction) if each.objectName() == "masked-lm"]
+    assert option.text() == "Masked language modelling (RANDOM: not in this checkpoint)"
+    # The same model saved with its head.
+    folder = tmp_path / "with a head"
+    shutil.copytree(tiny_bert_folder, folder)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    run(MASKED, folder, "base")
+    qtbot.waitUntil(
+        lambda: bool(window.findChildren(QPushButton, "openHead-masked-lm")), timeout=OPEN_TIMEOUT
+    )
+    assert "RANDOM" not in text(window, "noPredictions")
+    button = find(window, QPushButton, "openHead-masked-lm")
+    assert button.text() == "Open with masked language modelling"
+
+
+def test_nothing_of_one_model_is_left_under_another(
+    window: MainWindow,
+    run: Run,
+    tiny_bert_folder: Path,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(MASKED, tiny_bert_folder)
+    assert table(window, "predictionTable").rows
+    may_come = threading.Event()
+    compute = jobs.predictions_job
+
+    def wait_and_compute(*asked: Any) -> Any:
+        assert may_come.wait(OPEN_TIMEOUT / 1000)
+        return compute(*asked)
+
+    monkeypatch.setattr(jobs, "predictions_job", wait_and_compute)
+    workspace = window.workspace
+    before = workspace.architecture
+    window.open_source(parse_source(str(tiny_bert_folder), "pretraining"))
+    qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
+    assert table(window, "predictionTable").rows == ()
+    window.run()
+    qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.draw_queue.pending)
+    assert table(window, "predictionTable").rows == ()
+    may_come.set()
+    qtbot.waitUntil(lambda: bool(table(window, "predictionTable").rows), timeout=OPEN_TIMEOUT)

@@ -168,3 +168,16 @@ def test_a_saved_run_brings_its_sentence(ran: MainWindow, settle: Settle) -> Non
     settle()
     assert find(ran, QLineEdit, "sentenceEdit").text() == run.sentence.text
     assert said(ran)[0] == ""
+
+
+def test_random_tensors_are_not_called_trained(ran: MainWindow) -> None:
+    run = last_run(ran)
+    for lacking, words in (
+        (("cls.predictions.bias", "x"), "2 tensors RANDOM, the others trained"),
+        (("classifier.weight",), "1 tensor RANDOM, the others trained"),
+    ):
+        source = replace(run.source, task="masked-lm", random_tensors=lacking)
+        ran.workspace.show_run(Ran(WatchedRun(replace(run, source=source), None), None))
+        shown = said(ran)[1]
+        assert shown.endswith(f" · masked-lm · {words}")
+        assert "trained weights" not in shown

@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QMenu, QTreeView
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.architecture.folding import fold
 from bertviewer.ui.tree.filter import parse_filter
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.panel import ModuleTreePanel
@@ -190,3 +191,38 @@ def test_an_example_is_added_to_what_is_typed(panel: ModuleTreePanel) -> None:
     # All that is offered is understood.
     for action in menu.actions():
         assert parse_filter(action.text().partition("\t")[0]).unclear == ""
+
+
+@pytest.mark.parametrize("text", ["params>", "classs:Linear", "params>many layer:"])
+def test_an_error_goes_with_what_was_typed(panel: ModuleTreePanel, qtbot: QtBot, text: str) -> None:
+    filter_by(panel, qtbot, text)
+    assert said(panel) != ""
+    field = find(panel, QLineEdit, "treeFilter")
+    for _ in range(2):  # the first one may close what completes a term
+        qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert field.text() == ""
+    assert said(panel) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["bert-base-uncased", "gpt2", "albert-base-v2", "transformer-base"]
+)
+def test_examples_find_something_in_the_model(
+    workspace: Workspace, panel: ModuleTreePanel, name: str
+) -> None:
+    workspace.architecture = plain(name)
+    workspace.selection.set_tree(fold(workspace.architecture))
+    workspace.architecture_changed.emit()
+    model = find(panel, ModuleTreeModel)
+
+    def hits(text: str) -> int:
+        wanted = parse_filter(text)
+        assert not wanted.unclear
+        return sum(wanted.fits(item) for item in model.rows.items)
+
+    shown = find(panel, QLineEdit, "treeFilter").placeholderText().removeprefix("Filter: words, ")
+    assert hits(shown.replace(",", " ")) > 0
+    for action in find(panel, QMenu, "treeFilterExamples").actions():
+        example = action.text().partition("\t")[0]
+        if example.startswith(("class", "name", "path", "part", "layer", "params", "shape")):
+            assert hits(example) > 0, example

@@ -1,0 +1,182 @@
+"""Topics of the open model that the palette finds: heads, symbols, keys, questions, help."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import get_args
+
+from bertviewer.charts.counts import tensors_text
+from bertviewer.charts.naming import shortened
+from bertviewer.charts.place import Place
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.explanations.asking import answers_for_module, answers_for_view
+from bertviewer.core.explanations.explanation import Answer, ViewTitle
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.frozen import frozen
+from bertviewer.core.source.key_meanings import KEY_MEANINGS
+from bertviewer.core.tensors.heads import heads_in
+from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.translation import translate
+from bertviewer.ui.workspace import Workspace
+
+MOST_HEADS = 20_000
+MOST_MODULES = 300
+"""Modules of different classes or names that formulas and questions are asked of."""
+LONGEST_VALUE = 40
+
+_CALL = re.compile(r"op\(([^()]*)\)")
+
+
+@frozen
+class Topic:
+    """What can be found: its name, what is said of it, and what choosing it does."""
+
+    name: str
+    about: str
+    choose: Callable[[], object]
+
+
+def heads(architecture: Architecture, workspace: Workspace, first: str) -> Iterator[Topic]:
+    """Yield each head of each attention, those of the attention at ``first`` before others."""
+    nodes = {node.path: node for node in architecture.modules}
+    paths = sorted(attention_paths(architecture), key=lambda path: path != first)
+    counts = {path: heads_in(architecture, nodes[path]) for path in paths}
+    if sum(counts.values()) > MOST_HEADS:
+        return
+    for path in paths:
+        layer = _layer_name(path)
+        for head in range(counts[path]):
+            name = translate("palette", "head {0}").format(head)
+            choose = partial(_show_head, workspace, path, head)
+            yield Topic(", ".join(filter(None, (layer, name))), path, choose)
+
+
+def symbols(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
+    """Yield the symbols of counting formulas, and then those of the modules' forward formulas."""
+    for symbol in architecture.symbols:
+        if symbol.letter != symbol.key:
+            about = f"{symbol.key} = {symbol.value:,}, {symbol.meaning}"
+            yield Topic(symbol.letter, about, partial(_show_key, workspace, symbol.key))
+    seen: set[tuple[str, str, str | None]] = set()
+    for node in _different(architecture):
+        formula = formula_of(node, architecture)
+        for term in () if formula is None else formula.terms:
+            if term.symbol.startswith('"'):
+                continue  # the name of a module
+            found = term.symbol, term.meaning, term.value
+            if found not in seen:
+                seen.add(found)
+                parts = term.meaning, term.value, node.path or node.class_name
+                about = ", ".join(filter(None, parts))
+                choose = partial(_show_formula, workspace, node.path)
+                yield Topic(plain_symbol(term.symbol), about, choose)
+
+
+def plain_symbol(symbol: str) -> str:
+    """Return a symbol of Typst's mathematics as it is typed: W_"word" as W_word."""
+    return _CALL.sub(r"\1", symbol).replace('"', "").replace("^top", "ᵀ")
+
+
+def keys(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
+    """Yield the keys of the configuration."""
+    meanings = {symbol.key: symbol.meaning for symbol in architecture.symbols}
+    for key, value in architecture.config.items():
+        written = shortened(json.dumps(value, ensure_ascii=False, default=str), LONGEST_VALUE)
+        meaning = meanings.get(key) or KEY_MEANINGS.get(key, "")
+        about = ", ".join(filter(None, (written, meaning)))
+        yield Topic(key, about, partial(_show_key, workspace, key))
+
+
+def figures(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
+    """Yield the totals of the model."""
+    root = architecture.root
+    counted = tensors_text(architecture.parameters)
+    shown: tuple[tuple[str, str, str], ...] = (
+        (translate("palette", "parameters"), f"{root.parameters:,} · {counted}", "Formula"),
+        (
+            translate("palette", "trainable parameters"),
+            f"{root.trainable:,} of {root.parameters:,}",
+            "Formula",
+        ),
+        (translate("palette", "tensors"), counted, "Tensors"),
+        (
+            translate("palette", "modules"),
+            count_text(len(architecture.modules), "1 module", "{0} modules"),
+            "Map",
+        ),
+    )
+    for name, about, page in shown:
+        yield Topic(name, about, partial(_show_page, workspace, root.path, page))
+
+
+def questions(
+    architecture: Architecture, run: ActivationRun | None, workspace: Workspace
+) -> Iterator[Topic]:
+    """Yield what people ask of the modules and, once there is a run, of its views."""
+    asked: set[str] = set()
+    for node in _different(architecture):
+        for answer in answers_for_module(architecture, node, run):
+            if answer.name not in asked:
+                asked.add(answer.name)
+                choose = partial(_show_question, workspace, "", answer, node.path)
+                yield Topic(answer.question, answer.text, choose)
+    if run is None:
+        return
+    for title in get_args(ViewTitle):
+        for answer in answers_for_view(title, architecture, run):
+            if answer.name not in asked:
+                asked.add(answer.name)
+                choose = partial(_show_question, workspace, title, answer, answer.path)
+                yield Topic(answer.question, answer.text, choose)
+
+
+def _different(architecture: Architecture) -> Iterator[ModuleNode]:
+    """Yield the first module of each class and name: others are asked the same."""
+    seen: set[tuple[str, str]] = set()
+    for node in architecture.modules:
+        kind = node.class_name, "" if node.name.isdecimal() else node.name
+        if kind not in seen:
+            seen.add(kind)
+            yield node
+            if len(seen) == MOST_MODULES:
+                return
+
+
+def _layer_name(path: str) -> str:
+    """Return the layer of a module in words: "decoder layer 3"; "" outside of all layers."""
+    parts = path.split(".")
+    place = next((n for n, part in enumerate(parts) if part.isdecimal()), None)
+    if place is None:
+        return ""
+    side = next((f"{part} " for part in parts if part == "decoder"), "")
+    return f"{side}{translate('palette', 'layer {0}').format(parts[place])}"
+
+
+def _show_head(workspace: Workspace, path: str, head: int) -> None:
+    workspace.selection.go(Place(path, head=head))
+    workspace.page_wanted.emit("Map" if workspace.runs.run is None else "Attention")
+
+
+def _show_page(workspace: Workspace, path: str, page: str) -> None:
+    workspace.selection.select(path)
+    workspace.page_wanted.emit(page)
+
+
+def _show_formula(workspace: Workspace, path: str) -> None:
+    _show_page(workspace, path, "Formula")
+
+
+def _show_key(workspace: Workspace, key: str) -> None:
+    workspace.page_wanted.emit("Configuration")
+    workspace.config_key_wanted.emit(key)
+
+
+def _show_question(workspace: Workspace, view: str, answer: Answer, path: str) -> None:
+    workspace.selection.select(path)
+    if view:
+        workspace.page_wanted.emit(view)
+    workspace.question_wanted.emit(view, answer.name)

@@ -1,0 +1,119 @@
+"""Heads, symbols, configuration keys, questions, totals and help pages are found."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QLineEdit, QListView, QTableView, QTabWidget, QWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
+from bertviewer.ui.palette.popup import PalettePopup
+from bertviewer.ui.palette.topics import plain_symbol
+from tests.ui.finding import activate, find
+
+Search = Callable[[str], list[HitRow]]
+
+
+@pytest.fixture
+def search(demo_window: MainWindow, qtbot: QtBot) -> Search:
+    """Return what types into the palette and gives its lines."""
+    activate(demo_window, qtbot)
+
+    def search(text: str) -> list[HitRow]:
+        demo_window.finder.open(text)
+        qtbot.waitUntil(lambda: not find(demo_window, PalettePopup).is_searching)
+        model = find(demo_window, QListView, "paletteHits").model()
+        return [model.index(n, 0).data(ROW_ROLE) for n in range(model.rowCount())]
+
+    return search
+
+
+def choose(window: MainWindow, qtbot: QtBot) -> None:
+    qtbot.keyClick(find(window, QLineEdit, "paletteEdit"), Qt.Key.Key_Return)
+
+
+def page(window: MainWindow) -> str:
+    tabs = find(window, QTabWidget, "detailTabs")
+    return tabs.tabText(tabs.currentIndex())
+
+
+def test_what_is_typed_is_found_first(search: Search) -> None:
+    for typed, heading, first in (
+        ("head 5", "Heads", "layer 0, head 5, encoder.layer.0.attention.self"),
+        ("layer 3 head 5", "Heads", "layer 3, head 5, encoder.layer.3.attention.self"),
+        ("hidden_size", "Configuration", "hidden_size, 384, features of a hidden state"),
+        ("hidden_act", "Configuration", "hidden_act"),
+        ("W_Q", "Symbols of formulas", "W_Q, weight of the queries"),
+        ("b_V", "Symbols of formulas", "b_V, bias of the values"),
+        ("D", "Symbols of formulas", "D, hidden_size = 384"),
+        ("epsilon", "Symbols of formulas", "epsilon, small constant"),
+        ("parameters", "Totals", "parameters, 22,713,216"),
+        ("why CLS", "Questions", "What is [CLS] for?"),
+        ("why divide", "Questions", "Why divide by √32?"),
+        ("run A", "Help", "Run A, A run that is kept"),
+        ("flops", "Help", "Multiply-adds and FLOPs, One multiply-add"),
+    ):
+        rows = search(typed)
+        assert rows[0].heading == heading, typed
+        assert rows[1].text.startswith(first), typed
+
+
+def test_letters_scattered_over_sentences_find_nothing(search: Search) -> None:
+    for typed in ("head 5", "why CLS", "hidden_size", "W_Q"):
+        headings = {row.heading for row in search(typed) if row.hit is None}
+        assert headings.isdisjoint({"Models", "Compare with"}), typed
+
+
+def test_a_head_is_selected(demo_window: MainWindow, search: Search, qtbot: QtBot) -> None:
+    search("layer 4 head 7")
+    choose(demo_window, qtbot)
+    place = demo_window.workspace.selection.place
+    assert (place.path, place.head) == ("encoder.layer.4.attention.self", 7)
+    # Those of the selected attention are the first now.
+    assert search("head 2")[1].text.startswith("layer 4, head 2")
+
+
+def test_a_key_is_shown(demo_window: MainWindow, search: Search, qtbot: QtBot) -> None:
+    for typed, key in (
+        ("hidden_dropout_prob", "hidden_dropout_prob"),
+        ("A", "num_attention_heads"),
+    ):
+        search(typed)
+        choose(demo_window, qtbot)
+        assert page(demo_window) == "Configuration"
+        current = find(demo_window, QTableView, "configurationTable").currentIndex()
+        assert current.siblingAtColumn(0).data() == key
+
+
+def test_a_formula_and_a_question_are_shown(
+    demo_window: MainWindow, search: Search, qtbot: QtBot
+) -> None:
+    search("W_K")
+    choose(demo_window, qtbot)
+    assert page(demo_window) == "Formula"
+    assert demo_window.workspace.selection.place.path == "encoder.layer.0.attention.self"
+    search("what does gamma")
+    choose(demo_window, qtbot)
+    assert demo_window.workspace.selection.place.path == "embeddings.LayerNorm"
+    (answer,) = [
+        each
+        for each in demo_window.findChildren(QWidget)
+        if each.objectName().startswith("question-") and each.objectName().endswith("-answer")
+    ]
+    assert not answer.isHidden()
+
+
+def test_help_opens_at_its_heading(demo_window: MainWindow, search: Search, qtbot: QtBot) -> None:
+    search("?check this step")
+    choose(demo_window, qtbot)
+    page = find(demo_window, QDialog, "whatIsWhat")
+    assert page.isVisible()
+    page.close()
+
+
+def test_symbols_are_searched_as_they_are_typed() -> None:
+    assert plain_symbol('W_"word"') == "W_word"
+    assert plain_symbol('op("GELU"_"tanh")') == "GELU_tanh"
+    assert plain_symbol("W_Q^top") == "W_Qᵀ"
