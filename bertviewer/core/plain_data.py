@@ -74,9 +74,8 @@ class Reader:
     Args:
         others: what reads types that JSON has none for, by their origins.
         names: what annotations name that is imported for type checking alone.
-        is_exact: whether there are all fields, under their own names, and no more. Else they are
-            where ``by_fields`` puts them, those with a default may be missing, and there may be
-            more.
+        is_exact: whether fields have their own names and there are no others. Else they are where
+            ``by_fields`` puts them, and there may be more. Those with a default may be missing.
     """
 
     def __init__(
@@ -179,10 +178,11 @@ class Reader:
         def read(data: Any) -> Any:
             if not entries:
                 entries.update(self._entries(kind))
-                optional = set() if self._is_exact else _with_defaults(kind)
+                optional = _with_defaults(kind)
                 needed.update(key for key, (name, _) in entries.items() if name not in optional)
             _check(type(data) is dict, "an object")
-            if odd := data.keys() ^ needed if self._is_exact else needed - data.keys():
+            unknown = data.keys() - entries.keys() if self._is_exact else set()
+            if odd := unknown | (needed - data.keys()):
                 raise Odd("is missing, or not known", f".{min(odd)[:40]!r}")
             found = {}
             for key, (name, of_field) in entries.items():

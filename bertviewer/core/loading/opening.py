@@ -47,8 +47,8 @@ def open_model(
     if source.kind == "runs":
         from bertviewer.core.run_files.reading import read_saved_model  # needs numpy
 
-        data, task = read_saved_model(source.path)
-        source = replace(source, task=find_task(task))
+        data, task, untied = read_saved_model(source.path)
+        source = replace(source, task=find_task(task), untied=untied)
     else:
         data = _configuration(source)
     checkpoint = remote.checkpoint if remote else _find_checkpoint(source, progress)

@@ -65,4 +65,5 @@ def _saved_model(
         files={file.own.name: file.nbytes for file in files},
         sha256={"model.safetensors": SHA256} if source.kind == "demo" else {},
         config=data,
+        untied=source.untied,
     )

@@ -54,8 +54,8 @@ def check_belongs(path: Path, file: RunFile, architecture: Architecture) -> None
         _refuse(path, str(error))
 
 
-def read_saved_model(path: Path) -> tuple[dict[str, Any], str]:
-    """Return the configuration of the runs' model, checked, and the name of its head.
+def read_saved_model(path: Path) -> tuple[dict[str, Any], str, tuple[str, ...]]:
+    """Return the configuration of the runs' model, checked, its head, and what it does not tie.
 
     Raises:
         UserError: as above.
@@ -65,7 +65,10 @@ def read_saved_model(path: Path) -> tuple[dict[str, Any], str]:
     config, task = (model.get("config"), model.get("task")) if isinstance(model, dict) else (0, 0)
     if not isinstance(task, str):
         _refuse(path, "it names no model")
-    return checked_configuration(path, decoded(config)), task
+    untied = model.get("untied", []) if isinstance(model, dict) else []
+    if not isinstance(untied, list) or not all(isinstance(name, str) for name in untied):
+        _refuse(path, "what its model does not tie is no list of names")
+    return checked_configuration(path, decoded(config)), task, tuple(untied)
 
 
 def _unpacked(path: Path, most: int) -> tuple[Any, bytes]:

@@ -22,6 +22,7 @@ class SavedModel:
         files: the sizes of its files of weights, in bytes, by name.
         sha256: the digests that were compared when it was opened, by the name of a file.
         config: its configuration.
+        untied: the parameters that its class ties, and its checkpoint does not.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class SavedModel:
     files: Mapping[str, int]
     sha256: Mapping[str, str]
     config: Mapping[str, Any]
+    untied: tuple[str, ...] = ()
 
 
 @frozen

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 import bertviewer
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from tests.core.loading.tiny_models import (
     VOCABULARY,
@@ -19,6 +21,7 @@ from tests.core.loading.tiny_models import (
     save_model,
     write_tensors,
 )
+from tests.core.run_files.saved_runs import run_file, write
 
 HEADS = [
     ("T5ForConditionalGeneration", "lm_head.weight"),
@@ -155,3 +158,18 @@ def test_t5_with_an_output_layer_of_its_own(tmp_path: Path) -> None:
     assert found.source.task.name == "pretraining"
     real = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path)
     assert found.architecture.root.parameters == sum(p.numel() for p in real.parameters())
+
+
+def test_a_file_of_runs_keeps_what_is_not_tied(tmp_path: Path) -> None:
+    save_model(tmp_path / "model", "BertForMaskedLM")
+    tensors = read_tensors(tmp_path / "model")
+    name = "cls.predictions.decoder.weight"
+    write_tensors(tmp_path / "model", {**tensors, name: other(name)})
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrs"]
+    (tmp_path / "model" / "vocab.txt").write_text("\n".join(words) + "\n")
+    model = opened(tmp_path / "model")
+    write(tmp_path / "a.bertviewer", run_file(model, run_sentence(model, Sentence("a b c"))))
+    again = opened(tmp_path / "a.bertviewer")
+    assert again.source.task.name == "masked-lm"
+    assert ties(again) == ties(model)
+    assert name not in {tied for tied, _ in ties(again)}
