@@ -47,6 +47,14 @@ def key_lines(keys: KeyReport, listed: int | None = LISTED) -> list[str]:
             f"The same tensor as another one: {len(keys.tied)}",
             [f"{name} is {first}" for name, first in keys.tied.items()],
         ),
+        (
+            f"Tied by the model's class, but stored with other values: {len(keys.untied)}",
+            list(keys.untied),
+        ),
+        (
+            f"Buffers, computed by the model and not read: {len(keys.buffers)}",
+            list(keys.buffers),
+        ),
     ]
     for title, names in groups:
         if names:

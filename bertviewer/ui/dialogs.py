@@ -8,7 +8,7 @@ from bertviewer.core.text.plain_text import as_sentence
 from bertviewer.ui.layouts import named
 from bertviewer.ui.translation import translate
 
-MODEL_FILES = "*.json *.safetensors *.bin"
+MODEL_FILES = "*.json *.safetensors *.bin *.pt *.pth *.ckpt"
 """What a model can be opened by."""
 
 

@@ -188,7 +188,7 @@ def test_the_source_of_a_class_comes_with_the_libraries(
 def test_what_was_remembered_wrongly_is_put_right(
     seen: Path, window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    source = parse_source(str(seen))
+    source = parse_source(str(seen), "base")
     model = open_model(source)
     lie = tuple(replace(node, class_name="Another") for node in model.architecture.modules)
     lying = SeenModel(replace(model.architecture, modules=lie), model.heads)

@@ -65,15 +65,13 @@ def read_meta_model(
     module = build_on_meta(config, source.task, source.name, source.untied)
     progress(2, 3, "Reading modules and tensors")
     keys = None if checkpoint is None else match(module, checkpoint)
-    if (
-        keys is not None
-        and checkpoint is not None
-        and (names := untied_names(keys, checkpoint, progress))
-    ):
-        source = replace(source, untied=(*source.untied, *names))
-        untie(module, names)
-        keys = match(module, checkpoint)
-        seen = recall_model(source, data)
+    if checkpoint is not None and keys is not None:
+        if names := untied_names(keys, checkpoint, progress):
+            source = replace(source, untied=(*source.untied, *names))
+            untie(module, names)
+            keys = match(module, checkpoint)
+            seen = recall_model(source, data)
+        keys = replace(keys, untied=source.untied)
     # Through JSON and back, so that what is shown is equal to what an export reads again.
     plain = plain_config(config, source.name)
     architecture, heads = inspect_module(module, source.info(keys), plain), heads_of(config)

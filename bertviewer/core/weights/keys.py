@@ -27,6 +27,7 @@ class KeyReport:
             that tensor's name: they stay tied only if the values are the same.
         buffers: the checkpoint's keys of buffers that the model computes itself, such as
             ``position_ids``: they are no weights, and are not read.
+        untied: the parameters that the class ties, and for which other values are stored.
     """
 
     files: Mapping[str, int]
@@ -40,6 +41,7 @@ class KeyReport:
     tied: Mapping[str, str]
     twice: Mapping[str, str] = field(default_factory=dict)
     buffers: tuple[str, ...] = ()
+    untied: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -49,7 +51,8 @@ class KeyReport:
     @property
     def has_lists(self) -> bool:
         """Whether there is anything that is not simply in its place."""
-        return bool(self.missing or self.renamed or self.unexpected or self.tied)
+        parts = self.missing, self.renamed, self.unexpected, self.tied, self.untied, self.buffers
+        return any(parts)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain dicts and lists; ``stored`` is left out, as ``renamed`` tells it."""

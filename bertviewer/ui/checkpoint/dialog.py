@@ -114,6 +114,14 @@ class KeyReportDialog(QDialog):
             self.tr("The same tensor as another one"),
             ((name, keys.stored.get(name, "")) for name in keys.tied),
         )
+        self._add(
+            self.tr("Tied by the model’s class, but stored with other values"),
+            ((name, keys.stored.get(name, "")) for name in keys.untied),
+        )
+        self._add(
+            self.tr("Buffers, computed by the model and not read"),
+            (("", key) for key in keys.buffers),
+        )
         self._tree.expand(self._tree.model().index(0, 0))
 
     def _add(self, title: str, rows: Iterable[tuple[str, str]], warns: bool = False) -> None:

@@ -13,6 +13,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.report.key_report import key_lines
 from tests.core.loading.tiny_models import (
     VOCABULARY,
     WIDTH,
@@ -73,6 +74,9 @@ def test_another_value_is_not_tied(tmp_path: Path, class_name: str, name: str) -
     more = model.architecture.root.parameters - before.architecture.root.parameters
     assert more == other(name).numel()
     assert not model.architecture.source.random_tensors
+    assert model.keys is not None
+    assert model.keys.untied == (name,)
+    assert f"  {name}" in key_lines(model.keys)
 
 
 @pytest.mark.parametrize("class_name", ["BertForMaskedLM", "T5ForConditionalGeneration"])
