@@ -52,7 +52,8 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
         tensors=len(firsts),
         stored=stored,
         renamed={key: name for key, name in names.items() if key != name},
-        missing=tuple(name for name in firsts if name not in held),
+        # What is never trained is computed, as sinusoidal positions are, and saved by few.
+        missing=tuple(n for n in firsts if n not in held and parameters[n].requires_grad),
         unexpected=tuple(key for key in unused if key not in set(buffers)),
         tied=tied,
         twice=_stored_twice(getattr(module, "all_tied_weights_keys", {}), stored),

@@ -77,7 +77,8 @@ def load_pretrained(  # noqa: PLR0917
             raise UserError(
                 f"{where(checkpoint)}: the weights cannot be loaded: {words_of(error)}"
             ) from error
-    return module.eval(), _random(module, info["missing_keys"])
+    trained = {name for name, p in like.named_parameters() if p.requires_grad}
+    return module.eval(), _random(module, trained.intersection(info["missing_keys"]))
 
 
 def converted_bytes(checkpoint: Checkpoint, keys: KeyReport) -> int:

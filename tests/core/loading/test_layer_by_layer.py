@@ -227,9 +227,7 @@ class TestWhenItIsDone:
     def test_without_accelerate(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(HOOKS, lambda: False)
         assert opened(folder, offload=False).module(random_weights=False)
-        with pytest.raises(
-            UserError, match=r"accelerate is not there; .* pip install 'bertviewer\[offload\]'$"
-        ):
+        with pytest.raises(UserError, match=r"accelerate is not there; .* pip install .accelerate"):
             opened(folder).module(random_weights=False)
         monkeypatch.setattr(FREE, lambda: 100_000)
         with pytest.raises(UserError, match=r"are free; .* install 'bertviewer\[offload\]'$"):

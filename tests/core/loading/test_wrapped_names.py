@@ -151,3 +151,10 @@ def test_a_weight_of_another_shape_is_still_refused(tmp_path: Path) -> None:
     change_config(tmp_path, max_position_embeddings=13)
     with pytest.raises(bertviewer.Error, match="has the shape"):
         bertviewer.open(tmp_path)
+
+
+def test_positions_that_are_computed_are_not_random(tmp_path: Path) -> None:
+    save_model(tmp_path, "MarianMTModel")
+    model = opened(tmp_path, "base")
+    model.module(random_weights=False)
+    assert model.architecture.source.random_tensors == ()
