@@ -36,11 +36,15 @@ def saved_head(data: Mapping[str, Any], name: str, checkpoint: Checkpoint) -> tu
             f"model type {config.model_type!r}: {shown}"
         )
     task = min(tasks, key=lambda task: task.name == _OTHERS_FIRST)
-    module = build_on_meta(config, task, name)
     try:
+        module: Any = build_on_meta(config, task, name)
         missing = match(module, checkpoint).missing
-    except UserError:
-        return BASE, ""  # the base model does not fit either, and says why
+    except UserError as error:
+        why = str(error).partition(": ")[2] or str(error)
+        return (
+            BASE,
+            f"config.json names {named}, which does not fit the checkpoint ({why}): {shown}",
+        )
     of_base: set[str] = set()
     if missing and BASE in kinds:
         base = dict(build_on_meta(config, BASE, name).named_parameters())

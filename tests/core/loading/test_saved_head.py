@@ -71,6 +71,15 @@ def test_what_is_not_there_is_the_base_model_and_says_so(
     assert model.architecture.root.class_name == "BertModel"
 
 
+def test_a_head_of_another_size_is_left_out(tmp_path: Path) -> None:
+    save_model(tmp_path, "BertForSequenceClassification", num_labels=3)
+    change_config(tmp_path, id2label=None, label2id=None)
+    model = opened(tmp_path)
+    (notice,) = model.architecture.source.notices
+    assert "classifier.weight has the shape [3, 16], but the configuration asks for [2," in notice
+    assert model.architecture.root.class_name == "BertModel"
+
+
 @pytest.mark.parametrize("named", [None, [], [3], "BertForMaskedLM", [""], ["a b"]])
 def test_without_a_name_it_is_the_base_model(tmp_path: Path, named: object) -> None:
     save_model(tmp_path, "BertForMaskedLM")
