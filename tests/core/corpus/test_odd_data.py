@@ -64,9 +64,6 @@ def test_odd_json(tmp_path: Path) -> None:
     [
         (pyarrow.array(["one", None], pyarrow.large_string()), ["one", None]),
         (pyarrow.array(["one", "two", "one"]).dictionary_encode(), ["one", "two", "one"]),
-        (pyarrow.array([["one"], None]), [None, None]),
-        (pyarrow.array([None, None], pyarrow.null()), [None, None]),
-        (pyarrow.array([b"one"], pyarrow.binary()), [None]),
         (pyarrow.array(["one"] * 50), ["one"] * 50),
     ],
 )
@@ -74,6 +71,25 @@ def test_columns_of_parquet(tmp_path: Path, column: Any, texts: list[str | None]
     file = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"text": column}), file, row_group_size=7)
     assert read(file) == texts
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pyarrow.timestamp("us"), pyarrow.timestamp("ns", "Europe/Berlin"), pyarrow.date32()),
+        *(pyarrow.date64(), pyarrow.time64("ns"), pyarrow.duration("ms"), pyarrow.int8()),
+        *(pyarrow.decimal128(9, 2), pyarrow.float16(), pyarrow.bool_(), pyarrow.binary()),
+        *(pyarrow.binary(4), pyarrow.null(), pyarrow.list_(pyarrow.string())),
+        pyarrow.struct({"text": pyarrow.string()}),
+        pyarrow.map_(pyarrow.string(), pyarrow.string()),
+    ],
+    ids=str,
+)
+def test_a_column_of_parquet_that_is_no_text(tmp_path: Path, kind: Any) -> None:
+    file = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"when": pyarrow.array([None], kind)}), file)
+    with pytest.raises(UserError, match=r"rows\.parquet: the column 'when' holds .* and not text"):
+        list(records(file, "when"))
 
 
 def test_members_of_a_gzip(tmp_path: Path) -> None:

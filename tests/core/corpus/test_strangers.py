@@ -128,7 +128,8 @@ def test_features(bad: Path, change: Change) -> None:
     arrays = {name: array.copy() for name, array in load(file.read_bytes()).items()}
     change(arrays)
     file.write_bytes(save(arrays))
-    with pytest.raises(UserError, match=r"features\.safetensors: not the features of a corpus"):
+    said = r"features\.safetensors: (not the features of a corpus|.* is stored as F16)"
+    with pytest.raises(UserError, match=said):
         read_corpus(bad)
 
 
@@ -158,7 +159,7 @@ def test_what_cannot_be_merged(good: Path, tmp_path: Path) -> None:
     link.symlink_to(good)
     with pytest.raises(UserError, match="it would be counted twice"):
         merge_corpora([good, link], "")
-    with pytest.raises(UserError, match=r"plan\.json: No such file"):
+    with pytest.raises(UserError, match=r"shards: No such file"):
         merge_corpora([tmp_path], "")
 
 
@@ -181,7 +182,7 @@ def part(whole: Path, tmp_path: Path) -> Path:
     [
         ("shards", "x"),
         ("shards", -3),
-        ("shards", 10**18),
+        ("shards", 10**17),
         ("shards", None),
         ("measured", {}),
         ("measured", None),
@@ -219,6 +220,6 @@ def test_shards_of_parts(part: Path, change: Change) -> None:
 
 
 def test_a_shard_that_is_larger_than_memory(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(shard_files, "MOST_ARRAYS", 100_000)
     with pytest.raises(UserError, match="it is no shard, or not a whole one"):
         merge_corpora([part], "")
