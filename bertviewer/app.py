@@ -16,7 +16,7 @@ from typing import NoReturn, TextIO
 # What each way of starting needs is imported there: the window is to be seen at once.
 from bertviewer.api import DRAWING_CHILD
 from bertviewer.cli import arguments as command_line
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import UserError, one_line
 from bertviewer.core.tokenizer import TOKENIZER_CHILD
 from bertviewer.core.weights import PICKLE_CHILD
 
@@ -187,4 +187,4 @@ def _say(message: str) -> None:
 
 def _write(message: str) -> None:
     if sys.stderr is not None:
-        sys.stderr.write(f"{ERROR}{message}\n")
+        sys.stderr.write(f"{ERROR}{one_line(message)}\n")

@@ -95,7 +95,7 @@ def _rows(file: Path) -> tuple[ClassSums, ...]:
         _check_sizes(table)
         for batch in pieces(table, content, COLUMNS):
             rows += _rows_of(batch)
-    except (pyarrow.ArrowException, KeyError, ValueError) as error:
+    except (pyarrow.ArrowException, OSError, KeyError, ValueError) as error:
         raise UserError(f"{file}: not the statistics of a corpus: {error}") from error
     return tuple(rows)
 
