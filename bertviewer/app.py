@@ -1,21 +1,22 @@
 """Wires the program together: one entry point, its exit statuses, and its log."""
 
-import atexit
 import gc
 import os
 import signal
 import sys
 import threading
 import warnings
+import weakref
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 # What each way of starting needs is imported there: the window is to be seen at once.
 from bertviewer.api import DRAWING_CHILD
 from bertviewer.cli import arguments as command_line
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import UserError, one_line
 from bertviewer.core.tokenizer import TOKENIZER_CHILD
 from bertviewer.core.weights import PICKLE_CHILD
 
@@ -23,6 +24,8 @@ ERROR = "bertviewer: error: "
 """What every error begins with on a terminal."""
 
 _TIDY_SECONDS = 2
+_last = threading.Lock()
+"""Held by the thread that says the last word and ends the process: no other says one after it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,14 +43,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from bertviewer.api import drawing_child
 
         return drawing_child.main()
+    is_program = arguments is None
+    status = _status(given, is_program=is_program)
+    if is_program:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with suppress(OSError, ValueError):
+                    stream.flush()
+        with _last:
+            _end(status)
+    return status
+
+
+def _status(given: Sequence[str], *, is_program: bool) -> int:
+    """Carry out what was asked for and return the exit status."""
     # There are none under pythonw on Windows.
-    if arguments is None and sys.stdout is not None:
+    if is_program and sys.stdout is not None:
         sys.stdout = _kept_apart(sys.stdout)
-    if arguments is None and not sys.warnoptions:
+    if is_program and not sys.warnoptions:
         warnings.simplefilter("ignore")  # words of libraries for programmers
     try:
         _check_folder()
-        return _carry_out(command_line.parse(given), is_program=arguments is None)
+        return _carry_out(command_line.parse(given), is_program=is_program)
     except KeyboardInterrupt:
         # One that passed through an exec(), as imports have many, leaves a mark by which
         # `python -m` would end as if the signal had killed it; another exec() takes it away.
@@ -97,9 +114,9 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
         try:
             interruptible(lambda: commands.execute(options), _give_up)
         finally:
-            if is_program and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                # An exception would come amid what Python does at its end.
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if is_program:
+                # The command has ended, and what is left takes no time.
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
         return 0
     from bertviewer.core.system.garbage import no_search_for_garbage
 
@@ -132,15 +149,42 @@ def _kept_apart(stream: TextIO) -> TextIO:
 
 
 def _give_up() -> None:
-    """End the process from another thread than the main one."""
-    _say("interrupted")
-    # They take temporary folders away and end processes; one may wait for the main thread.
-    tidying = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
+    """End an interrupted command from another thread than the main one."""
+    with _last:
+        if sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write("\n")  # the line of progress is left there
+        _write("interrupted")
+        _end(2)
+
+
+def _end(status: int) -> NoReturn:
+    """End the process without what Python does at its end.
+
+    It would take torch and Qt apart in an order that nobody has tried, perhaps while another thread
+    is in one of them: now and then that is a segmentation fault.
+    """
+    # One of them may wait for the main thread.
+    tidying = threading.Thread(target=_tidy, daemon=True)
     tidying.start()
     tidying.join(_TIDY_SECONDS)
-    os._exit(2)
+    os._exit(status)
+
+
+def _tidy() -> None:
+    """Take away what is temporary; what else is registered to be called at the end is Qt's."""
+    from bertviewer.core.system.child_process import end_children
+    from bertviewer.core.system.files import take_unfinished_away
+
+    take_unfinished_away()
+    end_children()
+    weakref.finalize._exitfunc()  # type: ignore[attr-defined]  # of temporary folders
 
 
 def _say(message: str) -> None:
+    with _last:
+        _write(message)
+
+
+def _write(message: str) -> None:
     if sys.stderr is not None:
-        sys.stderr.write(f"{ERROR}{message}\n")
+        sys.stderr.write(f"{ERROR}{one_line(message)}\n")

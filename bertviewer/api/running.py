@@ -166,7 +166,7 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     from bertviewer.core.activations.united_checks import united
     from bertviewer.core.run_files.reading import check_belongs, read_runs
 
-    file = read_runs(source.path)
+    file = read_runs(source.path, progress)
     check_belongs(source.path, file, model.architecture)
     check = united(file.checks, model.architecture) or file.run.check
     last = Run(model, replace(file.run, check=check), None, progress, SavedRun(source.name))

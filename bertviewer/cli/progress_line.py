@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from bertviewer.cli.interrupts import check_interrupted
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.text.plain_text import printable
 
@@ -18,16 +19,21 @@ _ECHO = len("^C")
 def progress_line(stream: TextIO | None) -> Iterator[Progress]:
     """Give what tells of progress on a terminal, and nowhere else; clear the line at the end.
 
-    Results are for afterwards: inside of the ``with`` the line may stand where they would.
+    Wherever it goes, it raises ``Cancelled`` after Ctrl+C. Results are for afterwards: inside of
+    the ``with`` the line may stand where they would.
     """
-    if stream is None or not stream.isatty():
-        yield no_progress
-        return
-    line = _Line(stream)
+    line = None if stream is None or not stream.isatty() else _Line(stream)
+    tell = no_progress if line is None else line.tell
+
+    def progress(done: int, total: int, label: str) -> None:
+        check_interrupted()
+        tell(done, total, label)
+
     try:
-        yield line.tell
+        yield progress
     finally:
-        line.clear()
+        if line is not None:
+            line.clear()
 
 
 class _Line:

@@ -18,11 +18,16 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_shortened(printable(" ".join(_shortened(message).split()))))
+        super().__init__(one_line(message))
 
 
 class Cancelled(Exception):
     """The user asked for the work to stop; raised from ``progress`` and from forward hooks."""
+
+
+def one_line(message: str) -> str:
+    """Return a message that any terminal shows on one line, without the middle if it is long."""
+    return _shortened(printable(" ".join(_shortened(message).split())))
 
 
 def _shortened(text: str) -> str:

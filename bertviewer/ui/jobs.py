@@ -95,7 +95,7 @@ def _read_runs(source: ModelSource, progress: Progress) -> RunFile:
     from bertviewer.core.run_files.reading import read_runs
 
     progress(0, 0, "Reading the runs")
-    saved = read_runs(source.path)
+    saved = read_runs(source.path, progress)
     prepare_views()
     return saved
 

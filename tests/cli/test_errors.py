@@ -55,6 +55,12 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("report", "demo", "-o", "a.pdf", "--sentence", "a", "--against-pair", "b"), "--against"),
         (("report", "demo", "-o", "out.pdf", "--statistic", "sum"), "no statistic 'sum'"),
         (("report", "demo", "-o", "a.pdf", "--compare", "gpt2", "--compare-from", "gpt2"), "one"),
+        (("summary", "no\nsuch\u2028model\x1b[2J"), r"unknown model 'no\nsuch\u2028model\x1b[2J'"),
+        (("summary", "gpt2", "--task", "a\nb\x85c"), "invalid choice"),
+        (("summary", "gpt2", "--\nnonsense\x1b]0;x\x07"), r"\x1b]0;x\x07"),
+        (("summary", "gpt2", "--depth", "1\r\n2"), "is not a number of levels"),
+        (("corpus", "gpt2", "a", "-o", "b", "--limit", "\n"), "invalid int value"),
+        (("report", "demo", "-o", "a\n\x1b[2J/out.pdf"), r"a \x1b[2J/out.pdf"),
         (("run", "demo", "a", "--device", "cuda:97"), "no device 'cuda:97' here, but cpu"),
     ],
 )
@@ -84,6 +90,18 @@ def test_the_models_own_files_are_no_place_for_its_report(
     assert main(["report", str(tiny_bert_folder), "-o", str(file)]) == 2
     assert IS_THE_MODELS in capsys.readouterr().err
     assert file.read_bytes() == before
+
+
+def test_a_line_that_no_library_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(options: object) -> None:
+        raise ImportError("a shared object\nis missing\x1b[2J")
+
+    monkeypatch.setattr("bertviewer.cli.commands.execute", fail)
+    assert main(["presets"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert r"a shared object is missing\x1b[2J" in line
 
 
 def test_our_own_bug_is_logged(

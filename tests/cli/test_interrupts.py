@@ -8,8 +8,24 @@ from bertviewer.app import ERROR
 from tests.cli.commands import python_of
 
 STRIKE = "os.kill(os.getpid(), signal.SIGINT)"
-LOSING = "with contextlib.suppress(KeyboardInterrupt):"
+ENDLESS = "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2_000_000_000)"
 FOLDER = "folder = tempfile.TemporaryDirectory(dir='.')"
+
+
+QT = """\
+from PySide6.QtCore import QRectF
+from PySide6.QtWidgets import QApplication, QGraphicsItem, QGraphicsScene, QGraphicsView
+application, scene = QApplication([]), QGraphicsScene()
+class Item(QGraphicsItem):
+  def boundingRect(self):
+    os.kill(os.getpid(), signal.SIGINT)
+    return QRectF(0, 0, 9, 9)
+  def paint(self, *_): pass
+item = Item()
+scene.addItem(item)
+QGraphicsView(scene).grab()
+time.sleep(300)
+"""
 
 
 @pytest.mark.parametrize(
@@ -18,15 +34,19 @@ FOLDER = "folder = tempfile.TemporaryDirectory(dir='.')"
         # Imports run code by exec(); python -m would end by the signal of one that passed there.
         ["exec('raise KeyboardInterrupt')"],
         ["threading.Timer(0.2, lambda: " + STRIKE + ").start()", "time.sleep(300)"],
-        # As torch does while it imports numpy; what was not imported is missed later.
-        [LOSING, f"    {STRIKE}", "raise ModuleNotFoundError('numpy')"],
-        # As in callbacks of the garbage collector.
-        [LOSING, f"    {STRIKE}", "time.sleep(300)"],
-        # What torch's libraries do of it amid their import aborts the process.
+        # The next report of progress stops it, in order.
+        [STRIKE, "with progress_line(None) as progress:", "  progress(0, 0, '')", "os.abort()"],
+        # What it fails of then is no matter.
+        [STRIKE, "time.sleep(0.1)", "raise ModuleNotFoundError('numpy')"],
+        # Native code that never comes back.
+        [FOLDER, "threading.Timer(0.2, lambda: " + STRIKE + ").start()", ENDLESS],
+        # What torch's libraries do of an exception amid their import aborts the process.
         [FOLDER, "import slow"],
-        ["interrupts.MOST_SECONDS = 3", FOLDER, "while True:", f"  {LOSING}", f"    {STRIKE}"],
+        # The same goes for Qt: in a function that it calls an exception has nowhere to go.
+        [FOLDER, *QT.splitlines()],
+        [FOLDER, "while True:", "  with contextlib.suppress(BaseException):", f"    {STRIKE}"],
     ],
-    ids=["raised", "waiting", "missed", "lost", "import", "for ever"],
+    ids=["raised", "waiting", "progress", "failing", "native", "import", "qt", "for ever"],
 )
 def test_ctrl_c_ends_a_command(elsewhere: Path, body: list[str]) -> None:
     kept = elsewhere / "kept"
@@ -37,11 +57,12 @@ def test_ctrl_c_ends_a_command(elsewhere: Path, body: list[str]) -> None:
         "KeyboardInterrupt:\n    os.abort()\n"
     )
     (elsewhere / "stopped.py").write_text(
-        "import contextlib, os, signal, tempfile, threading, time\n"
+        "import contextlib, hashlib, os, signal, tempfile, threading, time\n"
         # A shell that runs the tests in its background leaves it ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from bertviewer import app\n"
-        "from bertviewer.cli import commands, interrupts\n"
+        "from bertviewer.cli import commands\n"
+        "from bertviewer.cli.progress_line import progress_line\n"
         f"def execute(options):\n    os.chdir('kept')\n{lines}"
         "commands.execute = execute\n"
         "raise SystemExit(app.main(['presets']))\n"

@@ -1,5 +1,7 @@
 """What is damaged, and what is then done with it: each target is a folder with one bad file."""
 
+import gzip
+import io
 import json
 import random
 import shutil
@@ -7,7 +9,14 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow
+from pyarrow import parquet
+from safetensors.numpy import load, save
+
+from bertviewer.charts.corpora import outlier_chart, outlier_table, value_chart, value_table
 from bertviewer.charts.layers import layer_chart
 from bertviewer.charts.naming import token_title
 from bertviewer.charts.similarities import similarity_chart, word_chart
@@ -21,10 +30,21 @@ from bertviewer.core.analysis.similarity import same_words
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.building import build_config, heads_of, plain_config
+from bertviewer.core.corpus.as_run import check_model
+from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.comparing import compare_corpora
+from bertviewer.core.corpus.corpus import Corpus, outlier_rows
+from bertviewer.core.corpus.making import CorpusWish, Part, make_corpus
+from bertviewer.core.corpus.merging import merge_corpora
+from bertviewer.core.corpus.plan import FOLDER, NAME
+from bertviewer.core.corpus.reading import read_corpus
+from bertviewer.core.corpus.survey import sentences, survey
+from bertviewer.core.corpus.writing import FEATURES, MANIFEST, STATISTICS, write_corpus
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles import child as pickle_child
 from bertviewer.core.pickles.contents import read_contents
+from bertviewer.core.progress import no_progress
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run_files.reading import check_belongs, read_runs
 from bertviewer.core.run_files.writing import MAGIC
@@ -32,6 +52,9 @@ from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.report import summaries
+from bertviewer.report.chapters.corpus import corpus as chapter
+from bertviewer.report.corpus_text import comparison_text, corpus_text
+from bertviewer.report.subject import Subject
 from tests.core.run_files.saved_runs import run_file, write
 from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
 
@@ -39,6 +62,12 @@ PLAIN = ("vocab.txt", "special_tokens_map.json", "added_tokens.json")
 """What lies beside a tokenizer that has no tokenizer.json."""
 
 RUNS = "two.bertviewer"
+CORPUS, PART = "corpus", "part"
+"""The folders of a corpus, and of the shards of one that is not finished."""
+CORPUS_FILES = tuple(f"{CORPUS}/{name}" for name in (MANIFEST, STATISTICS, FEATURES))
+SHARD_FILES = tuple(f"{PART}/{FOLDER}/{name}" for name in (NAME, "00000.shard", "00001.shard"))
+LINES = ("a cab", "bed and bad", "a", "", "fade a bead")
+DATA = tuple(f"data/lines{suffix}" for suffix in (".txt.gz", ".csv", ".jsonl", ".parquet"))
 
 BACKBONES = ("backbone", "use_timm_backbone", "use_pretrained_backbone", "backbone_config")
 Damage = Callable[[bytes, random.Random], bytes]
@@ -82,6 +111,8 @@ def sound_folder(folder: Path) -> None:
     (plain / "added_tokens.json").write_text(json.dumps({"<new>": 40, "<other>": 41}))
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
     _save_runs(folder)
+    _save_data(folder)
+    _save_corpora(folder)
     shards = folder / "shards"
     model.save_pretrained(shards, max_shard_size="3KB")
 
@@ -91,6 +122,152 @@ def _save_runs(folder: Path) -> None:
     model = open_model(parse_source(str(folder)))
     run = run_sentence(model, Sentence("a cab", "bed"))
     write(folder / RUNS, run_file(model, run, run))
+
+
+def _save_data(folder: Path) -> None:
+    """Write the same sentences in each form of data."""
+    packed, table, rows, columns = (folder / name for name in DATA)
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress("\n".join(LINES).encode()))
+    table.write_text("id,text\n" + "".join(f'{n},"{one}"\n' for n, one in enumerate(LINES)))
+    rows.write_text("".join(json.dumps({"text": line, "id": [1.5]}) + "\n" for line in LINES))
+    texts = pyarrow.table({"id": range(len(LINES)), "text": LINES})
+    parquet.write_table(texts, columns, row_group_size=2)
+
+
+def _save_corpora(folder: Path) -> None:
+    """Write a corpus of the model that lies there, and the shards of one."""
+    model = open_model(parse_source(str(folder)))
+    data = (folder / DATA[0],)
+    make_corpus(model, CorpusWish(data, Choices(), folder / CORPUS, "fuzz"), no_progress)
+    wish = CorpusWish(data, Choices(shards=2), folder / PART, "fuzz")
+    make_corpus(model, wish, no_progress, Part(1, 2))
+    second = folder / SHARD_FILES[2]
+    second.with_name("00000.shard").write_bytes(second.read_bytes())
+
+
+def _damaged_corpus_file(content: bytes, chance: random.Random) -> bytes:
+    """Return a file of a corpus's folder after a damage that suits its kind."""
+    if chance.random() < 0.2:
+        return mutated(content, chance)
+    if content.startswith(b"{"):
+        return chance.choice((mutated, mutated_json, mutated_json, mutated_json))(content, chance)
+    if content.startswith(b"PAR1"):
+        return _with_another_column(content, chance)
+    if content.startswith(zlib.compress(b"", 1)[:2]):
+        return zlib.compress(_with_other_values(zlib.decompress(content), chance), 1)
+    return _with_other_values(content, chance)
+
+
+def _with_other_values(content: bytes, chance: random.Random) -> bytes:
+    """Return a safetensors file with a value, a shape or a name that is another, or damaged."""
+    if chance.random() < 0.5:
+        return mutated_safetensors(content, chance)
+    arrays = {name: array.copy() for name, array in load(content).items()}
+    name = chance.choice(list(arrays))
+    array = arrays[name]
+    kind = chance.randrange(5)
+    if kind == 0 and array.size:
+        values = (0, -1, 2**62, np.nan, np.inf, 1e300, -0.5, 1)
+        with np.errstate(all="ignore"):
+            array.flat[chance.randrange(array.size)] = np.array(chance.choice(values)).astype(
+                array.dtype
+            )
+    elif kind == 1:
+        arrays[name] = np.stack([array, array])
+    elif kind == 2:
+        arrays[name] = array[:0]
+    elif kind == 3:
+        arrays[name] = array.astype(chance.choice(("f2", "f4", "f8", "i8", "i4", "u1", "?")))
+    else:
+        arrays[name.replace(":", ".", 1) if chance.random() < 0.5 else f"{name}x"] = array
+        del arrays[name]
+    return save(arrays)
+
+
+def _damaged_data(content: bytes, chance: random.Random) -> bytes:
+    """Return data that are damaged as they are, or unpacked."""
+    if content.startswith(b"\x1f\x8b") and chance.random() < 0.5:
+        return gzip.compress(mutated(gzip.decompress(content), chance))
+    if content.startswith(b"PAR1") and chance.random() < 0.5:
+        return _with_another_column(content, chance)
+    return mutated(content, chance)
+
+
+def _with_another_column(content: bytes, chance: random.Random) -> bytes:
+    """Return a Parquet file with a value in one of its columns that is another."""
+    table = parquet.read_table(io.BytesIO(content))
+    place = chance.randrange(table.num_columns)
+    column = table.column(place)
+    values = column.to_pylist()
+    row = chance.randrange(len(values))
+    strange: tuple[Any, ...] = (
+        None,
+        0,
+        -1,
+        1,
+        2**53,
+        2**63 - 1,
+        0.5,
+        float("nan"),
+        1e300,
+        "",
+        "x" * 5000,
+        [],
+        [0],
+    )
+    values[row] = chance.choice(strange)
+    if isinstance(values[row - 1], list) and chance.random() < 0.5:
+        values[row] = [chance.choice((0, 1, -1, 2**40)) for _ in values[row - 1]]
+    try:
+        other = pyarrow.array(values, column.type)
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        return mutated(content, chance)
+    out = io.BytesIO()
+    table = table.set_column(place, table.column_names[place], other)
+    parquet.write_table(table, out, compression=chance.choice(("zstd", "none", "snappy")))
+    return out.getvalue()
+
+
+def _show_corpus(folder: Path) -> None:
+    """Do what commands, scripts and the window do with the folder of a corpus."""
+    architecture = open_model(parse_source(str(folder))).architecture
+    corpus = read_corpus(folder / CORPUS)
+    _tell(corpus)
+    compared = compare_corpora(corpus, corpus)
+    comparison_text(compared)
+    json.dumps(compared.to_json(), allow_nan=False)
+    merge_corpora([folder / CORPUS], "fuzz")
+    check_model(corpus, architecture)
+    chapter(Subject(architecture, corpus=corpus))
+    if corpus.outliers is not None and (rows := outlier_rows(corpus)):
+        outlier_table(corpus, rows)
+        outlier_chart(corpus, corpus.outliers, [row.feature for row in rows])
+
+
+def _merge_shards(folder: Path) -> None:
+    corpus = merge_corpora([folder / PART], "fuzz")
+    _tell(corpus)
+    written = folder / "merged"
+    written.mkdir(exist_ok=True)
+    write_corpus(written, corpus)
+    read_corpus(written)
+
+
+def _tell(corpus: Corpus) -> None:
+    """Make what is printed of a corpus."""
+    corpus_text(corpus)
+    for row in corpus.rows:
+        value_chart(row)
+        value_table(row)
+        row.quantiles()
+
+
+def _survey(folder: Path) -> None:
+    """Read each form of the data, of which one is damaged."""
+    for name in DATA:
+        files = survey([(folder / name, name)], None)
+        list(sentences(files, None, 0, files[0].sentences))
 
 
 def _with_other_figures(text: bytes, chance: random.Random) -> bytes:
@@ -201,7 +378,10 @@ TARGETS: Mapping[str, Target] = {
         lambda folder: _load(folder / "shards"),
     ),
     "pickle": Target(("pytorch_model.bin",), mutated, _unpickle),
-    "workspace": Target((RUNS,), _damaged_runs, _show_runs),
+    "runs": Target((RUNS,), _damaged_runs, _show_runs),
+    "corpus": Target(CORPUS_FILES, _damaged_corpus_file, _show_corpus),
+    "shards": Target(SHARD_FILES, _damaged_corpus_file, _merge_shards),
+    "data": Target(DATA, _damaged_data, _survey),
 }
 
 

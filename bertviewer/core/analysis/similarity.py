@@ -35,7 +35,8 @@ def cosine_matrix(state: Vectors) -> NDArray[np.float64]:
     without a direction are NaN.
     """
     units, is_defined = unit_vectors(state)
-    matrix = np.clip(units @ units.T, -1.0, 1.0)
+    matrix = units @ units.T
+    np.clip(matrix, -1.0, 1.0, out=matrix)
     np.fill_diagonal(matrix, 1.0)
     matrix[~is_defined] = np.nan
     matrix[:, ~is_defined] = np.nan

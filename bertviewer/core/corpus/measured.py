@@ -5,8 +5,14 @@ from dataclasses import fields
 from typing import Any
 
 from bertviewer.core.corpus.batches import classes_of
-from bertviewer.core.corpus.layouts import Layout
+from bertviewer.core.corpus.layouts import Kind, Layout
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import DOCUMENTS
+
+_CALLS = tuple[tuple[str, int, tuple[Kind, tuple[int, ...], int, int, int], bool], ...]
+_SEEN = tuple[tuple[str, str, int, int | None, str], ...]
+_ATTENTIONS = tuple[tuple[str, int, int, int, bool, bool, tuple[int, ...], bool], ...]
+"""What the classes below are in JSON."""
 
 
 @frozen
@@ -124,24 +130,25 @@ class Measured:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Measured":
-        """Return what ``to_json`` gave."""
-        calls = []
-        for path, number, (kind, axes, *others), is_target in data["calls"]:
-            calls.append(Call(path, number, Layout(kind, tuple(axes), *others), is_target))
+        """Return what ``to_json`` gave.
+
+        Raises:
+            ValueError: it is something else.
+            KeyError: something is missing.
+        """
+        read = DOCUMENTS.read
         return Measured(
-            tuple(calls),
-            tuple(Seen(*values) for values in data["seen"]),
             tuple(
-                Attention(path, number, place, heads, is_target, is_cross, tuple(axes), is_asked)
-                for path, number, place, heads, is_target, is_cross, axes, is_asked in data[
-                    "attentions"
-                ]
+                Call(path, number, Layout(*layout), is_target)
+                for path, number, layout, is_target in read(_CALLS, data["calls"])
             ),
-            tuple(data["stacks"]),
-            data["width"],
-            tuple(data["state_calls"]),
-            data["hides_padding"],
-            tuple((path, name, why) for path, name, why in data["no_heads"]),
+            tuple(Seen(*values) for values in read(_SEEN, data["seen"])),
+            tuple(Attention(*values) for values in read(_ATTENTIONS, data["attentions"])),
+            read(tuple[int, ...], data["stacks"]),
+            read(int, data["width"]),
+            read(tuple[int | None, ...], data["state_calls"]),
+            read(bool, data["hides_padding"]),
+            read(tuple[tuple[str, str, str], ...], data["no_heads"]),
         )
 
 

@@ -19,7 +19,15 @@ from bertviewer.core.corpus.corpus import (
 from bertviewer.core.corpus.measured import Attention, Measured
 from bertviewer.core.corpus.plan import FOLDER, NAME, read_plan
 from bertviewer.core.corpus.reading import is_corpus, read_corpus
-from bertviewer.core.corpus.shard_files import COUNTED, Arrays, Shard, read_shard, shard_file
+from bertviewer.core.corpus.shard_files import (
+    COUNTED,
+    Arrays,
+    Shard,
+    check_fits,
+    read_shard,
+    shard_file,
+)
+from bertviewer.core.corpus.strangers import check_sound
 from bertviewer.core.corpus.sums import COUNTS, HEAD_SUMS, larger
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress, no_progress
@@ -36,11 +44,22 @@ def merge_shards(
     """Return the corpus of all shards of a plan, which may lie in several folders.
 
     Raises:
-        UserError: one is missing, or no shard.
-        ValueError: it is no plan of ours.
+        UserError: one is missing, or no shard of this plan, or the plan is damaged.
         Cancelled: by ``progress``.
     """
+    try:
+        return _merged(folders, plan, command, progress)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Those of a run of this program are what it wrote.
+        names = ", ".join(map(str, folders))
+        raise UserError(f"{names}: the shards or their plan are damaged: {error}") from error
+
+
+def _merged(
+    folders: Sequence[Path], plan: Mapping[str, Any], command: str, progress: Progress
+) -> Corpus:
     count, whole = int(plan["shards"]), None
+    measured = Measured.from_json(plan["measured"])
     if not 0 < count <= MOST_SHARDS:
         raise ValueError(f"there are no {count:,} shards")
     told: list[dict[str, int]] = []
@@ -58,11 +77,13 @@ def merge_shards(
                 "the same command goes on with them"
             )
         shard = read_shard(file)
+        check_fits(shard, measured)
         told.append(dict(zip(COUNTED, shard.counted.tolist(), strict=True)))
         whole = shard if whole is None else whole.added(shard)
     assert whole is not None  # there is always one
-    measured = Measured.from_json(plan["measured"])
-    return _corpus(whole, measured, _manifest(plan, measured, told, command))
+    corpus = _corpus(whole, measured, _manifest(plan, measured, told, command))
+    check_sound(corpus)
+    return corpus
 
 
 def merge_corpora(
@@ -88,7 +109,7 @@ def merge_corpora(
             raise UserError(
                 f"{folders[-1]}: its shards are of another run than those of {folders[0]}"
             )
-        return _merged_parts(folders, plans[0], command, progress)
+        return merge_shards(folders, plans[0], command, progress)
     if not all(are_done):
         other = folders[are_done.index(False)]
         raise UserError(f"{other}: it is not finished, as the others are; let its run go on first")
@@ -100,17 +121,6 @@ def merge_corpora(
     assert merged is not None  # there is one folder at least
     manifest = {**merged.manifest, "command": command}
     return Corpus(manifest, merged.rows, merged.features, merged.heads, merged.outliers)
-
-
-def _merged_parts(
-    folders: Sequence[Path], plan: Mapping[str, Any], command: str, progress: Progress
-) -> Corpus:
-    try:
-        return merge_shards(folders, plan, command, progress)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # A stranger's: of a run of our own they are what this program wrote.
-        names = ", ".join(map(str, folders))
-        raise UserError(f"{names}: the shards or their plan are damaged: {error}") from error
 
 
 def _manifest(

@@ -4,21 +4,23 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from os.path import lexists
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from bertviewer.core.corpus.choices import Choices
+from bertviewer.core.corpus.folder_files import read_json
 from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.survey import DataFile
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import PREFIX, reason, write_atomically
-from bertviewer.core.system.files import read_small_file
+from bertviewer.core.weights.finding import check_inside
 
 FOLDER, NAME = "shards", "plan.json"
 STDIN_FILE = "standard-input"
 """What came from the standard input, in the same folder."""
-MOST_BYTES = 50_000_000
 
 _OWN = re.compile(rf"{re.escape(NAME)}|{STDIN_FILE}|process-\d+|\d+\.shard|{re.escape(PREFIX)}.*")
 _SENTENCES = 128
@@ -112,12 +114,20 @@ def made(folder: Path) -> Path:
 def strangers_in(folder: Path) -> list[str]:
     """Return what lies in the folder of a run's shards, or what is called so, and is none of it.
 
+    Links and what else is no regular file are none of it, whatever they are called.
+
     Raises:
-        UserError: it cannot be read.
+        UserError: it cannot be read, or is a link to another folder.
     """
     shards = folder / FOLDER
+    if lexists(shards):
+        check_inside(shards)
     try:
-        return sorted(file.name for file in shards.iterdir() if not _OWN.fullmatch(file.name))
+        return sorted(
+            file.name
+            for file in shards.iterdir()
+            if not _OWN.fullmatch(file.name) or not S_ISREG(file.lstat().st_mode)
+        )
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -140,10 +150,8 @@ def read_plan(file: Path) -> dict[str, Any]:
     Raises:
         UserError: it cannot be read.
     """
-    try:
-        found = json.loads(read_small_file(file, MOST_BYTES, "a plan"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: not a plan of a corpus: {error}") from error
+    check_inside(file.parent)
+    found = read_json(file, "plan of a corpus")
     if not isinstance(found, dict):
         raise UserError(f"{file}: not a plan of a corpus")
     return found

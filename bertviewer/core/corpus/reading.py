@@ -1,13 +1,11 @@
-"""Reads the folder of a corpus, which may be a stranger's, without torch."""
+"""Reads the folder of a corpus, which may be anybody's, without torch."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load
 
 from bertviewer.core.corpus.corpus import (
     SCHEMA,
@@ -18,20 +16,36 @@ from bertviewer.core.corpus.corpus import (
     Outliers,
     Place,
 )
+from bertviewer.core.corpus.folder_files import MOST_ARRAYS, arrays_in, read_file, read_json
 from bertviewer.core.corpus.histogram import BINS
+from bertviewer.core.corpus.parquet_files import opened, pieces
 from bertviewer.core.corpus.records import pyarrow_parts
-from bertviewer.core.corpus.strangers import MOST_ROWS, Arrays, check_rows, made_of, wrong_in
+from bertviewer.core.corpus.strangers import (
+    MOST_ROWS,
+    Arrays,
+    check_manifest,
+    check_rows,
+    check_sizes,
+    made_of,
+)
 from bertviewer.core.corpus.writing import COLUMNS, FEATURES, MANIFEST, STATISTICS, schema
 from bertviewer.core.errors import UserError
-from bertviewer.core.system.files import read_small_file
 
-MOST_BYTES = 50_000_000
+MOST_STATISTICS = 300_000_000
+"""Bytes of statistics.parquet, whose histograms are packed; those of BERT base take 2 MB."""
+_MOST_TEXTS = 4_000_000
+"""Bytes of the paths in a batch of its rows."""
 
 
 def is_corpus(folder: Path) -> bool:
-    """Whether a folder says that it holds a corpus."""
+    """Whether a folder says that it holds a corpus, which may be a bad one."""
+    file = folder / MANIFEST
     try:
-        return SCHEMA in (folder / MANIFEST).read_text(encoding="utf-8", errors="replace")[:4096]
+        # What is no file is not even opened: a pipe would wait for a writer.
+        if not file.is_file():
+            return False
+        with file.open("rb") as opened:
+            return SCHEMA.encode() in opened.read(4096)
     except OSError:
         return False
 
@@ -43,76 +57,81 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         UserError: it cannot be read, or is no corpus's.
     """
     file = folder / MANIFEST
-    try:
-        content = read_small_file(file, MOST_BYTES, "a manifest")
-        found = json.loads(content, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: not the manifest of a corpus: {error}") from error
+    found = read_json(file, "manifest of a corpus")
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise UserError(f"{file}: not the manifest of a corpus ({SCHEMA})")
-    if wrong := wrong_in(found):
-        what = "it is not what it should be" if wrong in found else "it says nothing of it"
-        raise UserError(f"{file}: {wrong}: {what}")
+    try:
+        check_manifest(found)
+    except ValueError as error:
+        raise UserError(f"{file}: {error}") from error
     return found
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number")
 
 
 def read_corpus(folder: Path) -> Corpus:
     """Return the corpus in a folder.
 
     Raises:
-        UserError: a file is missing, or not what it should be.
+        UserError: a file is missing, lies elsewhere, is too large, or not what it should be.
     """
     manifest = read_manifest(folder)
     rows = _rows(folder / STATISTICS)
     file = folder / FEATURES
+    arrays = arrays_in(read_file(file, MOST_ARRAYS, "the features of a corpus"), file)
     try:
-        arrays = load(file.read_bytes())
         features, heads, outliers = _parts(arrays, [(row.path, row.call) for row in rows])
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from error
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        corpus = Corpus(manifest, rows, features, heads, outliers)
+        check_sizes(corpus)
+    except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file}: not the features of a corpus: {error}") from error
-    return Corpus(manifest, rows, features, heads, outliers)
+    return corpus
 
 
 def _rows(file: Path) -> tuple[ClassSums, ...]:
-    pyarrow, parquet = pyarrow_parts("statistics.parquet is read")
+    pyarrow, _ = pyarrow_parts("statistics.parquet is read")
+    content = BytesIO(read_file(file, MOST_STATISTICS, "the statistics of a corpus"))
+    rows: list[ClassSums] = []
     try:
-        with parquet.ParquetFile(file) as opened:
-            table = _checked(opened)
-        histograms = table.column("histogram").combine_chunks().flatten().to_numpy()
-        columns = {name: table.column(name).to_numpy() for name in COLUMNS[1:-1]}
-        check_rows({**columns, "histogram": histograms.reshape(table.num_rows, BINS)})
-        values = [table.column(name).to_pylist() for name in COLUMNS[:-1]]
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from error
-    except (pyarrow.ArrowException, KeyError, ValueError) as error:
+        table = opened(content)
+        _check_sizes(table)
+        for batch in pieces(table, content, COLUMNS):
+            rows += _rows_of(batch)
+    except (pyarrow.ArrowException, OSError, KeyError, ValueError) as error:
         raise UserError(f"{file}: not the statistics of a corpus: {error}") from error
-    rows = zip(*values, histograms.reshape(-1, BINS), strict=True)
-    return tuple(ClassSums(*row) for row in rows)
+    return tuple(rows)
 
 
-def _checked(opened: Any) -> Any:
-    """Return the table in a Parquet file, which may say that it is larger than any memory.
+def _check_sizes(table: Any) -> None:
+    """Return if a Parquet file says that it has our columns, and not too many rows.
 
     Raises:
-        ValueError: it has other columns than ours, or too many rows.
+        ValueError: it does not.
     """
-    if not opened.schema_arrow.equals(schema()):
+    if not table.schema_arrow.equals(schema()):
         raise ValueError("its columns are others")
-    rows, metadata = opened.metadata.num_rows, opened.metadata
+    rows, metadata = table.metadata.num_rows, table.metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     numbers = sum(group.column(len(COLUMNS) - 1).num_values for group in groups)
     if rows > MOST_ROWS or numbers != rows * BINS:
         raise ValueError(f"it has {rows:,} rows and {numbers:,} numbers in their histograms")
-    table = opened.read()
-    if any(table.column(name).null_count for name in COLUMNS if name not in ("min", "max")):
+
+
+def _rows_of(batch: Any) -> Iterator[ClassSums]:
+    """Yield the rows of a part of statistics.parquet.
+
+    Raises:
+        ValueError: they cannot be those of tensors.
+    """
+    columns = {name: batch.column(name) for name in COLUMNS}
+    if any(column.null_count for name, column in columns.items() if name not in ("min", "max")):
         raise ValueError("a number is missing")
-    return table
+    if sum(columns[name].nbytes for name in ("path", "token_class")) > _MOST_TEXTS:
+        raise ValueError("its paths are too long")
+    histograms = columns["histogram"].flatten().to_numpy().reshape(batch.num_rows, BINS)
+    numbers = {name: columns[name].to_numpy(zero_copy_only=False) for name in COLUMNS[1:-1]}
+    check_rows({**numbers, "histogram": histograms})
+    values = [columns[name].to_pylist() for name in COLUMNS[:-1]]
+    for row in zip(*values, histograms, strict=True):
+        yield ClassSums(*row)
 
 
 def _parts(

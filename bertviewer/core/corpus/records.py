@@ -6,28 +6,42 @@ A record is numbered whether it can be read or not: what is bad in one of them c
 import csv
 import gzip
 import json
+import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 from bertviewer.core.activations.text import MAX_CHARACTERS
+from bertviewer.core.corpus.parquet_files import opened, pieces
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
+from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.system.extras import extra_advice
 
 COLUMN = "text"
 """The column that is read where none is named."""
 STDIN = "-"
-MOST_BYTES = 64_000_000
-"""A longer line is no sentence, and would fill the memory."""
-ROWS = 1024
-"""So many rows of a Parquet file are in memory."""
+MOST_BYTES = 16_000_000
+"""A longer record, in a line or in several of CSV, is no sentence, and would fill the memory."""
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
+_STEP = 1 << 20
+"""Bytes from one report of progress to the next."""
+_TEXTS = ("string", "large_string", "string_view")
+"""Types of Arrow's that are texts."""
+_PACKED = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh91AY&SY": "bzip2",
+    b"\xfd7zX": "xz",
+    b"PK\x03\x04": "zip",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+"""How files begin that are packed in other ways than gzip's."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _JSON, _CSV, _TSV = (".jsonl", ".ndjson", ".json"), (".csv",), (".tsv", ".tab")
+_TOO_LONG = f"it has more than {MAX_CHARACTERS:,} characters"
 
 
 @frozen
@@ -45,16 +59,32 @@ class Record:
     problem: str = ""
 
 
-def records(path: Path, column: str | None, name: str | None = None) -> Iterator[Record]:
+Line = tuple[int, str | None, str]
+"""Its number from 1, its text without the end, and what is bad about it."""
+Tell = Callable[[], None]
+"""Reports how far a file is read."""
+
+
+def records(
+    path: Path, column: str | None, name: str | None = None, progress: Progress = no_progress
+) -> Iterator[Record]:
     """Yield the records of a file; ``name`` is what it is called in messages.
 
     Raises:
-        UserError: it cannot be read, has no such column, or ends in the middle of something.
+        UserError: it cannot be read, has no such column of text, or ends in the middle of
+            something.
+        Cancelled: by ``progress``, which is told in the middle of a long record too.
     """
     name = str(path) if name is None else name
     try:
         with path.open("rb") as file:
-            yield from _records_of(file, _kind(path, name, column), column or COLUMN, name)
+            size = max(1, os.fstat(file.fileno()).st_size)
+
+            def tell() -> None:
+                progress(min(1000, 1000 * file.tell() // size), 1000, f"Reading {name}")
+
+            kind = _kind(path, name, column)
+            yield from _records_of(file, kind, column or COLUMN, name, tell)
     except (OSError, EOFError, zlib.error) as error:
         why = "its gzip data are cut off or broken" if _is_gzip(error) else _reason(error)
         raise UserError(f"{name}: {why}") from error
@@ -75,20 +105,22 @@ def _kind(path: Path, name: str, column: str | None) -> str:
     return plain.suffix.lower() or "text"
 
 
-def _records_of(file: IO[bytes], kind: str, column: str, name: str) -> Iterator[Record]:
-    head = file.read(4)
+def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -> Iterator[Record]:
+    head = file.read(10)
     file.seek(0)
-    if head == _PARQUET:
-        yield from _parquet(file, column, name)
+    if head.startswith(_PARQUET):
+        yield from _parquet(file, column, name, tell)
         return
+    if packed_as := next((how for magic, how in _PACKED.items() if head.startswith(magic)), None):
+        raise UserError(f"{name}: it is packed as {packed_as}, which is not read; unpack it first")
     if head.startswith(_GZIP):
         packed = gzip.GzipFile(fileobj=file)
-        head = packed.peek(len(_PARQUET))[: len(_PARQUET)]
-        if head == _PARQUET:
+        head = packed.peek(len(_PARQUET))
+        if head.startswith(_PARQUET):
             raise UserError(f"{name}: a Parquet file is packed by itself; unpack it first")
-        lines = _lines(packed)
+        lines = _lines(packed, tell)
     else:
-        lines = _lines(file)
+        lines = _lines(file, tell)
     if head.startswith(_UTF16):
         raise UserError(f"{name}: its text is UTF-16; save it as UTF-8")
     if kind in _JSON:
@@ -100,17 +132,17 @@ def _records_of(file: IO[bytes], kind: str, column: str, name: str) -> Iterator[
             yield _checked(f"line {number}", line, problem)
 
 
-Line = tuple[int, str | None, str]
-"""Its number from 1, its text without the end, and what is bad about it."""
-
-
-def _lines(file: Any) -> Iterator[Line]:
+def _lines(file: Any, tell: Tell) -> Iterator[Line]:
     """Yield the lines, which end in LF, CRLF, or in CR alone."""
-    number = 0
+    number = untold = 0
     while read := file.readline(MOST_BYTES):
+        untold += len(read)
+        if untold >= _STEP:
+            tell()
+            untold = 0
         if len(read) == MOST_BYTES and not read.endswith(b"\n"):
             while (rest := file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
-                pass
+                tell()
             number += 1
             yield number, None, "it is too long"
             continue
@@ -132,7 +164,7 @@ def _checked(where: str, text: Any, problem: str = "") -> Record:
         elif not text.strip():
             problem = "it is empty"
         elif len(text) > MAX_CHARACTERS:
-            problem = f"it has more than {MAX_CHARACTERS:,} characters"
+            problem = _TOO_LONG
         elif not _is_unicode(text):
             problem = "it is not valid Unicode"
     return Record(where, None, problem) if problem else Record(where, text)
@@ -170,18 +202,26 @@ def _jsonl(lines: Iterator[Line], column: str, name: str) -> Iterator[Record]:
 
 def _csv(lines: Iterator[Line], column: str, name: str, delimiter: str) -> Iterator[Record]:
     bad: dict[int, str] = {}
+    start, size = 1, 0
 
     def fed() -> Iterator[str]:
+        nonlocal size
         for number, line, problem in lines:
             if line is None:
                 bad[number] = problem
+            size += 0 if line is None else len(line) + 1
+            if size > MOST_BYTES:
+                raise UserError(
+                    f"{name}: the record that begins in line {start} has more than "
+                    f"{MOST_BYTES:,} characters; is a quote in it not closed?"
+                )
             yield "" if line is None else f"{line}\n"
 
-    csv.field_size_limit(MOST_BYTES)
+    csv.field_size_limit(2 * MOST_BYTES)
     reader = csv.reader(fed(), delimiter=delimiter)
     header: list[str] | None = None
-    start = 1
     while True:
+        size = 0
         try:
             row = next(reader, None)
             problem = ""
@@ -204,23 +244,43 @@ def _csv(lines: Iterator[Line], column: str, name: str, delimiter: str) -> Itera
         yield _checked(where, row[header.index(column)] if row and not problem else "", problem)
 
 
-def _parquet(file: IO[bytes], column: str, name: str) -> Iterator[Record]:
-    pyarrow, parquet = pyarrow_parts("Parquet files are read")
+def _parquet(file: BinaryIO, column: str, name: str, tell: Tell) -> Iterator[Record]:
+    pyarrow, _ = pyarrow_parts("Parquet files are read")
     try:
-        opened = parquet.ParquetFile(file)
-        names = opened.schema_arrow.names
-        _check_columns(name, column, names)
+        table = opened(file)
+        _check_columns(name, column, table.schema_arrow.names)
+        kind = table.schema_arrow.field(column).type
+        value = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+        if str(value) not in _TEXTS:
+            raise UserError(f"{name}: the column {column!r} holds {kind} and not text")
         number = 0
-        for batch in opened.iter_batches(ROWS, columns=[column]):
-            for value in batch.column(0):
+        for piece in pieces(table, file, [column], tell):
+            texts = piece.column(0)
+            if str(kind) == "string_view":  # it has no count of bytes
+                texts = texts.cast(pyarrow.large_string())
+            for place, size in enumerate(_byte_counts(texts)):
                 number += 1
                 where = f"row {number}"
+                if size > 4 * MAX_CHARACTERS:  # it is not even decoded
+                    yield Record(where, None, _TOO_LONG)
+                    continue
                 try:
-                    yield _checked(where, value.as_py())
+                    yield _checked(where, texts[place].as_py())
                 except UnicodeDecodeError:
                     yield Record(where, None, "it is not UTF-8")
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, ValueError) as error:
         raise UserError(f"{name}: not a valid Parquet file: {error}") from error
+
+
+def _byte_counts(texts: Any) -> list[int]:
+    """Return how many bytes each text of a column has, or its entry in a dictionary; 0 for none."""
+    from pyarrow import compute
+
+    if not hasattr(texts, "dictionary"):
+        found: list[int] = compute.fill_null(compute.binary_length(texts), 0).to_pylist()
+        return found
+    counts = [*_byte_counts(texts.dictionary), 0]
+    return [counts[-1 if index is None else index] for index in texts.indices.to_pylist()]
 
 
 def _check_columns(name: str, column: str, names: Sequence[str]) -> None:

@@ -147,7 +147,8 @@ class _Work:
 
     def _batches(self, shard: int, sums: ShardSums) -> Iterator[Batch]:
         plan = self._plan
-        texts = sentences(plan.data, plan.choices.column, *plan.range_of(shard))
+        span = plan.range_of(shard)
+        texts = sentences(plan.data, plan.choices.column, *span, lambda *_: self._check())
         while window := list(islice(texts, WINDOW)):
             tokens = self._tokens(window, sums)
             sums.counted["sentences"] += len(tokens)

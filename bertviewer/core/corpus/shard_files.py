@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import save
 
+from bertviewer.core.corpus.folder_files import MOST_ARRAYS, arrays_in, read_file
+from bertviewer.core.corpus.measured import Measured
 from bertviewer.core.corpus.plan import FOLDER
-from bertviewer.core.corpus.sums import merged
+from bertviewer.core.corpus.sums import HeadSums, RowSums, StateSums, Sums, kept_arrays, merged
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.weights.finding import check_inside
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -22,8 +24,6 @@ COUNTED = ("sentences", "tokens", "cut", "unread", "batches")
 """What is counted of a shard; ``unread`` sentences are those that the tokenizer refused."""
 PARTS = ("rows", "heads", "states")
 """What there are sums of."""
-MOST_BYTES = 8_000_000_000
-"""A stranger's few bytes may say that they are more when they are unpacked."""
 _COUNTED = "counted"
 _LEVEL = 1
 
@@ -67,7 +67,45 @@ def write_shard(file: Path, shard: Shard) -> None:
     for name in PARTS:
         for place, sums in enumerate(getattr(shard, name)):
             arrays |= {f"{name}.{place}.{key}": array for key, array in sums.items()}
-    write_atomically(file, zlib.compress(save(arrays), _LEVEL))
+    content = save(arrays)
+    if len(content) > MOST_ARRAYS:
+        raise UserError(
+            f"{file}: what is measured takes {len(content):,} bytes, more than {MOST_ARRAYS:,}; "
+            "measure fewer modules with --modules"
+        )
+    write_atomically(file, zlib.compress(content, _LEVEL))
+
+
+def check_fits(shard: Shard, measured: Measured) -> None:
+    """Return if a shard's arrays have the names, sizes and types of what is measured.
+
+    Raises:
+        ValueError: they have not.
+    """
+    rows = [(len(call.classes), call.layout.width) for call in measured.calls]
+    wanted = [
+        [_like(RowSums.empty(*_MODEL), sizes) for sizes in rows],
+        [_like(HeadSums.empty(_MODEL[1]), (0, one.heads)) for one in measured.attentions],
+        [_like(StateSums.empty(_MODEL[1]), (0, measured.width))] * measured.states,
+    ]
+    found = [
+        [{name: (array.shape, array.dtype) for name, array in sums.items()} for sums in part]
+        for part in (shard.rows, shard.heads, shard.states)
+    ]
+    if found != wanted or shard.counted.shape != (len(COUNTED),):
+        raise ValueError("its arrays are not those of what is measured")
+
+
+_MODEL = 2, 3  # sizes that no other axis has
+
+
+def _like(sums: Sums, sizes: tuple[int, int]) -> dict[str, Any]:
+    """Return shapes and types of such sums with other sizes, which need not fit into memory."""
+    size_of = dict(zip(_MODEL, sizes, strict=True))
+    return {
+        name: (tuple(size_of.get(size, size) for size in array.shape), array.dtype)
+        for name, array in kept_arrays(sums).items()
+    }
 
 
 def read_shard(file: Path) -> Shard:
@@ -76,15 +114,15 @@ def read_shard(file: Path) -> Shard:
     Raises:
         UserError: it cannot be read, or is none.
     """
+    check_inside(file.parent)
+    packed = read_file(file, MOST_ARRAYS, "a shard of a corpus")
     try:
         unpacker = zlib.decompressobj()
-        arrays = load(unpacker.decompress(file.read_bytes(), MOST_BYTES))
+        content = unpacker.decompress(packed, MOST_ARRAYS)
         if not unpacker.eof:
             raise ValueError("it is cut off, or too large")
-        return _shard_of(arrays)
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from error
-    except (zlib.error, SafetensorError, KeyError, ValueError) as error:
+        return _shard_of(arrays_in(content, file))
+    except (zlib.error, KeyError, ValueError) as error:
         raise UserError(f"{file}: it is no shard, or not a whole one: {error}") from error
 
 

@@ -3,15 +3,25 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.core.corpus.corpus import Features, Heads, Outliers
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.corpus.corpus import Corpus, Features, Heads, Outliers
+from bertviewer.core.errors import UserError
+from bertviewer.core.source.model_source import Kind
+from bertviewer.core.source.tasks import find_task
 
-MOST_ROWS = 200_000
-"""A row has a histogram, 16 kB in memory: a model of ten thousand modules has fewer."""
+MOST_ROWS = 40_000
+"""A row has a histogram, 16 kB in memory; a model of 2,000 modules has 10,000 rows."""
+MOST_FEATURES = 2_000_000
+"""Of one call of a module: more than the largest vocabulary."""
+MOST_WIDTH = 200_000
+"""Features of a hidden state."""
+MOST_HEADS = 1_000_000
+"""Of all attentions together."""
 _MOST = 1 << 53
 """Counts up to here add up exactly, in any format."""
 
@@ -27,24 +37,36 @@ def _is_place(value: Any) -> bool:
     return is_pair and isinstance(value[0], str) and _is_count(value[1])
 
 
-_TEXTS = [str]
+def _is_text_pair(value: Any) -> bool:
+    return isinstance(value, list) and [type(one) for one in value] == [str, str]
+
+
+def _is_source(value: Any) -> bool:
+    try:
+        source = SourceInfo.from_json(value)
+        find_task(source.task)
+    except (ValueError, UserError):
+        return False
+    return source.kind in get_args(Kind)
+
+
 _MANIFEST: Mapping[str, Any] = {
     **dict.fromkeys(("sentences", "tokens", "cut", "unread", "batches", "left_out"), _is_count),
     "command": str,
     "equal_lengths": bool,
-    "source": {
-        **dict.fromkeys(("kind", "name", "task", "weights"), str),
-        "random_tensors": _TEXTS,
-    },
-    **dict.fromkeys(("model", "versions", "choices"), dict),
+    "source": _is_source,
+    "model": {"configuration": str, "files": {...: str}},
+    "versions": {...: str},
+    "choices": {...: (None, bool, _is_count, str)},
     "data": [
         {
             **dict.fromkeys(("name", "sha256"), str),
             **dict.fromkeys(("sentences", "left_out"), _is_count),
-            "first_left_out": [_TEXTS],
+            "bytes": (None, _is_count),
+            "first_left_out": [_is_text_pair],
         }
     ],
-    "shards": [dict],
+    "shards": [{...: _is_count}],
     "modules": [
         {
             **dict.fromkeys(("path", "class"), str),
@@ -57,12 +79,20 @@ _MANIFEST: Mapping[str, Any] = {
     "states": [(None, _is_place)],
     "stacks": (None, [_is_count]),
 }
-"""A type, a question, a list of what is like its one item, a tuple of what it can be, a key's."""
+"""What each value can be: a type, what a function is true of, a list of such values, a tuple of
+possibilities, a table of such values by their keys, or one whose values are all of a kind."""
 
 
-def wrong_in(manifest: Mapping[str, Any]) -> str:
-    """Return the first key of a manifest that is not there, or not what it should be; else ""."""
-    return next((key for key, like in _MANIFEST.items() if not _fits(manifest.get(key), like)), "")
+def check_manifest(manifest: Mapping[str, Any]) -> None:
+    """Return if a manifest, without its schema, has all that it should have.
+
+    Raises:
+        ValueError: something is missing, or something else, with its key.
+    """
+    for key, like in _MANIFEST.items():
+        if not _fits(manifest.get(key), like):
+            why = "is not what it should be" if key in manifest else "is missing"
+            raise ValueError(f"{key} {why}")
 
 
 def _fits(value: Any, like: Any) -> bool:
@@ -72,9 +102,41 @@ def _fits(value: Any, like: Any) -> bool:
         return any(_fits(value, one) for one in like)
     if isinstance(like, list):
         return isinstance(value, list) and all(_fits(one, like[0]) for one in value)
+    if isinstance(like, Mapping) and ... in like:
+        return isinstance(value, dict) and all(_fits(one, like[...]) for one in value.values())
     if isinstance(like, Mapping):
         return isinstance(value, dict) and all(_fits(value.get(key), like[key]) for key in like)
     return isinstance(value, like) if isinstance(like, type) else bool(like(value))
+
+
+def check_sound(corpus: Corpus) -> None:
+    """Return if what was merged from shards can be a corpus.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    check_manifest(corpus.manifest)
+    names = ("call", "count", "zeros", "nan", "inf", "histogram")
+    columns = {name: np.array([getattr(row, name) for row in corpus.rows]) for name in names}
+    reals = (("sum", "total"), ("squares", "squares"), ("min", "min"), ("max", "max"))
+    for column, name in reals:
+        columns[column] = np.array([getattr(row, name) for row in corpus.rows], np.float64)
+    if corpus.rows:
+        check_rows(columns)
+    check_sizes(corpus)
+
+
+def check_sizes(corpus: Corpus) -> None:
+    """Return if the arrays of a corpus are not larger than any real ones.
+
+    Raises:
+        ValueError: they are.
+    """
+    widest = max((len(found.count) for found in corpus.features.values()), default=0)
+    heads = sum(len(found.queries) for found in corpus.heads.values())
+    width = 0 if corpus.outliers is None else corpus.outliers.tokens.shape[1]
+    if widest > MOST_FEATURES or heads > MOST_HEADS or width > MOST_WIDTH:
+        raise ValueError(f"it has {widest:,} features, {heads:,} heads and states of {width:,}")
 
 
 def check_rows(columns: Mapping[str, NDArray[Any]]) -> None:

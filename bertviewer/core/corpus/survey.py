@@ -12,7 +12,6 @@ from bertviewer.core.system.files import sha256_of
 
 MOST_TOLD = 10
 """So many of the bad lines of a file are told one by one."""
-_STEP = 4096
 
 
 @frozen
@@ -99,19 +98,24 @@ def survey(
 
 
 def sentences(
-    files: Sequence[DataFile], column: str | None, first: int, last: int
+    files: Sequence[DataFile],
+    column: str | None,
+    first: int,
+    last: int,
+    progress: Progress = no_progress,
 ) -> Iterator[str]:
     """Yield the texts from number ``first`` up to ``last``, without it.
 
     Raises:
         UserError: a file is not what it was.
+        Cancelled: by ``progress``.
     """
     start = 0
     for file in files:
         if start < last and start + file.sentences > first:
             file.check_unchanged()
             number = start
-            for record in records(file.path, column, file.name):
+            for record in records(file.path, column, file.name, progress):
                 if record.text is None:
                     continue
                 if first <= number < last:
@@ -139,9 +143,7 @@ def _surveyed(
     except OSError as error:
         raise UserError(f"{name}: {error.strerror or error}") from error
     count, bad, first = 0, 0, list[LeftOut]()
-    for number, record in enumerate(_limited(records(path, column, name), limit)):
-        if number % _STEP == 0:
-            progress(0, 0, f"Reading {name}: {number:,}")
+    for record in _limited(records(path, column, name, progress), limit):
         if record.text is not None:
             count += 1
             continue

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from bertviewer.core.corpus.corpus import ClassSums, Corpus
+from bertviewer.core.corpus.folder_files import MOST_ARRAYS
 from bertviewer.core.corpus.records import pyarrow_parts
+from bertviewer.core.corpus.strangers import MOST_ROWS
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import reason, write_atomically
+from bertviewer.core.weights.header import MAX_HEADER
 
 MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
 COLUMNS = (
@@ -51,10 +54,18 @@ def write_corpus(folder: Path, corpus: Corpus) -> None:
     """Write a corpus into a folder that is there.
 
     Raises:
-        UserError: the folder or the disk does not take it, or pyarrow is not installed.
+        UserError: it would be too large to be read again, the folder or the disk does not take it,
+            or pyarrow is not installed.
     """
+    arrays = dict(_arrays(corpus))
+    size = sum(array.nbytes for array in arrays.values())
+    if size > MOST_ARRAYS - MAX_HEADER or len(corpus.rows) > MOST_ROWS:
+        raise UserError(
+            f"cannot write {folder}: {len(corpus.rows):,} rows and {size / 1e9:.1f} GB of features "
+            "are more than can be read again; measure fewer modules with --modules"
+        )
     write_atomically(folder / STATISTICS, _statistics(corpus.rows))
-    write_atomically(folder / FEATURES, save(dict(_arrays(corpus))))
+    write_atomically(folder / FEATURES, save(arrays))
     write_atomically(folder / MANIFEST, (json.dumps(corpus.manifest, indent=1) + "\n").encode())
 
 

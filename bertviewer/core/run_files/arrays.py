@@ -49,7 +49,11 @@ def to_plain(value: Any, arrays: ArrayWriter) -> Any:
 
 
 def reader_of(arrays: memoryview) -> Reader:
-    """Return what reads what ``to_plain`` gave, and the arrays beside it."""
+    """Return what reads what ``to_plain`` gave, and the arrays beside it.
+
+    All arrays together take no more bytes than there are, so that none can be read many times.
+    """
+    left = len(arrays)
 
     def read(data: Any) -> NDArray[Any]:
         match data:
@@ -64,6 +68,10 @@ def reader_of(arrays: memoryview) -> Reader:
         end = at + count * np.dtype(dtype).itemsize
         if not 0 <= at <= end <= len(arrays):
             raise Odd("is not an array inside of the file")
+        nonlocal left
+        left -= end - at
+        if left < 0:
+            raise Odd("shares its bytes with another array")
         return np.frombuffer(arrays, dtype, count, at).reshape(shape)
 
     # Some classes import these where types are checked alone.

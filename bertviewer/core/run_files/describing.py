@@ -11,6 +11,7 @@ from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.run_files.run_file import SCHEMA, RunFile, SavedModel
+from bertviewer.core.run_files.soundness import MOST_TOKENS
 from bertviewer.core.source.demo import SHA256
 from bertviewer.core.source.hub_name import parse_hub_name
 from bertviewer.core.source.model_source import ModelSource
@@ -40,8 +41,14 @@ def described(
     """Return what a file of these runs holds; ``data`` is what their model was built from.
 
     Raises:
-        UserError: it was not built from a configuration.
+        UserError: it was not built from a configuration, or a run has too many tokens.
     """
+    for run in (kept.run, kept.run_a):
+        if run is not None and len(run.tokens) > MOST_TOKENS:
+            raise UserError(
+                f"{source.name}: a run of {len(run.tokens):,} tokens cannot be saved: more than "
+                f"{MOST_TOKENS:,} cannot be read again"
+            )
     saved = kept.origin or _saved_model(source, data, checkpoint)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return RunFile(

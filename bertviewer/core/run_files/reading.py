@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.plain_data import Odd
+from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run_files.arrays import reader_of
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.run_files.soundness import check_file, check_modules
@@ -21,19 +22,22 @@ MOST_TEXT = 24_000_000
 MOST_ARRAYS = 400_000_000
 """Bytes of all arrays; two runs of 512 tokens through BERT large take 110 MB."""
 MOST_FILE = 400_000_000
+_BLOCK = 4_000_000
+"""Bytes that are unpacked at once."""
 _MOST_DIGITS = 25
 _WHAT = "a file of runs"
 
 
-def read_runs(path: Path) -> RunFile:
+def read_runs(path: Path, progress: Progress = no_progress) -> RunFile:
     """Return what a file of runs holds.
 
     Raises:
         UserError: it is none, damaged, too large, or what it says cannot be.
+        Cancelled: by ``progress``.
     """
-    data, arrays = _unpacked(path, MOST_TEXT + MOST_ARRAYS)
+    data, arrays = _unpacked(path, MOST_TEXT + MOST_ARRAYS, progress)
     try:
-        file: RunFile = reader_of(memoryview(arrays)).read(RunFile, data)
+        file: RunFile = reader_of(arrays).read(RunFile, data)
         check_file(file)
     except Odd as error:
         _refuse(path, str(error))
@@ -60,7 +64,7 @@ def read_saved_model(path: Path) -> tuple[dict[str, Any], str, tuple[str, ...]]:
     Raises:
         UserError: as above.
     """
-    data, _ = _unpacked(path, MOST_TEXT)
+    data, _ = _unpacked(path, MOST_TEXT, no_progress)
     model = data.get("model") if isinstance(data, dict) else None
     config, task = (model.get("config"), model.get("task")) if isinstance(model, dict) else (0, 0)
     if not isinstance(task, str):
@@ -71,27 +75,37 @@ def read_saved_model(path: Path) -> tuple[dict[str, Any], str, tuple[str, ...]]:
     return checked_configuration(path, decoded(config)), task, tuple(untied)
 
 
-def _unpacked(path: Path, most: int) -> tuple[Any, bytes]:
+def _unpacked(path: Path, most: int, progress: Progress) -> tuple[Any, memoryview]:
     """Return the JSON, and as much of the arrays as there is up to so many bytes of both."""
-    raw = read_small_file(path, MOST_FILE, _WHAT)
-    if not raw.startswith(MAGIC):
+    packed = read_small_file(path, MOST_FILE, _WHAT)
+    if not packed.startswith(MAGIC):
         raise UserError(f"{path}: not {_WHAT} of bertviewer, or of another version")
+    content, unpacker, most_bytes = bytearray(), zlib.decompressobj(), 8 + most
+    rest: bytes | memoryview = memoryview(packed)[len(MAGIC) :]
     try:
-        unpacking = zlib.decompressobj()
-        content = unpacking.decompress(raw[len(MAGIC) :], 8 + most)
-        if not unpacking.eof and most > MOST_TEXT:
-            _refuse(path, "it is cut off" if not unpacking.unconsumed_tail else "it is too large")
+        while not unpacker.eof and len(content) <= most_bytes:
+            progress(len(content), 0, f"Reading {path.name}")
+            # What is packed is taken in pieces too: what is left of it is copied each time.
+            piece = unpacker.unconsumed_tail or rest[:_BLOCK]
+            if piece is not unpacker.unconsumed_tail:
+                rest = rest[_BLOCK:]
+            unpacked = unpacker.decompress(piece, min(_BLOCK, most_bytes + 1 - len(content)))
+            if not unpacked and not piece:
+                break
+            content += unpacked
     except zlib.error:
         _refuse(path, "it is damaged")
+    if not unpacker.eof and most > MOST_TEXT:
+        _refuse(path, "it is too large" if len(content) > most_bytes else "it is cut off")
     length = int.from_bytes(content[:8], "little")
     if length > MOST_TEXT or 8 + length > len(content):
         _refuse(path, "it is cut off, or too large")
     try:
-        text = content[8 : 8 + length].decode("utf-8")
+        text = bytes(content[8 : 8 + length]).decode("utf-8")
         data = json.loads(text, parse_int=_whole, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         _refuse(path, f"no valid JSON: {str(error)[:200]}")
-    return data, content[8 + length :]
+    return data, memoryview(content)[8 + length :].toreadonly()
 
 
 def _whole(digits: str) -> int:

@@ -15,7 +15,10 @@ from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.source.model_source import Kind
 from bertviewer.core.source.tasks import find_task
 
-MOST_TOKENS = 100_000
+MOST_TOKENS = 10_000
+"""The cosines of all tokens with one another take 0.8 GB then."""
+MOST_STATES = 2_000
+"""As many layers as a configuration may have."""
 _EXPONENTS = range(-1074, 1024)
 
 
@@ -85,6 +88,7 @@ def _check_run(run: ActivationRun) -> None:
 
 def _check_states(run: ActivationRun) -> None:
     count, states = len(run.tokens), run.hidden_states
+    _check(len(run.token_norms) <= MOST_STATES, "it has more hidden states than any model")
     shapes = {state.shape for state in states}
     _check(
         all(state.ndim == 2 and state.shape[0] == count and state.shape[1] for state in states)

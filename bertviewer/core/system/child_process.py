@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakSet
 
 REFUSED = 2
 """The exit status for what is told in one line on the standard output."""
@@ -25,6 +26,8 @@ _FORBIDDEN = (
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # Imports look about; an empty folder is all that goes with the last one.
 _ALLOWED = ("os.listdir", "os.scandir", "os.rmdir")
+
+_children: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 
 
 class ForbiddenError(RuntimeError):
@@ -45,7 +48,7 @@ def start(
     Raises:
         OSError: the system starts no more.
     """
-    return subprocess.Popen(
+    child = subprocess.Popen(
         command(kind, arguments),
         stdin=stdin,
         stdout=stdout,
@@ -53,6 +56,14 @@ def start(
         cwd=folder,
         env=environment(),
     )
+    _children.add(child)
+    return child
+
+
+def end_children() -> None:
+    """Kill the children that are still there; for a program that ends without waiting for them."""
+    for child in tuple(_children):
+        child.kill()
 
 
 def command(kind: str, arguments: Sequence[str]) -> list[str]:

@@ -23,13 +23,15 @@ def read_small_file(path: Path, most: int, what: str) -> bytes:
         UserError: it is no regular file, too large, or cannot be read.
     """
     try:
-        if path.stat().st_size > most:
+        size = path.stat().st_size
+        if size > most:
             raise UserError(f"{path}: too large for {what}")
         if not path.is_file():
             raise UserError(f"{path}: {NOT_REGULAR}")
         with path.open("rb") as file:
-            # Some files of the system say that they are empty, and are not.
-            content = file.read(most + 1)
+            # Some files of the system say that they are empty, and are not. Room for all that is
+            # asked for is taken at once.
+            content = file.read((size or most) + 1)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from error
     if len(content) > most:

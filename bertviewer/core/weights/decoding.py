@@ -22,7 +22,7 @@ _PLAIN: Mapping[str, str] = {
 }
 
 
-def decode(raw: bytes | bytearray, dtype: str) -> Values:
+def decode(raw: bytes | bytearray | memoryview, dtype: str) -> Values:
     """Return the elements that little-endian bytes hold, by safetensors' name of their dtype.
 
     Floats of 16 and of 8 bits become float32, which holds each of their values exactly; all

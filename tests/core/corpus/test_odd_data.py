@@ -9,13 +9,15 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from bertviewer.core.corpus import parquet_files
+from bertviewer.core.corpus import records as text_records
 from bertviewer.core.corpus.choices import MOST_TOKENS, Choices
 from bertviewer.core.corpus.making import ALONE, CorpusWish, make_corpus
 from bertviewer.core.corpus.plan import FOLDER
 from bertviewer.core.corpus.records import records
 from bertviewer.core.corpus.survey import survey
 from bertviewer.core.corpus.texts import token_limit
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import no_progress
 from tests.core.corpus.making_corpora import content, made
@@ -64,9 +66,6 @@ def test_odd_json(tmp_path: Path) -> None:
     [
         (pyarrow.array(["one", None], pyarrow.large_string()), ["one", None]),
         (pyarrow.array(["one", "two", "one"]).dictionary_encode(), ["one", "two", "one"]),
-        (pyarrow.array([["one"], None]), [None, None]),
-        (pyarrow.array([None, None], pyarrow.null()), [None, None]),
-        (pyarrow.array([b"one"], pyarrow.binary()), [None]),
         (pyarrow.array(["one"] * 50), ["one"] * 50),
     ],
 )
@@ -74,6 +73,108 @@ def test_columns_of_parquet(tmp_path: Path, column: Any, texts: list[str | None]
     file = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"text": column}), file, row_group_size=7)
     assert read(file) == texts
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pyarrow.timestamp("us"), pyarrow.timestamp("ns", "Europe/Berlin"), pyarrow.date32()),
+        *(pyarrow.date64(), pyarrow.time64("ns"), pyarrow.duration("ms"), pyarrow.int8()),
+        *(pyarrow.decimal128(9, 2), pyarrow.float16(), pyarrow.bool_(), pyarrow.binary()),
+        *(pyarrow.binary(4), pyarrow.null(), pyarrow.list_(pyarrow.string())),
+        pyarrow.struct({"text": pyarrow.string()}),
+        pyarrow.map_(pyarrow.string(), pyarrow.string()),
+    ],
+    ids=str,
+)
+def test_a_column_of_parquet_that_is_no_text(tmp_path: Path, kind: Any) -> None:
+    file = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"when": pyarrow.array([None], kind)}), file)
+    with pytest.raises(UserError, match=r"rows\.parquet: the column 'when' holds .* and not text"):
+        list(records(file, "when"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "gzip", "data_page_version": "2.0"},
+        {"compression": "none", "data_page_size": 64},
+        {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
+        {"use_dictionary": False, "compression": "zstd", "write_page_index": True},
+        {"dictionary_pagesize_limit": 100, "row_group_size": 50},
+    ],
+)
+@pytest.mark.parametrize("large", [False, True])
+def test_how_parquet_is_written(
+    tmp_path: Path, options: dict[str, Any], large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if large:  # what is done with pages that are large
+        monkeypatch.setattr(parquet_files, "_LARGE_DICTIONARY", 10)
+        monkeypatch.setattr(parquet_files, "MOST_PIECE", 1000)
+    texts: list[str | None] = ["one", None, "two " * 20, *(f"text {n % 70}" for n in range(200))]
+    file = tmp_path / "rows.parquet"
+    nested = [{"a.b": [1] * (n % 3)} for n in range(len(texts))]
+    parquet.write_table(pyarrow.table({"nested": nested, "text": texts}), file, **options)
+    assert read(file) == texts
+
+
+def test_a_text_that_is_stored_once_and_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page of a dictionary says how large any value can be, and so how many are read."""
+    file = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"text": ["x" * 3000] * 50}), file)
+    monkeypatch.setattr(parquet_files, "MOST_PIECE", 20_000)
+    with file.open("rb") as opened:
+        found = list(parquet_files.pieces(parquet_files.opened(opened), opened, ["text"]))
+    assert [piece.num_rows for piece in found] == [6] * 8 + [2]
+    monkeypatch.setattr(parquet_files, "MOST_PAGE", 2000)
+    with pytest.raises(UserError, match=r"not a valid Parquet file: a page of it has 3,004 bytes"):
+        read(file)
+
+
+def test_a_quote_that_is_not_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_records, "MOST_BYTES", 500)
+    file = tmp_path / "rows.csv.gz"
+    rows = b'id,text\n1,"a\nb"\n2,"one\n' + b"3,two\n" * 1000
+    file.write_bytes(gzip.compress(rows))
+    said = "the record that begins in line 4 has more than 500 characters; is a quote in it not"
+    with pytest.raises(UserError, match=said):
+        read(file)
+    file.write_bytes(gzip.compress(b"id,text\n" + b"3,two\n" * 1000))
+    assert read(file) == ["two"] * 1000
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.jsonl", "a.parquet", "a.txt.gz"])
+def test_progress_in_the_middle_of_a_record(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so it can be stopped there."""
+    monkeypatch.setattr(text_records, "_STEP", 100)
+    monkeypatch.setattr(text_records, "MOST_BYTES", 1000)
+
+    def stop(done: int, total: int, label: str) -> None:
+        assert (total, label) == (1000, f"Reading {name}")
+        assert 0 <= done <= total
+        raise Cancelled
+
+    file = tmp_path / name
+    content = b'"' + b"a,\n" * 100 + b"x" * 5000
+    file.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    if name.endswith("parquet"):
+        file.write_bytes(parquet_bytes())
+    with pytest.raises(Cancelled):
+        list(records(file, None, name, stop))
+
+
+@pytest.mark.parametrize(
+    "head", [b"\x28\xb5\x2f\xfd", b"BZh91AY&SY", b"\xfd7zXZ", b"PK\x03\x04", b"\x04\x22\x4d\x18"]
+)
+def test_how_data_may_not_be_packed(tmp_path: Path, head: bytes) -> None:
+    file = tmp_path / "lines.txt"
+    file.write_bytes(head + b"whatever")
+    with pytest.raises(UserError, match=r"it is packed as .*, which is not read; unpack it first"):
+        read(file)
 
 
 def test_members_of_a_gzip(tmp_path: Path) -> None:

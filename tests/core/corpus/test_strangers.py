@@ -1,6 +1,7 @@
 """Folders of corpora that are damaged, or made to do harm: each is one line that names the file."""
 
 import json
+import os
 import shutil
 import zlib
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.making import Part
 from bertviewer.core.corpus.merging import DIFFERS, merge_corpora
 from bertviewer.core.corpus.plan import FOLDER, NAME
-from bertviewer.core.corpus.reading import read_corpus
+from bertviewer.core.corpus.reading import is_corpus, read_corpus
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from tests.core.corpus.making_corpora import made
@@ -49,6 +50,73 @@ def test_manifests(bad: Path, key: str, value: Any) -> None:
         read_corpus(bad)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("source", {"weights": "best"}),
+        ("source", {"kind": "stolen"}),
+        ("source", {"task": "poetry"}),
+        ("source", {"random_tensors": [1]}),
+        ("source", {"name": "\ud800"}),
+        ("command", "bertviewer \udfff"),
+        ("versions", {"torch": 2}),
+        ("model", {"configuration": "x", "files": [1]}),
+        ("choices", {"limit": [1]}),
+        ("shards", [{"sentences": -1}]),
+        ("data", [{"name": "x"}]),
+    ],
+)
+def test_values_in_a_manifest_that_cannot_be(bad: Path, key: str, value: Any) -> None:
+    file = bad / "manifest.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    is_table = isinstance(value, dict)
+    document[key] = {**document[key], **value} if is_table else value
+    file.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(UserError, match=r"manifest\.json: ") as error:
+        read_corpus(bad)
+    str(error.value).encode()
+
+
+def pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def endless(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def outside(file: Path) -> None:
+    other = file.parents[1] / "outside"
+    other.write_bytes(b"PAR1" + b'{"schema": "bertviewer.corpus/1"}')
+    file.symlink_to(other)
+
+
+def sparse(file: Path) -> None:
+    with file.open("wb") as opened:
+        # Its first bytes may be good: the length of a header that says all the rest are a tensor.
+        header = b'{"features:x:0:mean":{"dtype":"F64","shape":[5368709000],"data_offsets":[0,'
+        header += b"42949672000]}}"
+        opened.write(len(header).to_bytes(8, "little") + header)
+        opened.truncate(8 + len(header) + 42949672000)
+
+
+NO_FILES = [pipe, endless, outside, sparse, Path.mkdir]
+
+
+@pytest.mark.parametrize("replaced", NO_FILES)
+@pytest.mark.parametrize("name", ["manifest.json", "statistics.parquet", "features.safetensors"])
+def test_what_is_no_file_of_the_folder(
+    bad: Path, good: Path, name: str, replaced: Callable[[Path], None]
+) -> None:
+    (bad / name).unlink()
+    replaced(bad / name)
+    is_corpus(bad)
+    with pytest.raises(UserError, match=name):
+        read_corpus(bad)
+    with pytest.raises(UserError, match=str(bad)):
+        merge_corpora([good, bad], "")
+
+
 def column(name: str, values: Callable[[int], list[Any]]) -> Change:
     def change(table: Any) -> Any:
         place = table.column_names.index(name)
@@ -77,6 +145,8 @@ def histogram(row: list[Any]) -> Change:
         column("sum", lambda rows: [float("nan")] * rows),
         column("min", lambda rows: [1e300] * rows),
         column("path", lambda rows: [7] * rows),
+        column("path", lambda rows: ["x" * 3_000_000] * rows),
+        column("token_class", lambda rows: ["x" * 5_000_000] * rows),
         histogram([1] * 2047),
         histogram([1] * 4096),
         histogram([2**62] * 2048),
@@ -128,7 +198,8 @@ def test_features(bad: Path, change: Change) -> None:
     arrays = {name: array.copy() for name, array in load(file.read_bytes()).items()}
     change(arrays)
     file.write_bytes(save(arrays))
-    with pytest.raises(UserError, match=r"features\.safetensors: not the features of a corpus"):
+    said = r"features\.safetensors: (not the features of a corpus|.* is stored as F16)"
+    with pytest.raises(UserError, match=said):
         read_corpus(bad)
 
 
@@ -158,7 +229,7 @@ def test_what_cannot_be_merged(good: Path, tmp_path: Path) -> None:
     link.symlink_to(good)
     with pytest.raises(UserError, match="it would be counted twice"):
         merge_corpora([good, link], "")
-    with pytest.raises(UserError, match=r"plan\.json: No such file"):
+    with pytest.raises(UserError, match=r"shards: No such file"):
         merge_corpora([tmp_path], "")
 
 
@@ -181,7 +252,7 @@ def part(whole: Path, tmp_path: Path) -> Path:
     [
         ("shards", "x"),
         ("shards", -3),
-        ("shards", 10**18),
+        ("shards", 10**17),
         ("shards", None),
         ("measured", {}),
         ("measured", None),
@@ -218,7 +289,42 @@ def test_shards_of_parts(part: Path, change: Change) -> None:
         merge_corpora([part], "")
 
 
+@pytest.mark.parametrize("replaced", NO_FILES)
+@pytest.mark.parametrize("name", ["plan.json", "00001.shard"])
+def test_what_is_no_file_of_the_shards(
+    part: Path, name: str, replaced: Callable[[Path], None], model: LoadedModel, data: Path
+) -> None:
+    file = part / FOLDER / name
+    file.unlink()
+    replaced(file)
+    with pytest.raises(UserError, match=name):
+        merge_corpora([part], "")
+    if replaced is not sparse:  # such a shard is run again
+        with pytest.raises(UserError, match=f"the folder has files of its own, as {name}"):
+            made(model, data, part, Choices(limit=9, shards=2))
+
+
+def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -> None:
+    (part / FOLDER).rename(part.with_name("elsewhere"))
+    (part / FOLDER).symlink_to(part.with_name("elsewhere"))
+    with pytest.raises(UserError, match="a link that leaves its folder"):
+        merge_corpora([part], "")
+    with pytest.raises(UserError, match="a link that leaves its folder"):
+        made(model, data, part, Choices(limit=9, shards=2))
+
+
+def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
+    """Arrays [D, 1] and [D] give one of [D, D] when they are added."""
+    for name in ("00000.shard", "00001.shard"):
+        file = part / FOLDER / name
+        arrays = dict(load(zlib.decompress(file.read_bytes())))
+        arrays["rows.0.totals"] = arrays["rows.0.totals"][:, None]
+        file.write_bytes(zlib.compress(save({n: np.array(a) for n, a in arrays.items()})))
+    with pytest.raises(UserError, match="its arrays are not those of what is measured"):
+        merge_corpora([part], "")
+
+
 def test_a_shard_that_is_larger_than_memory(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(shard_files, "MOST_ARRAYS", 100_000)
     with pytest.raises(UserError, match="it is no shard, or not a whole one"):
         merge_corpora([part], "")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run_files import reading
@@ -72,6 +72,42 @@ def test_a_small_file_that_unpacks_to_a_huge_one(
     monkeypatch.setattr(reading, "MOST_TEXT", 1_000_000)
     assert "too large" in why(path, packed(b"{}", bytes(3_000_000)))
     assert "too large" in why(path, packed(b" " * 1_500_000))
+
+
+def test_arrays_that_share_their_bytes(path: Path, sound: bytes) -> None:
+    """A small file could ask for the same array thousands of times."""
+    data, arrays = parts(sound)
+    data["run"]["hidden_states"] = data["run"]["hidden_states"][:1] * 200
+    data["run"]["token_norms"] = data["run"]["token_norms"][:1] * 200
+    data["run"]["state_paths"] = data["run"]["state_paths"][:1] * 200
+    assert "shares its bytes with another" in why(path, packed(json.dumps(data).encode(), arrays))
+
+
+def test_more_tokens_or_states_than_any_model(path: Path, sound: bytes) -> None:
+    data, arrays = parts(sound)
+    run = data["run"]
+    run["tokens"] = run["tokens"][:1] * 10_001
+    run["token_norms"], run["hidden_states"], run["state_paths"] = [], [], []
+    assert "no tokens, or too many" in why(path, packed(json.dumps(data).encode(), arrays))
+    run["tokens"] = run["tokens"][:1]
+    run["token_norms"] = [[1.0]] * 2_001
+    for module in run["modules"]:
+        module["token_norms"] = None
+    assert "more hidden states" in why(path, packed(json.dumps(data).encode(), arrays))
+
+
+def test_reading_can_be_cancelled(
+    path: Path, sound: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_BLOCK", 1000)
+
+    def stop(done: int, total: int, label: str) -> None:
+        if done:
+            raise Cancelled
+
+    path.write_bytes(sound)
+    with pytest.raises(Cancelled):
+        read_runs(path, stop)
 
 
 @pytest.mark.parametrize(

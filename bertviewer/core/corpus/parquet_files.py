@@ -1,0 +1,205 @@
+"""Reads Parquet files in pieces whose size in memory is known before they are read.
+
+Two kilobytes of Parquet can hold a thousand times the same text of 50 MB. What a file says of its
+sizes as a whole need not be true, but a page cannot be larger than its own header says, and no
+value is larger than the page that holds it, or the page of the dictionary.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+from bertviewer.core.frozen import frozen
+
+MOST_PAGE = 512_000_000
+"""Bytes of an unpacked page; 1 MB is usual, and some programs write 100 MB."""
+MOST_PIECE = 256_000_000
+"""Bytes of the values of a column that are read at once, unless one value alone is larger."""
+MOST_ROWS = 1024
+"""Rows that are read at once."""
+_LARGE_DICTIONARY = 4_000_000
+"""Bytes; one that is larger is kept, and not written out for each row, which may take minutes."""
+_DICTIONARY_ROWS = 65_536
+"""Rows that are read at once of a column whose dictionary is kept."""
+
+_BUFFER = 1 << 20  # bytes of a column that are read from the file at once, instead of all of them
+_HEADERS = (4_096, 16_000_000)  # bytes: of a usual page header, and of the largest that Arrow takes
+_UNPACKED, _PACKED = 2, 3  # numbers of fields of a page header
+_DICTIONARY = 7  # the number of the one with the header of a dictionary
+_DATA = (5, 8)  # those with the header of a page of data, of both versions
+_VALUES = 1  # the number of its field that counts values
+
+
+def opened(file: BinaryIO, dictionaries: Sequence[str] = ()) -> Any:
+    """Return a Parquet file; pyarrow is installed.
+
+    Args:
+        file: the file, which has to stay open.
+        dictionaries: the columns whose values are numbers of a dictionary's texts.
+
+    Raises:
+        pyarrow.ArrowException: it is none.
+    """
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(
+        file, read_dictionary=list(dictionaries), buffer_size=_BUFFER, pre_buffer=False
+    )
+
+
+def pieces(
+    table: Any, file: BinaryIO, columns: Sequence[str], tell: Callable[[], None] | None = None
+) -> Iterator[Any]:
+    """Yield the rows of some columns in batches that are small, as far as one value allows it.
+
+    Args:
+        table: what ``opened`` gave.
+        file: the file that it reads.
+        columns: their names.
+        tell: called for each page and each batch; what it raises goes on to the caller.
+
+    Raises:
+        ValueError: a page is larger than any real one, or the pages are damaged.
+        pyarrow.ArrowException: the file is damaged.
+    """
+    tell = tell or (lambda: None)
+    metadata = table.metadata
+    wanted = [
+        number
+        for number in range(metadata.num_columns)
+        if (path := metadata.schema.column(number).path) in columns
+        or path.startswith(tuple(f"{name}." for name in columns))
+    ]
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        sizes = {
+            group.column(n).path_in_schema: _sizes(file, group.column(n), tell) for n in wanted
+        }
+        large = [path for path, size in sizes.items() if size.is_large_dictionary]
+        rows = _DICTIONARY_ROWS
+        if len(large) < len(sizes) or not large:
+            largest = max((size.largest for size in sizes.values()), default=0)
+            rows = min(MOST_ROWS, max(1, MOST_PIECE // max(1, largest)))
+        reader = opened(file, large) if large else table
+        for batch in reader.iter_batches(
+            rows, row_groups=[number], columns=list(columns), use_threads=False
+        ):
+            tell()
+            yield batch
+
+
+@frozen
+class _Sizes:
+    """Bytes of the unpacked pages of a column: of all, the largest, and the dictionary."""
+
+    total: int
+    largest: int
+    dictionary: int
+
+    @property
+    def is_large_dictionary(self) -> bool:
+        return self.dictionary > _LARGE_DICTIONARY and self.total <= MOST_PAGE
+
+
+def _sizes(file: BinaryIO, chunk: Any, tell: Callable[[], None]) -> _Sizes:
+    """Return the sizes of a column's pages in a group of rows."""
+    at = chunk.data_page_offset
+    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
+        at = chunk.dictionary_page_offset
+    end, seen = at + chunk.total_compressed_size, 0
+    total = largest = dictionary = 0
+    while at < end and seen < chunk.num_values:
+        tell()
+        header, length = _page_header(file, at)
+        unpacked, packed = header.get(_UNPACKED), header.get(_PACKED)
+        if (
+            not isinstance(unpacked, int)
+            or not isinstance(packed, int)
+            or min(unpacked, packed) < 0
+        ):
+            raise ValueError("a page does not say how large it is")
+        if max(unpacked, packed) > MOST_PAGE:
+            raise ValueError(f"a page of it has {max(unpacked, packed):,} bytes")
+        total, largest = total + unpacked, max(largest, unpacked)
+        if _DICTIONARY in header and chunk.physical_type == "BYTE_ARRAY":
+            dictionary = unpacked
+        for field in _DATA:
+            of_data = header.get(field)
+            count = of_data.get(_VALUES) if isinstance(of_data, dict) else 0
+            seen += count if isinstance(count, int) and count > 0 else 0
+        at += length + packed
+    if seen > chunk.num_values:
+        raise ValueError("its pages have more values than it says")
+    return _Sizes(total, largest, dictionary)
+
+
+def _page_header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
+    """Return the fields of the page header at a place in a file, and how many bytes it takes."""
+    for most in _HEADERS:
+        file.seek(at)
+        reader = _Compact(file.read(most))
+        try:
+            return reader.struct(), reader.at
+        except IndexError:
+            continue
+    raise ValueError("a page is cut off")
+
+
+class _Compact:
+    """Thrift's compact protocol, in which page headers are written."""
+
+    _DEEPEST = 8
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        self.at = 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Return the fields of a struct by their numbers.
+
+        Raises:
+            IndexError: the bytes end before it does.
+            ValueError: it is none.
+        """
+        if depth > self._DEEPEST:
+            raise ValueError("a page header is nested too deeply")
+        found: dict[int, Any] = {}
+        number = 0
+        while first := self._byte():
+            step, kind = first >> 4, first & 0xF
+            number = number + step if step else self._whole()
+            found[number] = self._value(kind, depth)
+        return found
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (1, 2):
+            return kind == 1
+        if kind == 3:
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._whole()
+        if kind in (7, 8):
+            length = 8 if kind == 7 else self._unsigned()
+            self.at += length
+            if self.at > len(self._raw):
+                raise IndexError
+            return None
+        if kind == 12:
+            return self.struct(depth + 1)
+        raise ValueError("a page header has a field of a kind that it cannot have")
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self._raw[self.at - 1]
+
+    def _unsigned(self) -> int:
+        value = shift = 0
+        while (byte := self._byte()) & 0x80:
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if shift > 63:
+                raise ValueError("a page header has a number of too many digits")
+        return value | byte << shift
+
+    def _whole(self) -> int:
+        value = self._unsigned()
+        return (value >> 1) ^ -(value & 1)
