@@ -19,7 +19,6 @@ from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture
-from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.source.origin import Origin, origin_of
 from bertviewer.report.looking_at_checks import compared_elements
 from bertviewer.report.looking_at_heads import seen_heads, with_maps
@@ -122,7 +121,7 @@ def _or_none(look: Callable[[], Found]) -> Found | None:
 
 
 def _padding(it: LookedAt) -> Padding | None:
-    length = usual_length(len(it.run.tokens), position_limit(it.model.architecture.config))
+    length = usual_length(len(it.run.tokens), it.model.length_limits().source)
     if length is None:
         return None
     return look_at_padding(it.model, it.run, it.kept, length, it.progress)

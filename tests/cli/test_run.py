@@ -89,3 +89,19 @@ def test_layer_by_layer_without_files(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["run", "distilbert-base-uncased", "a", "--random-weights", "--offload"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("has no weights, so none can be read layer by layer (--offload)")
+
+
+def test_a_text_that_is_longer_than_in_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"model_type": "llama", "vocab_size": 90, "hidden_size": 8, "num_hidden_layers": 1}
+    sizes = {"num_attention_heads": 1, "intermediate_size": 8, "max_position_embeddings": 20}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**config, **sizes}))
+    arguments = ("run", str(path), "a " * 30, "--random-weights", "--format", "json")
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    (warning,) = err.splitlines()
+    assert warning.startswith("bertviewer: warning: The text has 30 tokens, and the configuration")
+    (notice,) = json.loads(out)["source"]["notices"]
+    assert warning.endswith(notice)

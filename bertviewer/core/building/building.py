@@ -167,6 +167,71 @@ def untie(module: torch.nn.Module, names: Collection[str]) -> None:
         ties.pop(name, None)
 
 
+def compute_buffers(
+    module: Any, stored: Collection[str], dtype: torch.dtype, seed: int = SEED
+) -> set[tuple[str, str]]:
+    """Give a module on the meta device its buffers, on the CPU.
+
+    They are computed from the configuration, as ``from_pretrained`` does once it has loaded the
+    weights: those that are not persistent, and those that the checkpoint lacks.
+
+    Args:
+        module: its parameters stay on the meta device.
+        stored: the names of the tensors that the checkpoint has.
+        dtype: torch's default dtype while they are computed. ``from_config`` computes them in the
+            configuration's dtype, ``from_pretrained`` in float32.
+        seed: of buffers that are drawn at random.
+
+    Returns:
+        The computed buffers: each the path of its module and its name.
+    """
+    computed, unsure = set(), {}
+    for path, part in module.named_modules():
+        for own, buffer in part._buffers.items():
+            is_persistent = own not in part._non_persistent_buffers_set
+            if buffer is None or (is_persistent and _joined(path, own) in stored):
+                continue
+            part._buffers[own] = torch.empty_like(buffer, device="cpu")
+            if not is_persistent:
+                computed.add((path, own))
+            elif (unset := _unset(buffer.dtype)) is not None:
+                unsure[path, own] = part._buffers[own].fill_(unset)
+    for parameter in module.parameters():
+        parameter._is_hf_initialized = True  # initialize_weights leaves it as it is
+    with seeded(seed), default_dtype(dtype):
+        module.initialize_weights()
+    # A class may leave persistent buffers to the checkpoint.
+    computed |= {key for key, buffer in unsure.items() if not _is_unset(buffer)}
+    return computed
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _unset(dtype: torch.dtype) -> float | None:
+    """Return a number that no buffer has, ``None`` if there is no such number of this dtype."""
+    if dtype.is_floating_point or dtype.is_complex:
+        return float("nan")
+    return None if dtype is torch.bool else torch.iinfo(dtype).min
+
+
+def _is_unset(buffer: torch.Tensor) -> bool:
+    is_whole = not (buffer.is_floating_point() or buffer.is_complex())
+    return bool((buffer == _unset(buffer.dtype) if is_whole else buffer.isnan()).any())
+
+
+@contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """Have torch make floating-point tensors in this dtype unless another one is asked for."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def build_random(
     config: Any, task: Task, name: str, seed: int = SEED, untied: Collection[str] = ()
 ) -> torch.nn.Module:

@@ -1,6 +1,7 @@
 """The second proof of a check: what a clean instance of the model computes, in float64.
 
-It has the same classes and configuration, and the same tensors.
+It has the same classes, configuration and weights. Buffers that are not part of the weights, such
+as rotary frequencies and causal masks, are computed from the configuration.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -10,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.building.building import build_on_meta
+from bertviewer.core.architecture.source_info import SEED
+from bertviewer.core.building.building import build_on_meta, compute_buffers
 from bertviewer.core.checking.checker import repeated
 from bertviewer.core.checking.clean_pass import CleanPass, Proven
 from bertviewer.core.checking.comparison import Look, step_of
@@ -28,23 +30,25 @@ from bertviewer.core.run.capture import Capture, KeptCall
 
 
 def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
-    """Build a model anew, and give it the running one's tensors, on the CPU.
+    """Build a second instance of a model, with the weights of the running one, on the CPU.
 
     What was done to the running model's modules is not in it. Its parameters are the very same
-    tensors where they are on the CPU, so that no second copy of the weights is made. A tensor of
-    another shape, or one that the running model lacks, stays without numbers.
+    tensors where they are on the CPU, so that no second copy of the weights is made. Buffers that
+    the checkpoint has, such as the running means of a BatchNorm, are copied. All others are
+    computed from the configuration, and have the dtype of the running model's.
+    A tensor of another shape, or one that the running model lacks, stays without numbers.
 
     Args:
         model: the running one.
         inputs: what it will be called with.
     """
     running = model.running_module
-    source = model.source
-    clean = build_on_meta(model.config, source.task, source.name, source.untied)
+    clean, computed = _built(model, SEED)
     others = dict(running.named_modules())
+    computed -= _drawn(model, clean, computed)
     for path, module in clean.named_modules():
         if path in others:
-            _fill(module, others[path])
+            _fill(module, others[path], {name for owner, name in computed if owner == path})
     used = getattr(getattr(running, "config", None), "_attn_implementation", None)
     built: Any = clean
     if used != getattr(getattr(clean, "config", None), "_attn_implementation", None):
@@ -56,9 +60,41 @@ def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
     return without_caches(clean)
 
 
-def _fill(module: nn.Module, other: nn.Module) -> None:
-    for name, tensor in list(_empty(module)):
+def _drawn(
+    model: LoadedModel, clean: nn.Module, computed: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Return which of the computed buffers are drawn at random: with another seed they differ."""
+
+    def differing(other: nn.Module) -> set[tuple[str, str]]:
+        modules, found = dict(other.named_modules()), set()
+        for path, name in computed:
+            one = getattr(clean.get_submodule(path), name)
+            another = getattr(modules.get(path), name, None)
+            if not (isinstance(another, Tensor) and torch.equal(one.to(another), another)):
+                found.add((path, name))
+        return found
+
+    if not differing(model.running_module):
+        return set()
+    return differing(_built(model, SEED + 1)[0])
+
+
+def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str]]]:
+    source = model.source
+    is_random = model.checkpoint is None or model.keys is None
+    dtype = getattr(model.config, "dtype", None) if is_random else None
+    stored = () if is_random or model.keys is None else model.keys.stored
+    module = build_on_meta(model.config, source.task, source.name, source.untied)
+    return module, compute_buffers(module, stored, dtype or torch.float32, seed)
+
+
+def _fill(module: nn.Module, other: nn.Module, computed: Collection[str]) -> None:
+    for name, tensor in list(_tensors(module)):
         found = getattr(other, name, None)
+        if name in computed:
+            if isinstance(found, Tensor):
+                setattr(module, name, tensor.to(found.dtype))
+            continue
         if not isinstance(found, Tensor) or found.shape != tensor.shape:
             continue
         if isinstance(found, AbsentWeight):
@@ -72,8 +108,8 @@ def _fill(module: nn.Module, other: nn.Module) -> None:
             setattr(module, name, found.clone())
 
 
-def _empty(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield a module's own tensors without numbers; some are neither parameters nor buffers."""
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Yield a module's own tensors; some are neither parameters nor buffers."""
     yield from module.named_parameters(recurse=False)
     yield from module.named_buffers(recurse=False)
     for name, value in vars(module).items():

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from bertviewer.core.analysis.causality import is_causal
@@ -171,6 +172,17 @@ class Evaluator:
         if value is None:
             raise NoRecomputationError(f"{self.node.class_name} has no tensor {name}")
         return value
+
+    def dtype(self, name: str = "weight") -> torch.dtype:
+        """Return the dtype in which the module has a tensor.
+
+        Raises:
+            NoRecomputationError: there is no such tensor.
+        """
+        value = getattr(self.setting.module.get_submodule(self.path), name, None)
+        if not isinstance(value, Tensor):
+            raise NoRecomputationError(f"{self.node.class_name} has no tensor {name}")
+        return value.dtype
 
     def rows(self, places: Tensor, name: str = "weight") -> Tensor:
         """Return rows of a table: only they are brought into the dtype of the calculation.

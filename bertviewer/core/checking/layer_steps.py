@@ -1,7 +1,6 @@
 """The steps of a whole layer, in order, each by itself from what the run really passed on."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from torch import Tensor
 
@@ -206,16 +205,3 @@ T5's is a list of modules, SqueezeBERT's convolutions take the features first.
 """
 
 LAYERS = frozenset({ModuleKind.LAYER, *_SPECIAL})
-
-
-def next_state(states: Any, number: int, is_normed: bool) -> Tensor | None:
-    """Return the hidden state after layer ``number``, if the model gave it as it is.
-
-    A model whose last norm follows the stack gives its last hidden state normalised.
-    """
-    if not isinstance(states, tuple) or number + 1 >= len(states):
-        return None
-    if is_normed and number + 2 == len(states):
-        return None
-    state: Tensor = states[number + 1]
-    return state

@@ -33,9 +33,13 @@ def embedding(module: Evaluator, ids: Tensor) -> Tensor:
 
 def scaled_embedding(module: Evaluator, ids: Tensor) -> Tensor:
     """Y = c W[ids]: BART's table of words."""
-    # Gemma keeps the factor beside a buffer that holds it as the model rounds it.
-    scale = module.tensor("embed_scale")
-    return embedding(module, ids) * (module.number("embed_scale") if scale is None else scale)
+    buffer = module.tensor("embed_scale")
+    if buffer is None:
+        return embedding(module, ids) * module.number("embed_scale")
+    # Gemma multiplies by a buffer that holds the number rounded to the model's dtype.
+    scale = module.number("scalar_embed_scale")
+    rounding = torch.finfo(module.dtype("embed_scale")).eps * abs(scale)
+    return embedding(module, ids) * (buffer if abs(float(buffer) - scale) <= rounding else scale)
 
 
 def offset_embedding(

@@ -25,7 +25,6 @@ from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.replay import reporting
-from bertviewer.core.source.configuration import position_limit
 
 _PAD_KEYS = ("pad_token_id", "eos_token_id")
 _FILLED = {"input_ids": None, "attention_mask": 0, "token_type_ids": 0}
@@ -52,7 +51,7 @@ def look_at_padding(
     config = model.architecture.config
     is_pair = bool(config.get("is_encoder_decoder"))
     tokens = tuple(token for token in run.tokens if not is_pair or token.segment == 0)
-    _check(module, len(tokens), length, position_limit(config))
+    _check(module, len(tokens), length, model.length_limits().source)
     pad = _pad_token(model, config)
     alone = {**kept.inputs, "attention_mask": _ones(kept.inputs)}
     masked = _padded(alone, length, pad.id)

@@ -38,7 +38,6 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.saving.files import write_atomically
 from bertviewer.core.saving.model_files import check_no_model_file
-from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.files import sha256_of
 from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
@@ -202,7 +201,7 @@ def _plan(
     kind = architecture.root.class_name
     if not reads_text(architecture):
         raise UserError(f"{kind} does not read text, so no sentence can be run")
-    limit = position_limit(config)
+    limit = model.length_limits().shared
     if limit is not None and limit < SECOND.tokens:
         raise UserError(f"{kind} reads {limit} tokens at most, which is too few for a corpus")
     module = model.module(choices.random_weights, progress, device)

@@ -180,7 +180,7 @@ class _Work:
                     "rows; the tokenizer belongs to another model"
                 )
             try:
-                found.append(tokens.cut(self._limit))
+                found.append(tokens.cut(self._limit, keeps_end=self._tokenizer.keeps_end))
             except UserError:
                 continue  # all that can be left out of it is too little
             sums.counted["cut"] += len(tokens) > self._limit

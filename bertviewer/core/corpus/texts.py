@@ -14,9 +14,9 @@ from bertviewer.core.corpus.sums import Ints
 from bertviewer.core.errors import UserError
 from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.frozen import frozen
+from bertviewer.core.lengths.measuring import length_limits
 from bertviewer.core.run.big_bird_attention import SPARSE, choose_attention
 from bertviewer.core.run.inputs import model_inputs, text_inputs
-from bertviewer.core.source.configuration import position_limit
 
 ASKS = "output_attentions"
 """The argument of an attention that makes it give its shares."""
@@ -113,9 +113,11 @@ def settle_attention(module: nn.Module, config: Mapping[str, Any], max_tokens: i
 
 def token_limit(config: Mapping[str, Any], wanted: int | None) -> int:
     """Return how many tokens of a sentence are run."""
-    limit = position_limit(config)
-    wanted = MOST_TOKENS if wanted is None else wanted
-    return wanted if limit is None else min(limit, wanted)
+    limits = length_limits(config)
+    if wanted is None:
+        # Nobody asked for texts that are longer than those that the model was trained on.
+        wanted = min(MOST_TOKENS, limits.trained or MOST_TOKENS)
+    return wanted if limits.shared is None else min(limits.shared, wanted)
 
 
 def padding_of(config: Mapping[str, Any]) -> int:

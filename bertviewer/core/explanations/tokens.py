@@ -13,7 +13,7 @@ from bertviewer.core.explanations.facts import (
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.families.names import POSITION_TABLES
 from bertviewer.core.families.special_tokens import READS_GUESSES
-from bertviewer.core.source.configuration import position_limit
+from bertviewer.core.lengths.length_limits import table_room
 
 _EMBEDDINGS = ("embeddings",)
 _WORDS = ("word_embeddings",)
@@ -133,7 +133,7 @@ def _marked(asked: Asked, mark: str) -> Numbers | None:
 
 def _positions(asked: Asked) -> Numbers | None:
     """Return how many tokens a learnt table of positions has room for."""
-    limit = position_limit(asked.architecture.config)
+    limit = table_room(asked.architecture)
     kinds = (ModuleKind.EMBEDDING, ModuleKind.OFFSET_POSITIONS)
     if limit is None or asked.view.kind not in kinds or "weight" not in asked.view.tensors:
         return None

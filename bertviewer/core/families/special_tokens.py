@@ -16,15 +16,6 @@ SEPARATORS = frozenset({"[SEP]", "</s>", "<sep>", "<eos>", "<|end_of_text|>", "<
 MASKS = frozenset({"[MASK]", "<mask>", "<special1>"})
 """They hide a word that the model is to guess; <special1> is XLM's."""
 
-POSITIONS_AFTER_PADDING = frozenset(
-    {
-        *("camembert", "data2vec-text", "esm", "ibert", "layoutlmv3", "lilt", "longformer", "luke"),
-        *("markuplm", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl"),
-        "xmod",
-    }
-)
-"""Models whose positions start after the row of the padding token."""
-
 READS_GUESSES = frozenset({"electra"})
 """Models trained on another one's guesses in place of masks, which they never see themselves."""
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from bertviewer.core.hub.opening import HubModel
+    from bertviewer.core.lengths.length_limits import LengthLimits
     from bertviewer.core.loading.layer_by_layer import Reading
     from bertviewer.core.loading.meta_model import MetaModel
     from bertviewer.core.tokenizer.tokenization import Tokenizer
@@ -237,8 +238,15 @@ class LoadedModel:
         if self._tokenizer is None:
             from bertviewer.core.tokenizer.tokenization import find_tokenizer
 
-            self._tokenizer = find_tokenizer(self.source, self.architecture.config, progress)
+            config = self.architecture.config
+            self._tokenizer = find_tokenizer(self.source, config, progress, self.length_limits)
         return self._tokenizer
+
+    def length_limits(self) -> "LengthLimits":
+        """Return how many tokens it takes; they are measured at the first call."""
+        from bertviewer.core.lengths.measuring import length_limits
+
+        return length_limits(self.architecture.config)
 
     def prepare_tokenizer(self) -> None:
         """Start the process that reads its tokenizer, if it has one, without waiting for it."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -33,6 +34,7 @@ from bertviewer.core.run.recording import Recorder
 from bertviewer.core.tokenizer.tokenization import (
     check_score_memory,
     check_tokens,
+    length_notices,
     reads_text,
     with_decoder,
 )
@@ -66,7 +68,7 @@ def run_sentence(
     tokenizer = model.tokenizer(progress)
     tokens = with_decoder(tokenizer, tokenizer.tokenize(sentence, progress), model.architecture)
     config = model.architecture.config
-    check_tokens(tokens, config)
+    check_tokens(tokens, config, model.length_limits)
     if device == CPU:
         check_score_memory(tokens, config, model.source.name)
     module = model.module(random_weights, progress, device)
@@ -91,8 +93,9 @@ def run_sentence(
     if counter is not None:
         macs = counter.macs(model.architecture.costs)
     stacks = stacks_of(output)
+    source = model.architecture.source
     return ActivationRun(
-        source=model.architecture.source,
+        source=replace(source, notices=(*source.notices, *length_notices(tokens, config))),
         sentence=sentence,
         tokenizer=tokenizer.kind,
         tokens=tokens,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.special_tokens import POSITIONS_AFTER_PADDING
 from bertviewer.core.system.files import read_small_file
 from bertviewer.core.text import special_floats
 
@@ -108,18 +107,6 @@ def checked_configuration(path: Path, data: Any, *, needs_type: bool = True) -> 
         raise without_type(path)
     _check(path, config)
     return dict(config)
-
-
-def position_limit(config: Mapping[str, Any]) -> int | None:
-    """Return how many tokens the position table has room for, ``None`` if there is no table."""
-    if config.get("position_embedding_type") == "rotary":
-        return None  # ESM-2 turns queries and keys by an angle for each position
-    for key in ("max_position_embeddings", "n_positions"):
-        if isinstance(limit := config.get(key), int):
-            if config.get("model_type") in POSITIONS_AFTER_PADDING:
-                return limit - int(config.get("pad_token_id") or 0) - 1
-            return limit
-    return None
 
 
 def _without_code(value: Any, depth: int = 0) -> Any:

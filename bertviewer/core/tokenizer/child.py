@@ -99,6 +99,7 @@ class _Server:
             "unknown": self._reading.unknown_id(tokenizer),
             "special": self._reading.special_ids(tokenizer),
             "is_bert": is_bert,
+            "keeps_end": tokenizer.truncation_side == "left",
         }
 
     def _read(self, request: dict[str, Any]) -> Any:

@@ -3,14 +3,15 @@
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.errors import UserError
+from bertviewer.core.lengths.length_limits import FindLimits, stated_limits
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined
 from bertviewer.core.tokenizer.private_copy import tokenizer_config_of, write_private_copy
 from bertviewer.core.tokenizer.process import Child, DiedError, tokenizer_process
@@ -29,18 +30,21 @@ class ModelTokenizer:
     """
 
     kind: TokenizerKind
+    keeps_end: bool
 
     def __init__(
         self,
         folder: Path,
         config: Mapping[str, Any] | None = None,
         progress: Progress = no_progress,
+        limits: FindLimits | None = None,
         *,
         reads_apart: bool = False,
     ) -> None:
-        """Load it; the model's configuration tells its limit, and whether it has a decoder.
+        """Load it; the model's configuration tells whether it has a decoder.
 
-        ``reads_apart`` says that a second sentence is for the decoder.
+        ``limits`` finds the lengths that texts are cut to; without it they are those that the
+        configuration names. ``reads_apart`` says that a second sentence is for the decoder.
 
         Raises:
             UserError: its files are broken, or say what they may not.
@@ -48,7 +52,7 @@ class ModelTokenizer:
         """
         self._folder = folder
         self._config = config or {}
-        self._limit = position_limit(self._config)
+        self._limits = limits or partial(stated_limits, self._config)
         self._reads_apart = reads_apart
         # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
         self._segment = 0 if self._config.get("is_encoder_decoder") else None
@@ -71,11 +75,12 @@ class ModelTokenizer:
             Cancelled: by ``progress``.
         """
         texts = [text for text in (sentence.text, sentence.pair) if text is not None]
-        limit = self._limit if sentence.cut else None
-        if not self._reads_apart:
-            return joined([self._pieces(texts, self._segment, progress)], limit)
-        apart = [self._pieces([text], place, progress) for place, text in enumerate(texts)]
-        return joined(apart, limit)
+        if self._reads_apart:
+            parts = [self._pieces([text], place, progress) for place, text in enumerate(texts)]
+        else:
+            parts = [self._pieces(texts, self._segment, progress)]
+        limits = self._limits() if sentence.cut else None
+        return joined(parts, limits, keeps_end=self.keeps_end)
 
     def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
         """Return the tokens of each text alone, or why it cannot be read.
@@ -114,6 +119,7 @@ class ModelTokenizer:
         self._child = weakref.ref(child)
         weakref.finalize(self, child.forget, self.number)
         self.kind = "bert" if opened["is_bert"] else "model"
+        self.keeps_end = bool(opened["keeps_end"])
         self._unknown, self._special = opened["unknown"], frozenset(opened["special"])
 
     def _ask(self, request: Mapping[str, Any], progress: Progress, label: str) -> Any:
@@ -143,7 +149,7 @@ class ModelTokenizer:
             for number, is_added in zip(ids, added, strict=True)
         )
         own = segments if self._segment is None else [self._segment] * len(ids)
-        return TokenIds(tuple(ids), tuple(own), tuple(are_special))
+        return TokenIds(tuple(ids), tuple(own), tuple(are_special), tuple(map(bool, added)))
 
     def _token(
         self, number: int, name: str, segment: int, sentence: int | None, written: str

@@ -9,6 +9,7 @@ from itertools import count
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
+from bertviewer.core.lengths.length_limits import LengthLimits
 
 # How vocabularies write a space, a line's end and a tab, and the end of a word.
 _SPACES = re.compile(r"[▁ĠĊĉ]|</w>")
@@ -79,12 +80,12 @@ def word_starts(names: Sequence[str]) -> list[bool]:
     return starts
 
 
-def cut(pieces: Sequence[Piece], limit: int) -> tuple[Piece, ...]:
+def cut(pieces: Sequence[Piece], limit: int, *, keeps_end: bool = False) -> tuple[Piece, ...]:
     """Return at most ``limit`` pieces, those that a tokenizer puts around among them.
 
-    The last pieces of the longer sentence go first. Where both are too long they share the room
-    evenly; the odd place is for the longer one, or for the second. transformers calls this
-    ``longest_first``.
+    The last pieces of the longer sentence go first, or with ``keeps_end`` the first ones. Where
+    both are too long they share the room evenly; the odd place is for the longer one, or for the
+    second. transformers calls this ``longest_first``.
 
     Raises:
         UserError: there is no room for a piece of each sentence.
@@ -99,16 +100,34 @@ def cut(pieces: Sequence[Piece], limit: int) -> tuple[Piece, ...]:
     shorter_length = min(lengths[1 - longer], room // 2)
     left = {longer: room - shorter_length, 1 - longer: shorter_length}
     kept: list[Piece] = []
-    for piece in pieces:
+    for piece in reversed(pieces) if keeps_end else pieces:
         if piece.sentence is not None:
             left[piece.sentence] -= 1
         if piece.sentence is None or left[piece.sentence] >= 0:
             kept.append(piece)
-    return tuple(kept)
+    if not keeps_end:
+        return tuple(kept)
+    kept.reverse()
+    return tuple(
+        # What is left of a word that lost its beginning is a word.
+        replace(piece, starts_word=True) if before.sentence != piece.sentence else piece
+        for before, piece in zip((Piece(kept[0].token, None), *kept), kept, strict=False)
+    )
 
 
-def joined(parts: Iterable[Sequence[Piece]], limit: int | None) -> tuple[Token, ...]:
-    """Return the tokens of all that a model reads, each part of it cut to the limit if any."""
+def joined(
+    parts: Sequence[Sequence[Piece]], limits: LengthLimits | None, *, keeps_end: bool = False
+) -> tuple[Token, ...]:
+    """Return the tokens of all that a model reads, each part of it cut to its limit if any.
+
+    Args:
+        parts: one that the whole model reads, or one for the encoder and one for the decoder.
+        limits: of the model; ``None`` if nothing is cut.
+        keeps_end: as of ``cut``.
+    """
+    found = (None,) * len(parts) if limits is None else limits.of(len(parts))
     return with_words(
-        piece for part in parts for piece in (part if limit is None else cut(part, limit))
+        piece
+        for part, limit in zip(parts, found, strict=True)
+        for piece in (part if limit is None else cut(part, limit, keeps_end=keeps_end))
     )

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tokenizers import pre_tokenizers
@@ -14,8 +15,8 @@ from bertviewer.core.families.special_tokens import (
     FRAMES_OF_PAIRS,
     LAST_ROW,
 )
+from bertviewer.core.lengths.length_limits import FindLimits, stated_limits
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined
 from bertviewer.core.tokenizer.token_ids import Read, TokenIds
 
@@ -28,11 +29,18 @@ class StandInTokenizer:
     """
 
     kind: TokenizerKind = "stand-in"
+    keeps_end = False
 
-    def __init__(self, config: Mapping[str, Any], *, reads_apart: bool = False) -> None:
-        """Take what the configuration says; ``reads_apart``: a second text is for the decoder."""
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        limits: FindLimits | None = None,
+        *,
+        reads_apart: bool = False,
+    ) -> None:
+        """Take what the configuration says; the arguments are those of ``ModelTokenizer``."""
         self._rows = int(config["vocab_size"])
-        self._limit = position_limit(config)
+        self._limits = limits or partial(stated_limits, config)
         self._split = pre_tokenizers.BertPreTokenizer()
         self._reads_apart = reads_apart
         # A second segment is one for the model only if it tells segments apart, or reads the
@@ -61,7 +69,7 @@ class StandInTokenizer:
             content = (replace(t, sentence=place) for t in self._content(text, segment))
             parts[-1] += [Piece(token, place) for token in content]
             parts[-1] += [Piece(replace(t, segment=segment), None) for t in self._close]
-        return joined(parts, self._limit if sentence.cut else None)
+        return joined(parts, self._limits() if sentence.cut else None)
 
     def ids_of(self, texts: Sequence[str], progress: Progress = no_progress) -> list[Read]:
         """Return the tokens of each text alone."""
@@ -71,6 +79,7 @@ class StandInTokenizer:
                 tuple(token.id for token in tokens),
                 tuple(token.segment for token in tokens),
                 tuple(token.is_special for token in tokens),
+                tuple(token.sentence is None for token in tokens),
             )
             for tokens in read
         ]

@@ -12,8 +12,13 @@ from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.special_tokens import DECODER_STARTS, LAST_TOKEN_FIRST
+from bertviewer.core.lengths.length_limits import (
+    FindLimits,
+    certain_length,
+    stated_limits,
+    trained_length,
+)
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.memory import check_attention_memory
@@ -21,6 +26,8 @@ from bertviewer.core.tokenizer.files import has_tokenizer, lacks_tokenizer, shar
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenizer.stand_in import StandInTokenizer
 from bertviewer.core.tokenizer.token_ids import Read, TokenIds
+
+_PARTS = ("encoder", "decoder")
 
 
 def shifted(
@@ -55,9 +62,11 @@ def shifted_ids(source: TokenIds, config: Mapping[str, Any]) -> TokenIds:
     """
     last = _last_token_first(source.ids, config)
     first = _start(config) if last is None else source.ids[last]
-    is_special = last is None or source.are_special[last]
     return TokenIds(
-        (first, *source.ids[:-1]), (1,) * len(source), (is_special, *source.are_special[:-1])
+        (first, *source.ids[:-1]),
+        (1,) * len(source),
+        (last is None or source.are_special[last], *source.are_special[:-1]),
+        (True, *source.are_added[:-1]),
     )
 
 
@@ -112,15 +121,23 @@ class Tokenizer(Protocol):
     def text_of(self, number: int) -> str:
         """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
 
+    @property
+    def keeps_end(self) -> bool:
+        """Whether a text that is cut loses its beginning: ``truncation_side`` is "left"."""
+
 
 def find_tokenizer(
-    source: ModelSource, config: Mapping[str, Any], progress: Progress = no_progress
+    source: ModelSource,
+    config: Mapping[str, Any],
+    progress: Progress = no_progress,
+    limits: FindLimits | None = None,
 ) -> Tokenizer:
     """Return a tokenizer for a model, or a stand-in for a configuration without vocabulary.
 
     Each call gives one of its own: only one thread may use it. Of an encoder-decoder without a
     head a second sentence is for the decoder; under a head the encoder reads both, as it was
-    trained.
+    trained. ``limits`` finds the lengths that texts are cut to; without it they are those that the
+    configuration names.
 
     Raises:
         UserError: the folder has weights and no tokenizer, or a broken one, or there is no
@@ -130,7 +147,7 @@ def find_tokenizer(
     folder = source.folder
     apart = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
     if has_tokenizer(source):
-        return ModelTokenizer(folder, config, progress, reads_apart=apart)
+        return ModelTokenizer(folder, config, progress, limits, reads_apart=apart)
     if lacks_tokenizer(source):
         place = "hub's cache" if source.kind == "hub" else "folder"
         raise UserError(f"{source.name}: the {place} has no tokenizer, so no sentence can be run")
@@ -141,10 +158,10 @@ def find_tokenizer(
         )
     if shares_vocabulary(source):
         try:
-            return ModelTokenizer(demo_folder(), config, progress)
+            return ModelTokenizer(demo_folder(), config, progress, limits)
         except UserError:
-            return StandInTokenizer(config)
-    return StandInTokenizer(config, reads_apart=apart)
+            return StandInTokenizer(config, limits)
+    return StandInTokenizer(config, limits, reads_apart=apart)
 
 
 def reads_text(architecture: Architecture) -> bool:
@@ -188,6 +205,7 @@ def count_tokens(
     sentence: Sentence,
     config: Mapping[str, Any],
     progress: Progress = no_progress,
+    limits: FindLimits | None = None,
 ) -> TokenCount:
     """Return how many tokens a sentence has, and what the vocabulary lacks of it.
 
@@ -198,26 +216,44 @@ def count_tokens(
     check_text(sentence)
     tokens = tokenizer.tokenize(sentence, progress)
     readings = _readings(tokens, config)
-    longest = max(map(len, readings))
+    found = limits() if limits else stated_limits(config)
+    counts = [
+        TokenCount(
+            len(reading),
+            limit,
+            is_longer=len(readings) > 1,
+            trained=found.trained if limit is None else None,
+        )
+        for reading, limit in zip(readings, found.of(len(readings)), strict=True)
+    ]
     unknown = tuple(token.written or token.text for token in tokens if token.is_unknown)
-    return TokenCount(longest, position_limit(config), unknown, is_longer=len(readings) > 1)
+    most = max(counts, key=lambda count: (count.excess, count.tokens))
+    return replace(most, unknown=unknown)
 
 
-def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any]) -> None:
+def check_tokens(
+    tokens: Sequence[Token], config: Mapping[str, Any], limits: FindLimits | None = None
+) -> None:
     """Refuse tokens that the model's tables have no rows for, before any of them is looked up.
+
+    ``limits`` is as of ``find_tokenizer``.
 
     Raises:
         UserError: no tokens, too many of them, or an id at or past the embedding's rows.
     """
-    limit = position_limit(config)
-    for reading in _readings(tokens, config):
-        if not reading:
-            raise UserError("the sentence holds no tokens")
-        if limit is not None and len(reading) > limit:
-            raise UserError(
-                f"the sentence is too long: it has {len(reading):,} tokens, and the model takes "
-                f"at most {limit:,}"
-            )
+    readings = _readings(tokens, config)
+    if not all(readings):
+        raise UserError("the sentence holds no tokens")
+    if max(map(len, readings)) > certain_length(config):
+        found = limits() if limits else stated_limits(config)
+        each = zip(_PARTS, readings, found.of(len(readings)), strict=False)
+        for part, reading, limit in each:
+            if limit is not None and len(reading) > limit:
+                taker = part if len(readings) > 1 else "model"
+                raise UserError(
+                    f"the sentence is too long: it has {len(reading):,} tokens, and the {taker} "
+                    f"takes at most {limit:,}"
+                )
     rows = config.get("vocab_size")
     for token in tokens:
         if isinstance(rows, int) and not 0 <= token.id < rows:
@@ -225,6 +261,20 @@ def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any]) -> None:
                 f"the token {token.text!r} has the id {token.id}, but the embedding has only "
                 f"{rows:,} rows; the tokenizer belongs to another model"
             )
+
+
+def length_notices(tokens: Sequence[Token], config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a sentence that says so if a text is longer than the configuration's length.
+
+    The model runs on it, since it has no table that ends there.
+    """
+    longest, trained = max(map(len, _readings(tokens, config))), trained_length(config)
+    if trained is None or longest <= trained:
+        return ()
+    return (
+        f"The text has {longest:,} tokens, and the configuration names {trained:,} as the most: "
+        "the model runs on longer texts, but was not trained on them.",
+    )
 
 
 def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name: str) -> None:
@@ -235,7 +285,7 @@ def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name:
     Raises:
         UserError: it does not.
     """
-    if position_limit(config) is None and isinstance(heads := _heads(config), int):
+    if isinstance(heads := _heads(config), int):
         for reading in _readings(tokens, config):
             check_attention_memory(len(reading), heads, name)
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from bertviewer.core.expressions.domains import is_met, letters_in
 from bertviewer.core.frozen import frozen
-from bertviewer.core.source.configuration import position_limit
+from bertviewer.core.lengths.length_limits import table_room
 from bertviewer.core.what_if.sheet import Sheet
 
 Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]
@@ -96,10 +96,10 @@ def _outside(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
 
 
 def _long_sentences(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
-    longest = next((symbol for symbol in sheet.symbols if symbol.letter == "L"), None)
-    if longest is None:
+    room = table_room(sheet.architecture)
+    if room is None or "L" not in values:
         return
-    room = position_limit({**sheet.architecture.config, longest.key: values["L"]})
+    room += values["L"] - sheet.values["L"]
     for letter in _TOKENS:
-        if letter in values and room is not None and values[letter] > room:
+        if letter in values and values[letter] > room:
             yield Problem("positions", (letter, "L"), (values[letter], room))

@@ -8,7 +8,7 @@ from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.sentence_tables import padding_line, padding_table
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.padding import MOST_TOKENS, Padding, usual_length
-from bertviewer.core.source.configuration import position_limit
+from bertviewer.core.lengths.length_limits import table_room
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named, number_field
 from bertviewer.ui.run import jobs
@@ -55,7 +55,7 @@ class PaddingPanel(SentencePart[Padding]):
             is_apart = bool(architecture.config.get("is_encoder_decoder"))
             own = [t for t in watched.run.tokens if not is_apart or t.segment == 0]
             self._pair.setVisible(watched.run.sentence.pair is not None and not is_apart)
-            self._offer(len(own), position_limit(architecture.config))
+            self._offer(len(own), table_room(architecture))
         self._want()
 
     def _offer(self, count: int, limit: int | None) -> None:

@@ -37,6 +37,7 @@ class Counting:
         Why that is, a run says; nobody wants to hear it while typing.
         """
         libraries.load(progress)
+        from bertviewer.core.lengths.measuring import length_limits
         from bertviewer.core.tokenizer import tokenization
 
         progress(0, 0, "Counting tokens")
@@ -51,7 +52,9 @@ class Counting:
         if self._tokenizer is None:
             return None
         try:
-            return tokenization.count_tokens(self._tokenizer, sentence, config, progress)
+            return tokenization.count_tokens(
+                self._tokenizer, sentence, config, progress, partial(length_limits, config)
+            )
         except UserError:
             return None
 

@@ -58,7 +58,7 @@ class TokenCountView(QWidget):
             self._cut.setToolTip(
                 self.tr("Run as much of it as the model takes; special tokens at the ends stay.")
             )
-        role = WARNING if count.excess else QPalette.ColorRole.PlaceholderText
+        role = WARNING if count.excess or count.is_untrained else QPalette.ColorRole.PlaceholderText
         self._show(text, self._tip(count), role)
 
     def _show(self, text: str, tip: str, role: QPalette.ColorRole) -> None:
@@ -71,6 +71,8 @@ class TokenCountView(QWidget):
         parts = [self._tokens(count)]
         if count.excess:
             parts.append(self.tr("{0} too many").format(f"{count.excess:,}"))
+        if count.is_untrained:
+            parts.append(self.tr("trained on {0}").format(f"{count.trained:,}"))
         if count.unknown:
             parts.append(self.tr("{0} unknown").format(f"{len(count.unknown):,}"))
         return " · ".join(parts)
@@ -90,6 +92,8 @@ class TokenCountView(QWidget):
                     self.tr("The model takes at most {0} tokens; special ones count as well."),
                 )
             ]
+        if count.is_untrained:
+            lines.append(self.tr("The model runs on longer texts than it was trained on."))
         if count.is_longer:
             lines.append(self.tr("Encoder and decoder read a text each: the longer one counts."))
         if count.unknown:

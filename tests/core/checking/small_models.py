@@ -77,7 +77,7 @@ def heads() -> list[tuple[str, str]]:
 
 def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
     """Open the tiny model of a family without a file behind it."""
-    values = {**(TINY.get(family) or WITHOUT_FORMULAS[family]), **changes}
+    values = {**(TINY.get(family) or WITHOUT_FORMULAS.get(family, {})), **changes}
     config = transformers.AutoConfig.for_model(family, **values)
     source = ModelSource("config", f"tiny-{family}", Path("config.json"), find_task(task))
     with torch.device("meta"):

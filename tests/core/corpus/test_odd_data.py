@@ -252,14 +252,35 @@ class TestLinesThatCannotBeRun:
     @pytest.fixture
     def lines(self, tmp_path: Path) -> Path:
         file = tmp_path / "lines.txt"
-        # Special tokens are not left out when a sentence is cut.
         file.write_text(f"{CAT}\n{'[SEP] ' * 80}\n{CAT}\n", encoding="utf-8")
         return file
 
-    def test_too_many_special_tokens(self, model: LoadedModel, lines: Path, tmp_path: Path) -> None:
+    def test_special_tokens_that_were_typed_are_cut_as_text(
+        self, model: LoadedModel, lines: Path, tmp_path: Path
+    ) -> None:
         found = made(model, lines, tmp_path / "out")
         assert found is not None
-        assert (found.sentences, found.manifest["unread"]) == (2, 1)
+        assert (found.sentences, found.manifest["unread"], found.manifest["cut"]) == (3, 0, 1)
+
+    @pytest.mark.parametrize(("side", "kept"), [(False, "cat sat"), (True, "sat cat")])
+    def test_the_side_that_the_tokenizer_says_is_cut(
+        self,
+        side: bool,
+        kept: str,
+        model: LoadedModel,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        tokenizer = model.tokenizer()
+        monkeypatch.setattr(tokenizer, "keeps_end", side)
+        file, whole = tmp_path / "lines.txt", tmp_path / "whole.txt"
+        file.write_text(f"cat sat {'cat ' * 3}sat cat\n", encoding="utf-8")
+        whole.write_text(f"{kept}\n", encoding="utf-8")
+        choices = Choices(shards=1, max_tokens=4)
+        for each in (file, whole):
+            assert made(model, each, tmp_path / each.stem, choices) is not None
+        statistics = [content(tmp_path / each)["statistics.parquet"] for each in ("lines", "whole")]
+        assert statistics[0] == statistics[1]
 
     def test_a_tokenizer_that_fails(
         self,
@@ -275,7 +296,7 @@ class TestLinesThatCannotBeRun:
         )
         found = made(model, lines, tmp_path / "out", Choices(shards=1))
         assert found is not None
-        assert (found.sentences, found.manifest["unread"]) == (1, 2)
+        assert (found.sentences, found.manifest["unread"]) == (2, 1)
 
     def test_all_of_them(self, model: LoadedModel, data: Path, tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"no sentence could be run: .* --max-tokens leaves no"):

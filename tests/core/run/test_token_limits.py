@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +14,9 @@ from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.activations.text import EMPTY, MAX_CHARACTERS, check_text
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.special_tokens import POSITIONS_AFTER_PADDING
+from bertviewer.core.lengths.length_limits import LengthLimits
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
@@ -137,79 +135,11 @@ def test_too_many_tokens_and_foreign_ids() -> None:
         check_tokens((), BERT)
 
 
-ESM_2 = {
-    "model_type": "esm",
-    "position_embedding_type": "rotary",
-    "max_position_embeddings": 20,
-    "pad_token_id": 1,
-}
-
-
-@pytest.mark.parametrize(
-    ("config", "limit"),
-    [
-        (BERT, 512),
-        ({"model_type": "gpt2", "n_positions": 1024}, 1024),
-        ({"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1}, 512),
-        ({"model_type": "t5"}, None),
-        ({"model_type": "esm", "max_position_embeddings": 1026, "pad_token_id": 1}, 1024),
-        (ESM_2, None),
-    ],
-)
-def test_position_limit(config: dict[str, Any], limit: int | None) -> None:
-    assert position_limit(config) == limit
-
-
 def test_sentence_too_long_for_the_model(tiny_bert_folder: Path) -> None:
     model = open_model(parse_source(str(tiny_bert_folder)))
     assert len(run_sentence(model, Sentence("cat " * 62)).tokens) == 64
     with pytest.raises(UserError, match="65 tokens, and the model takes at most 64"):
         run_sentence(model, Sentence("cat " * 63))
-
-
-SMALL: dict[str, Any] = {
-    "vocab_size": 50,
-    "hidden_size": 24,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "max_position_embeddings": 20,
-    "pad_token_id": 1,
-    "bos_token_id": 0,
-    "eos_token_id": 2,
-    "attention_window": 4,
-    "entity_vocab_size": 9,
-    "entity_emb_size": 8,
-    "channel_shrink_ratio": 4,
-    "default_language": "en_XX",
-}
-
-
-# A page's layout belongs to LayoutLMv3's text.
-@pytest.mark.parametrize("family", sorted(POSITIONS_AFTER_PADDING - {"layoutlmv3"}))
-def test_what_counts_positions_after_the_padding_runs_at_its_limit(
-    family: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps({**SMALL, "model_type": family}))
-    model = open_model(parse_source(str(path)))
-    assert position_limit(model.architecture.config) == 18
-    run = run_sentence(model, Sentence("a " * 20, cut=True), random_weights=True)
-    assert len(run.tokens) == 18
-    with pytest.raises(UserError, match="too long"):
-        run_sentence(model, Sentence("a " * 19), random_weights=True)
-    with torch.no_grad(), pytest.raises((IndexError, RuntimeError), match="out of "):
-        model.module(True)(input_ids=torch.full((1, 19), 7))
-
-
-def test_a_model_without_a_table_of_positions_takes_any_number(tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps({**SMALL, **ESM_2}))
-    run = run_sentence(
-        open_model(parse_source(str(path))), Sentence("a " * 40), random_weights=True
-    )
-    assert len(run.tokens) == 40
-    assert run.hidden_states[-1].shape == (40, 24)
 
 
 def test_more_tokens_than_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,6 +195,23 @@ class TestCount:
         count = count_tokens(StandInTokenizer(config), Sentence("word " * 600), config)
         assert count == TokenCount(600, None, ())
         assert count.excess == 0
+
+    def test_beyond_the_length_of_training(self) -> None:
+        config = {"model_type": "llama", "vocab_size": 99, "max_position_embeddings": 20}
+        limits = LengthLimits(trained=20)
+        count = count_tokens(
+            StandInTokenizer(config), Sentence("word " * 30), config, limits=lambda: limits
+        )
+        assert count == TokenCount(30, None, trained=20)
+        assert count.is_untrained
+        assert not replace(count, tokens=20).is_untrained
+
+    def test_of_encoder_and_decoder_the_one_that_is_too_long_counts(self) -> None:
+        config = {"is_encoder_decoder": True, "vocab_size": 99}
+        tokenizer, limits = StandInTokenizer(config, reads_apart=True), LengthLimits(9, 2)
+        for sentence in (Sentence("a b c d", "e f g"), Sentence("a", "b c d")):
+            count = count_tokens(tokenizer, sentence, config, limits=lambda: limits)
+            assert count == TokenCount(3, 2, is_longer=True)
 
     def test_of_encoder_and_decoder_the_longer_text_counts(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 4}

@@ -272,3 +272,16 @@ def test_many_unknown_words_are_named_in_part(qtbot: QtBot) -> None:
     tip = find(view, QLabel, "tokenCount").toolTip()
     assert "&lt;b&gt;x" in tip
     assert len(tip) < 200
+
+
+def test_a_text_that_is_longer_than_in_training_is_marked(qtbot: QtBot) -> None:
+    view = TokenCountView()
+    qtbot.addWidget(view)
+    label = find(view, QLabel, "tokenCount")
+    view.show_count(TokenCount(600, None, trained=512))
+    assert label.text() == "600 tokens · trained on 512"
+    assert label.foregroundRole() == WARNING
+    assert "runs on longer texts than it was trained on" in label.toolTip()
+    view.show_count(TokenCount(500, None, trained=512))
+    assert label.text() == "500 tokens"
+    assert label.foregroundRole() != WARNING

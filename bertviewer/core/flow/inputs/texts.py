@@ -65,6 +65,8 @@ def token_ids(config: Any, shape: tuple[int, int]) -> Tensor:
     special = token_ids_in(config)
     plain = next(number for number in range(len(special) + 1) if number not in special)
     ids = torch.full(shape, plain)
-    if isinstance(end := getattr(config, "eos_token_id", None), int):
+    rows = getattr(config, "vocab_size", None)
+    end = getattr(config, "eos_token_id", None)
+    if isinstance(end, int) and not (isinstance(rows, int) and end >= rows):
         ids[:, -1] = end
     return ids

@@ -1,0 +1,214 @@
+"""Finds out how many tokens a model takes, by running it on torch's meta device.
+
+Configurations name lengths that the model has no table for, and tables have rows that no token
+gets. So the model is run with few tokens, and the tables are noted in which each token looks up a
+row of its own. Then it is run with one token more than each of them has room for.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.building.building import build_config, build_on_meta, heads_of
+from bertviewer.core.errors import UserError
+from bertviewer.core.flow.inputs.literals import Literals
+from bertviewer.core.flow.inputs.texts import (
+    SENTENCES,
+    TARGET_TOKENS,
+    TOKENS,
+    text_inputs,
+)
+from bertviewer.core.flow.meta_device import MetaDevice
+from bertviewer.core.flow.meta_trace import prepare
+from bertviewer.core.frozen import frozen
+from bertviewer.core.lengths.length_limits import (
+    LengthLimits,
+    stated_lengths,
+    stated_limits,
+    trained_length,
+)
+from bertviewer.core.source.tasks import find_task
+from bertviewer.core.system.log import write_log
+
+FEW = (8, 4, 2, 1)
+"""Tokens of the first run: the first of these that the model takes."""
+MOST = 2**16
+"""Longer lengths are not tried: a text has at most 200,000 characters."""
+MOST_STEPS = 50_000
+"""Operations of one run; a model that takes more is not run to its end."""
+MOST_KEPT = 64
+
+_aten = torch.ops.aten
+_known: dict[str, LengthLimits] = {}
+
+
+class _TooManyStepsError(Exception):
+    """A model takes too many operations."""
+
+
+@frozen
+class _Table:
+    """A table in which tokens look up rows: how many it has, and which ones they took."""
+
+    rows: int
+    first: int
+    last: int
+    lookups: int
+
+    @property
+    def room(self) -> int:
+        """How many tokens can have a row of their own, counted from the first one's."""
+        return self.rows - self.first
+
+    @property
+    def is_of_places(self) -> bool:
+        """Whether each lookup took the row after the one before."""
+        return self.last - self.first + 1 == self.lookups
+
+
+@frozen
+class _Trial:
+    """What came of a run."""
+
+    runs: bool
+    tables: frozenset[_Table] = frozenset()
+
+    def takes(self, room: int) -> bool:
+        """Tell whether each token had a row of its own.
+
+        ``room`` is that of a table. Some models give all tokens that are too many the last row.
+        """
+        return self.runs and not any(
+            table.room == room and table.last == table.rows - 1 and table.lookups > room
+            for table in self.tables
+        )
+
+
+class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
+    """Notes lookups in tables, and fails where a row does not exist, as on any other device."""
+
+    def __init__(self) -> None:
+        super().__init__((), lambda _: None, is_limited=False)
+        self.tables: set[_Table] = set()
+        self._steps = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Carry out an operation.
+
+        Raises:
+            IndexError: a row does not exist.
+            _TooManyStepsError: the model takes too many.
+        """
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _TooManyStepsError
+        for rows, index in _looked_up(func, args):
+            value = self.known.value(index)
+            if value is not None and value.numel():
+                self._note(rows, value)
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _note(self, rows: int, index: Tensor) -> None:
+        first, last = int(index.min()), int(index.max())
+        if last >= rows or first < -rows:
+            raise IndexError(f"row {last} of {rows}")
+        if index.numel() == index.shape[-1] and first >= 0:
+            self.tables.add(_Table(rows, first, last, index.numel()))
+
+
+def _looked_up(func: Any, args: Any) -> Iterator[tuple[int, Tensor]]:
+    """Yield the rows of a table and the index of those that an operation takes."""
+    if func is _aten.embedding.default:
+        yield args[0].shape[0], args[1]
+    elif func in (_aten.index_select.default, _aten.gather.default):
+        yield args[0].shape[args[1]], args[2]
+    elif func is _aten.index.Tensor:
+        for dimension, index in enumerate(args[1]):
+            if isinstance(index, Tensor) and index.dtype not in (torch.bool, torch.uint8):
+                yield args[0].shape[dimension], index
+
+
+def length_limits(config: Mapping[str, Any]) -> LengthLimits:
+    """Return how many tokens the model of a configuration takes.
+
+    Where it cannot be run without weights, these are the lengths that the configuration names.
+    """
+    key = json.dumps(config, sort_keys=True, default=str)
+    if key not in _known:
+        if len(_known) >= MOST_KEPT:
+            _known.clear()
+        _known[key] = _measured(config)
+    return _known[key]
+
+
+def _measured(config: Mapping[str, Any]) -> LengthLimits:
+    for few in FEW:
+        first = _try(config, few, few)
+        if first.runs:
+            break
+    else:
+        return stated_limits(config)
+    rooms = {table.room for table in first.tables if table.is_of_places and table.lookups >= few}
+    rooms = {room for room in rooms | set(stated_lengths(config)) if few <= room < MOST}
+    source = _limit(lambda tokens: _try(config, tokens, few), few, rooms)
+    target = None
+    if config.get("is_encoder_decoder"):
+        target = _limit(lambda tokens: _try(config, few, tokens), few, rooms)
+    return LengthLimits(source, target, trained_length(config))
+
+
+def _limit(attempt: Callable[[int], _Trial], few: int, rooms: set[int]) -> int | None:
+    """Return the most tokens that an attempt takes, ``None`` if it takes more than any table."""
+    least = few
+    for room in sorted(rooms):
+        if attempt(room + 1).takes(room):
+            least = room + 1
+            continue
+        most = room + 1  # does not run
+        while most - least > 1:
+            # A table may have rows left over: some models take blocks of tokens.
+            middle = room if most == room + 1 else (least + most) // 2
+            if attempt(middle).takes(room):
+                least = middle
+            else:
+                most = middle
+        return least
+    return None
+
+
+def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
+    """Run the model once, with tokens of the source and of the target."""
+    device = _Lookups()
+    try:
+        with torch.no_grad(), device, Literals():
+            # What it counts as it is built, as its positions, is known then.
+            made = build_config(config, "")
+            model = build_on_meta(made, find_task(_base(heads_of(made))), "")
+            prepare(model)
+            values = {SENTENCES: 1, TOKENS: tokens, TARGET_TOKENS: targets}
+            inputs = text_inputs(model, values).on_meta()
+            for tensor, value in inputs.known:
+                device.known.learn(tensor, value)
+            model(**inputs.arguments)
+    except (UserError, KeyError) as error:
+        write_log(f"the length limits of {config.get('model_type')!r} are not known: {error}")
+        return _Trial(False)
+    except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
+        return _Trial(_is_by_lack_of_numbers(error), frozenset(device.tables))
+    return _Trial(True, frozenset(device.tables))
+
+
+def _base(heads: Sequence[str]) -> str:
+    """Return the task without a head, or the first one where there is none such."""
+    return "base" if "base" in heads or not heads else heads[0]
+
+
+def _is_by_lack_of_numbers(error: Exception) -> bool:
+    """Tell whether a run ended for a reason of its own: on the meta device there are no numbers."""
+    is_unfinished = isinstance(error, NotImplementedError | _TooManyStepsError)
+    return is_unfinished or "meta" in str(error).lower()
