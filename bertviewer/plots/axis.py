@@ -23,11 +23,8 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         super().__init__(orientation, maxTickLength=0)
         self.setStyle(tickTextOffset=TICK)
         self.setPen(QPen(Qt.PenStyle.NoPen))
-        self._dressed: tuple[QPen, str, str] | None = None
-        font = sized(QApplication.font(), SMALL)
-        self.setFont(font)
-        self.setStyle(tickFont=font)
-        self.label.setFont(font)
+        self._dressed: tuple[QPen, str, str, int] | None = None
+        self._take_font()
         # An axis in thousandths without a word about it would be read wrong.
         self.enableAutoSIPrefix(False)
 
@@ -38,10 +35,11 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
 
     def dress(self, title: str, color: str, pen: QPen) -> None:
         """Write a title and draw labels in one colour, and lines right through the plot, if any."""
-        dress = (pen, title, color)
+        dress = (pen, title, color, QApplication.font().pixelSize())
         if dress == self._dressed:
             return  # pyqtgraph lays out the title anew for each of them, which takes long
         self._dressed = dress
+        self._take_font()
         self._title, self._color = title, color
         self.setTickPen(pen)
         self.setTextPen(QColor(color))
@@ -59,6 +57,13 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
     def drawPicture(self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
         """Draw lines through the plot and numbers, but no ticks; pyqtgraph calls it."""
         super().drawPicture(p, axisSpec, tickSpecs if self.grid else [], textSpecs)
+
+    def _take_font(self) -> None:
+        """Write in the window's font of now, whose size a person may have changed."""
+        font = sized(QApplication.font(), SMALL)
+        self.setFont(font)
+        self.setStyle(tickFont=font)
+        self.label.setFont(font)
 
     def _write(self, title: str) -> None:
         # pyqtgraph takes it for markup.

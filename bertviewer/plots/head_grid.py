@@ -91,6 +91,7 @@ class HeadGrid(PaintedPlot):
     def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
         self._cells = None if self.chart is None else HeadCells(self.chart, theme)
+        self._bar = HeadBar(sized(self.font(), SMALL))
         super().set_theme(theme)
 
     def mark(self, selection: Place) -> None:

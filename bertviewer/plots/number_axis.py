@@ -48,7 +48,10 @@ class NumberAxis(Axis):
         self._power = 0
         self._bounds = (-inf, inf)
         self._least_step = 0.0
-        if orientation == "bottom":
+
+    def _take_font(self) -> None:
+        super()._take_font()
+        if self.orientation == "bottom":
             # No more room than a line takes: pyqtgraph leaves nearly two.
             height = int(QFontMetricsF(self.font()).height())
             self.setStyle(autoExpandTextSpace=False, tickTextHeight=height)

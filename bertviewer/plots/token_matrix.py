@@ -45,9 +45,7 @@ class TokenMatrix(TokenPlot):
     def take(self, chart: GridChart | None) -> None:
         """Get ready to draw a chart."""
         self._under, self._picture = None, CellPicture()
-        if chart is not None:
-            titles = chart.y_title, chart.x_title
-            self._names = MatrixNames(chart.rows, chart.columns, *titles, self.font())
+        self._write_names(chart)
 
     def look_like(self, other: TokenPlot) -> None:
         """See the same rows and columns as another matrix."""
@@ -58,7 +56,14 @@ class TokenMatrix(TokenPlot):
     def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
         self._picture = CellPicture()
+        self._bar = HeadBar(sized(self.font(), SMALL))
+        self._write_names(self.chart)
         super().set_theme(theme)
+
+    def _write_names(self, chart: GridChart | None) -> None:
+        if chart is not None:
+            titles = chart.y_title, chart.x_title
+            self._names = MatrixNames(chart.rows, chart.columns, *titles, self.font())
 
     def beside_cells(self) -> float:
         """Return how many pixels of the width are not the cells' where these take all of it."""

@@ -44,8 +44,10 @@ PANE_KEYS = (
     PaneKeys(_SEARCH, ("Esc",), QT_TRANSLATE_NOOP("keys", "Leave, and go on where you were")),
     PaneKeys(
         _SEARCH,
-        (">", "#", "@"),
-        QT_TRANSLATE_NOOP("keys", "As the first sign: commands, tensors, or tokens alone"),
+        (">", "#", "@", ":", "?"),
+        QT_TRANSLATE_NOOP(
+            "keys", "As the first sign: commands, tensors, tokens, settings or questions alone"
+        ),
     ),
     PaneKeys(
         _STRUCTURE, ("Up", "Down"), QT_TRANSLATE_NOOP("keys", "Select the row above or below")

@@ -162,11 +162,12 @@ class SentenceBar(QWidget):
 
     def _show_lacking(self, why: str) -> None:
         """Say why nothing can be run, with a button that mends it; nothing for an empty text."""
-        next_run = self._workspace.next_run
-        self._lacking.setText(why)
+        has_offer = bool(why) and self._workspace.next_run.lacks_weights
+        # The button says the rest of it.
+        self._lacking.setText(self.tr("This model has no weights.") if has_offer else why)
         self._lacking.setToolTip(why)
         self._lacking.setVisible(bool(why))
-        self._use_random.setVisible(bool(why) and next_run.lacks_weights)
+        self._use_random.setVisible(has_offer)
         self._count.setVisible(not why)
         self._add.setVisible(not why and self._pair.isHidden())
         self._update()

@@ -56,7 +56,7 @@ def test_enter_without_weights_says_what_to_do(
     assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (False, False, True)
     qtbot.keyClicks(field, "a test")
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert said.text() == "This model has no weights. Choose random weights to run it."
+    assert said.text() == "This model has no weights."
     assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (True, True, False)
     assert ran == []
     # What is typed next takes the words away.

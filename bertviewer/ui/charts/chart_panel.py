@@ -134,9 +134,10 @@ class ChartPanel(QWidget):
         self._mark_all()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Draw in the window's colours; Qt calls it."""
+        """Draw in the window's colours and type; Qt calls it."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_columns"):
+        changes = QEvent.Type.PaletteChange, QEvent.Type.FontChange
+        if event.type() in changes and hasattr(self, "_columns"):
             for column in self._columns:
                 column.plot.set_theme(theme_of(self))
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import GRID
-from bertviewer.ui.help.pages import pages
+from bertviewer.ui.help_pages import pages
 from bertviewer.ui.labels import blank_page, heading_label, plain_label
 from bertviewer.ui.layouts import in_column, named, scrolled
 

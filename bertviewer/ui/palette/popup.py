@@ -53,7 +53,7 @@ class PalettePopup(CardPopup):
         self._field = named(QLineEdit(), "paletteEdit", says=says)
         self._field.setMaxLength(LONGEST_QUERY)
         self._field.setPlaceholderText(
-            self.tr("Search modules, tensors, commands      > commands   # tensors   @ tokens")
+            self.tr("Search      > commands   # tensors   @ tokens   : settings   ? questions")
         )
         self._hits = HitList(self)
         self._list = self._make_list()

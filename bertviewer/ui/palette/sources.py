@@ -27,7 +27,7 @@ from bertviewer.ui.action import (
     why_not,
     written_keys,
 )
-from bertviewer.ui.help.pages import pages
+from bertviewer.ui.help_pages import pages
 from bertviewer.ui.links import show_tensor
 from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.haystack import Haystack
@@ -196,11 +196,9 @@ def _of(
 
 
 def _of_views(workspace: Workspace) -> Source:
-    from bertviewer.ui.run.views import VIEWS  # imported by now: there is a run
-
     views = [
-        Topic(translate("views", kind.title), "", partial(workspace.page_wanted.emit, kind.title))
-        for kind in VIEWS
+        Topic(translate("views", title), "", partial(workspace.page_wanted.emit, title))
+        for title in topics.VIEWS
     ]
     return _of(_VIEWS, views)
 

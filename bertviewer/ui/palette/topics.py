@@ -27,6 +27,8 @@ MOST_HEADS = 20_000
 MOST_MODULES = 300
 """Modules of different classes or names that formulas and questions are asked of."""
 LONGEST_VALUE = 40
+VIEWS = ("Layers", "Token", "Similarity", "Attention", "Histogram", "Predictions", "Tokens")
+"""The titles of the views of a run, which is not imported before there is one."""
 
 _CALL = re.compile(r"op\(([^()]*)\)")
 

@@ -238,6 +238,9 @@ class TreeHeading(QWidget):
         if architecture is None:
             self._counts.clear()
             return
-        modules = self.tr("1 module"), self.tr("{0} modules")
-        counts = tensors_text(architecture.parameters)
-        self._counts.setText(f"{counts} · {count_text(len(architecture.modules), *modules)}")
+        one, many = self.tr("1 tensor"), self.tr("{0} tensors")
+        tensors = count_text(architecture.tensor_count, one, many)
+        one, many = self.tr("1 module"), self.tr("{0} modules")
+        modules = count_text(len(architecture.modules), one, many)
+        self._counts.setText(f"{tensors} · {modules}")
+        self._counts.setToolTip(f"{tensors_text(architecture.parameters)} · {modules}")

@@ -48,5 +48,5 @@ def test_a_measured_node_has_the_tone_of_its_value_and_no_other(name: str, theme
     for mark in marks_of(drawing, theme, tints):
         fills = {shape.fill for shape in mark.shapes if mark.kind == "node" and shape.fill}
         # GELU between two layers and the pattern of the heads are no products of their own.
-        assert fills - {tone, theme.flow, theme.surface, theme.line} == set(), mark.id
+        assert fills - {tone, theme.flow, theme.surface, theme.line} == set()
         assert all(hue_of(fill, theme) <= hue_of(tone, theme) for fill in fills - {theme.flow})

@@ -9,8 +9,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.ui.action import Action
 from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.help.keys_dialog import KeyRow, KeysDialog, key_rows, keys_text
-from bertviewer.ui.help.pages import pages
 from bertviewer.ui.help.what_is_what import WhatIsWhat
+from bertviewer.ui.help_pages import pages
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.pane_keys import PANE_KEYS
 from tests.ui.finding import activate, find

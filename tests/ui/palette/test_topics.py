@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
-from bertviewer.ui.palette.topics import plain_symbol
+from bertviewer.ui.palette.topics import VIEWS, plain_symbol
+from bertviewer.ui.run import views
 from tests.ui.finding import activate, find
 
 Search = Callable[[str], list[HitRow]]
@@ -111,6 +112,10 @@ def test_help_opens_at_its_heading(demo_window: MainWindow, search: Search, qtbo
     page = find(demo_window, QDialog, "whatIsWhat")
     assert page.isVisible()
     page.close()
+
+
+def test_all_views_of_a_run_are_found() -> None:
+    assert tuple(kind.title for kind in views.VIEWS) == VIEWS
 
 
 def test_symbols_are_searched_as_they_are_typed() -> None:

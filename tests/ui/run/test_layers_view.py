@@ -7,14 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QTabWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.theme import SMALL
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.plots.fonts import sized
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.jobs import Ran
 from bertviewer.ui.main_window import MainWindow
@@ -260,3 +264,18 @@ def test_another_model_and_its_classes(ran: MainWindow, worker: Worker, qtbot: Q
     assert np.isfinite(grid).all()
     classes = token_classes(last_run(ran))
     assert texts(ran, "tokenClassChoice")[:-1] == [kind.label for kind in classes]
+
+
+def test_axes_follow_the_size_of_all_text(ran: MainWindow) -> None:
+    def sizes() -> set[int]:
+        plots = (find(ran, LinePlot, "layerPlot"), find(ran, GridPlot, "tokenHeatmap"))
+        return {
+            plot.area.getAxis(side).font().pixelSize()
+            for plot in plots
+            for side in ("left", "bottom")
+        }
+
+    assert sizes() == {sized(QApplication.font(), SMALL).pixelSize()}
+    for step in (1, 1, 0):
+        ran.step_text_size(step)
+        assert sizes() == {sized(QApplication.font(), SMALL).pixelSize()}
