@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from bertviewer.core.analysis.attention_layers import attention_layers
+from bertviewer.core.analysis.attention_places import attention_paths
 from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
@@ -33,6 +35,7 @@ SHOWN: dict[str, dict[str, Any]] = {
     "bert-generation": BERT,
     "convbert": {**BERT, "embedding_size": 16, "head_ratio": 1, "num_attention_heads": 4},
     "deberta": {**BERT, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["c2p"]},
+    "falcon": {**BERT, "hidden_size": 32, "num_attention_heads": 4},
     "flaubert": XLM,
     "megatron-bert": BERT,
     "pegasus": BART,
@@ -106,3 +109,14 @@ def test_what_is_not_from_token_to_token_is_told(family: str, opened: Open) -> N
 def test_a_model_without_attention_has_no_layers_of_it(opened: Open) -> None:
     it = opened("fnet", {**BERT, "pad_token_id": 0})
     assert attention_layers(it.model.architecture, it.run) == ()
+
+
+def test_shares_that_the_model_did_not_use_are_not_shown(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = opened("falcon", SHOWN["falcon"])
+    # As if transformers' own switch were all: it does nothing for Falcon, and a mask is lost.
+    monkeypatch.setattr("bertviewer.core.closer_look.attention.eager", nullcontext)
+    path = attention_paths(it.model.architecture)[0]
+    with pytest.raises(UserError, match="gives other numbers than in the run"):
+        attention_of(it.model, it.run, it.kept, path)
