@@ -90,6 +90,7 @@ class Measured:
         state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
         hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
             else only sentences of equal length are run together.
+        is_eager: whether the model is run with eager attention, which shows its shares.
         no_heads: attentions whose heads are not measured: path, class and reason of each.
     """
 
@@ -100,6 +101,7 @@ class Measured:
     width: int
     state_calls: tuple[int | None, ...]
     hides_padding: bool
+    is_eager: bool = True
     no_heads: tuple[tuple[str, str, str], ...] = ()
 
     @property
@@ -119,6 +121,7 @@ class Measured:
             "width": self.width,
             "state_calls": list(self.state_calls),
             "hides_padding": self.hides_padding,
+            "is_eager": self.is_eager,
             "no_heads": [list(one) for one in self.no_heads],
         }
 
@@ -141,6 +144,7 @@ class Measured:
             data["width"],
             tuple(data["state_calls"]),
             data["hides_padding"],
+            data["is_eager"],
             tuple((path, name, why) for path, name, why in data["no_heads"]),
         )
 

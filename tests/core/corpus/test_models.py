@@ -14,6 +14,7 @@ from bertviewer.core.corpus.layouts import FIRST, SECOND, Layout, layout_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.corpus_text import corpus_text
 from tests.core.checking.small_models import small_model
@@ -130,6 +131,23 @@ def test_heads_of_attentions_that_give_shares_when_asked(kind: str, tmp_path: Pa
     for heads, shares in zip(corpus.heads.values(), output.attentions, strict=True):
         entropy = -(shares[0].double() * shares[0].double().clamp(min=1e-300).log()).sum(-1)
         assert heads.entropy == pytest.approx(entropy.mean(-1).numpy(), rel=1e-5)
+
+
+def test_eager_attention_that_gives_other_numbers_is_not_used(tmp_path: Path) -> None:
+    """Falcon's adds ALiBi's biases to a mask that has them already."""
+    values = {**ASKED["falcon"], "alibi": True}
+    model = opened(tmp_path / "model", model_type="falcon", **values)
+    data = tmp_path / "lines.txt"
+    data.write_text("the cat sat on a mat\n")
+    corpus = made(model, data, tmp_path / "out", Choices(random_weights=True))
+    assert corpus is not None
+    run = run_sentence(model, Sentence(data.read_text()), random_weights=True)
+    found, activation = corpus.of("h.1.self_attention"), run.activation("h.1.self_attention")
+    assert found is not None
+    assert activation is not None
+    assert found.statistics.std == pytest.approx(activation.statistics.std, rel=1e-5)
+    assert not corpus.heads
+    assert len(corpus.manifest["attentions_left_out"]) == 2
 
 
 def test_heads_that_cannot_be_measured_are_mentioned(tmp_path: Path) -> None:
