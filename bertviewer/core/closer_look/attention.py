@@ -148,7 +148,8 @@ def _used_by_torch(
 
     They are calculated from what that function is given in the run's own implementation.
     """
-    with _SeenProducts() as seen:
+    seen = _SeenProducts()
+    with seen:
         look_at_call(
             model, kept, path, seen.open, lambda _: (), progress, number=number, count=calls
         )

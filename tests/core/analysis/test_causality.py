@@ -91,9 +91,18 @@ def test_it_is_what_the_model_does(name: str, tmp_path: Path) -> None:
 
 
 def test_the_two_sides_of_an_encoder_decoder(tmp_path: Path) -> None:
-    sizes = {"d_model": 24, "encoder_layers": 1, "decoder_layers": 1, "vocab_size": 60}
-    heads = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
-    more = {"encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 40}
+    sizes: dict[str, Any] = {
+        "d_model": 24,
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "vocab_size": 60,
+    }
+    heads: dict[str, Any] = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
+    more: dict[str, Any] = {
+        "encoder_ffn_dim": 32,
+        "decoder_ffn_dim": 32,
+        "max_position_embeddings": 40,
+    }
     model = opened(tmp_path, "bart", **sizes, **heads, **more)
     architecture = model.with_flows()
     assert is_causal(architecture, "encoder") is False

@@ -20,8 +20,10 @@ from bertviewer.report.corpus_text import corpus_text
 from tests.core.checking.small_models import small_model
 from tests.core.corpus.making_corpora import made
 
-SMALL = {"vocab_size": 300, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
-         "intermediate_size": 40, "max_position_embeddings": 64}  # fmt: skip
+SMALL: dict[str, Any] = {
+    **{"vocab_size": 300, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3},
+    **{"intermediate_size": 40, "max_position_embeddings": 64},
+}
 
 
 def opened(folder: Path, task: str = "base", **config: Any) -> LoadedModel:
