@@ -6,11 +6,13 @@ under transformers' eager implementation, which is the one that shows them.
 """
 
 import inspect
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import (
@@ -36,7 +38,7 @@ from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.run.replay import replay, reporting, taken_by
+from bertviewer.core.run.replay import look_at_call, replay, reporting, taken_by
 from bertviewer.core.system.log import write_log
 
 _ROUNDINGS = 1e-2
@@ -121,6 +123,10 @@ def _weights(
     seen = _seen_eagerly(model, kept, path, progress)
     used = replay(model, kept, (path,), progress).calls[path][number]
     if not _gives_the_same(seen[number], used):
+        # As Falcon's with ALiBi, where transformers' two ways differ.
+        shares = _used_by_torch(model, kept, path, progress, number=number, calls=calls)
+        if len(shares) == 1 and are_probabilities(shares[0]):
+            return shares[0], None
         raise UserError(
             f"{path}: calculated step by step, {type(attention).__name__} gives other numbers than "
             "in the run, so what it looked at cannot be shown"
@@ -133,6 +139,69 @@ def _weights(
     raise UserError(
         f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
     )
+
+
+def _used_by_torch(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
+) -> list[Tensor]:
+    """Return the probabilities of each ``scaled_dot_product_attention`` in a call of a module.
+
+    They are calculated from what that function is given in the run's own implementation.
+    """
+    seen = _SeenProducts()
+    with seen:
+        look_at_call(
+            model, kept, path, seen.open, lambda _: (), progress, number=number, count=calls
+        )
+    return seen.shares
+
+
+class _SeenProducts(TorchFunctionMode):
+    """Calculates the probabilities of attention that torch carries out in one step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shares: list[Tensor] = []
+        self._is_open = False
+
+    def open(self, _taken: object) -> None:
+        """Begin: what follows is of the call that is looked at."""
+        self._is_open = True
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out a function."""
+        kwargs = kwargs or {}
+        if self._is_open and func is torch.nn.functional.scaled_dot_product_attention:
+            self.shares.append(_shares_of(*args, **kwargs))
+        return func(*args, **kwargs)
+
+
+def _shares_of(
+    query: Tensor,
+    key: Tensor,
+    _value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return the probabilities that ``scaled_dot_product_attention`` weights values with."""
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
+    size = query.shape[-1]
+    scores = (
+        query.float() @ key.float().transpose(-1, -2) * (size**-0.5 if scale is None else scale)
+    )
+    if is_causal:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(later, -torch.inf)
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(~attn_mask, -torch.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    return scores.softmax(-1)
 
 
 def _gives_the_same(seen: KeptCall, used: KeptCall) -> bool:

@@ -8,22 +8,27 @@ from bertviewer.core.checking.other_attention import EAGER
 
 
 @contextmanager
-def eager(module: Any) -> Iterator[None]:
-    """Have a model of transformers use its eager attention inside the ``with``."""
+def eager(module: Any) -> Iterator[bool]:
+    """Have a model of transformers use its eager attention inside the ``with``.
+
+    Yields whether transformers did not switch by itself: what the model gives then has to be
+    compared with what it gives otherwise.
+    """
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     if used in (None, EAGER):
-        yield
+        yield False
         return
     configs = {id(config): config for config in map(_config_of, module.modules())}
     before = [(config, config._attn_implementation) for config in configs.values() if config]
     try:
         module.set_attn_implementation(EAGER)
-        if module.config._attn_implementation != EAGER:
+        is_forced = module.config._attn_implementation != EAGER
+        if is_forced:
             # Some models ask their configuration in every call, and transformers does not know
             # that they would (Falcon): it logs a warning and changes nothing.
             for config, _ in before:
                 config._attn_implementation = EAGER
-        yield
+        yield is_forced
     finally:
         module.set_attn_implementation(used)
         for config, implementation in before:

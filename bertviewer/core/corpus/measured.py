@@ -96,6 +96,7 @@ class Measured:
         state_calls: for each of them the place among ``calls`` of what gave it, or ``None``.
         hides_padding: whether what stands behind a shorter sentence changes nothing of any token;
             else only sentences of equal length are run together.
+        is_eager: whether the model is run with eager attention, which shows its shares.
         no_heads: attentions whose heads are not measured: path, class and reason of each.
     """
 
@@ -106,6 +107,7 @@ class Measured:
     width: int
     state_calls: tuple[int | None, ...]
     hides_padding: bool
+    is_eager: bool = True
     no_heads: tuple[tuple[str, str, str], ...] = ()
 
     @property
@@ -125,6 +127,7 @@ class Measured:
             "width": self.width,
             "state_calls": list(self.state_calls),
             "hides_padding": self.hides_padding,
+            "is_eager": self.is_eager,
             "no_heads": [list(one) for one in self.no_heads],
         }
 
@@ -148,6 +151,7 @@ class Measured:
             read(int, data["width"]),
             read(tuple[int | None, ...], data["state_calls"]),
             read(bool, data["hides_padding"]),
+            read(bool, data["is_eager"]),
             read(tuple[tuple[str, str, str], ...], data["no_heads"]),
         )
 

@@ -71,7 +71,11 @@ def run_shards(
         threads = 1
     before = torch.get_num_threads()
     try:
-        with step_by_step(work.module, model.architecture.config), work.recorder.watching():
+        config, is_eager = model.architecture.config, plan.measured.is_eager
+        with (
+            step_by_step(work.module, config, is_eager=is_eager),
+            work.recorder.watching(),
+        ):
             _in_threads(work, min(threads, len(todo)), total, progress)
     finally:
         torch.set_num_threads(before)

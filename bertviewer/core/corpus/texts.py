@@ -42,8 +42,10 @@ class Texts:
 
 
 @contextmanager
-def step_by_step(module: nn.Module, config: Mapping[str, Any]) -> Iterator[None]:
-    """Have a model calculate attention so that it shows its shares, if it can do so.
+def step_by_step(
+    module: nn.Module, config: Mapping[str, Any], *, is_eager: bool = True
+) -> Iterator[None]:
+    """Have a model calculate attention so that it shows its shares, if ``is_eager``.
 
     A classifier that looks for the last token before the padding is told what the padding is.
     """
@@ -53,8 +55,9 @@ def step_by_step(module: nn.Module, config: Mapping[str, Any]) -> Iterator[None]
             own.pad_token_id = padding_of(config)
             stack.callback(setattr, own, "pad_token_id", None)
         # Where it cannot, its heads are not measured.
-        with suppress(ValueError, NotImplementedError, ImportError):
-            stack.enter_context(eager(module))
+        if is_eager:
+            with suppress(ValueError, NotImplementedError, ImportError):
+                stack.enter_context(eager(module))
         yield
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.closer_look.eager import eager
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
@@ -69,8 +70,29 @@ def look(
         width,
         tuple(state_calls) if width else (),
         _hides_padding(left, right, calls) and _is_alike(left, one, calls),
-        no_heads,
+        no_heads=no_heads,
     )
+
+
+@torch.no_grad()
+def is_eager_alike(module: nn.Module, architecture: Architecture, lockstep: Lockstep) -> bool:
+    """Tell whether a model gives with eager attention what it gives otherwise, but for roundings.
+
+    Where transformers switches the attention itself, it does. Falcon's adds ALiBi's biases twice.
+    """
+    texts = [TextMaker(architecture).full(FIRST)]
+    try:
+        with eager(module) as is_forced:
+            if not is_forced:
+                return True
+            (seen,) = _run(module, architecture, texts, lockstep)
+    except (ValueError, NotImplementedError, ImportError):
+        return True  # it has no eager attention, and is run as it is
+    (used,) = _run(module, architecture, texts, lockstep)
+    one, other = first_tensor(seen.output), first_tensor(used.output)
+    assert one is not None
+    assert other is not None
+    return bool((one - other).float().norm() <= 10 * _ROUNDINGS * other.float().norm())
 
 
 @frozen(eq=False)

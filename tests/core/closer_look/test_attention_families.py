@@ -10,7 +10,10 @@ import pytest
 import torch
 
 from bertviewer.core.analysis.attention_layers import attention_layers
+from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.closer_look import attention as module
 from bertviewer.core.closer_look.attention import attention_of
+from bertviewer.core.closer_look.seen_tensors import values
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
@@ -33,6 +36,7 @@ SHOWN: dict[str, dict[str, Any]] = {
     "bert-generation": BERT,
     "convbert": {**BERT, "embedding_size": 16, "head_ratio": 1, "num_attention_heads": 4},
     "deberta": {**BERT, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["c2p"]},
+    "falcon": {**BERT, "hidden_size": 32, "num_attention_heads": 4},
     "flaubert": XLM,
     "megatron-bert": BERT,
     "pegasus": BART,
@@ -106,3 +110,21 @@ def test_what_is_not_from_token_to_token_is_told(family: str, opened: Open) -> N
 def test_a_model_without_attention_has_no_layers_of_it(opened: Open) -> None:
     it = opened("fnet", {**BERT, "pad_token_id": 0})
     assert attention_layers(it.model.architecture, it.run) == ()
+
+
+def test_shares_are_those_that_the_run_used(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ALiBi, Falcon's eager attention gives other numbers than what torch carries out."""
+    it = opened("falcon", {**SHOWN["falcon"], "alibi": True})
+    path = attention_paths(it.model.architecture)[0]
+    shares = torch.tensor(attention_of(it.model, it.run, it.kept, path).probabilities)[None]
+    attention = it.module.get_submodule(path)
+    _, fused = values(it.model, it.run, it.kept, f"{path}.query_key_value")
+    value = attention._split_heads(fused["output"])[2].transpose(1, 2)
+    mixed = (shares @ value).transpose(1, 2).flatten(2)
+    _, given = values(it.model, it.run, it.kept, path)
+    assert torch.allclose(attention.dense(mixed), given["output.0"], atol=1e-4)
+    assert not shares.triu(1).any()
+    # Where neither way shows them, that is what is said.
+    monkeypatch.setattr(module, "_used_by_torch", lambda *_, **__: [])
+    with pytest.raises(UserError, match="gives other numbers than in the run"):
+        attention_of(it.model, it.run, it.kept, path)

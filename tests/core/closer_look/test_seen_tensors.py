@@ -1,5 +1,7 @@
 """What modules took and gave is, bit by bit, what transformers and plain hooks show."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import named_in
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.replay import replay
 from bertviewer.core.source.parsing import parse_source
 from tests.core.checking.small_models import hook_count
 from tests.core.closer_look.model_runs import Opened, known, opened, ran
@@ -277,3 +280,17 @@ def test_cancelled() -> None:
         seen_tensors(it.model, it.run, it.kept, "encoder.layer.0", stop)
     assert hook_count(it.module) == hooks
     assert "forward" not in vars(it.module.encoder.layer[0])
+
+
+def test_an_activation_that_all_layers_hold_is_seen_in_each_of_its_calls(tmp_path: Path) -> None:
+    """XLM's layers share one, which is listed in the first of them."""
+    sizes = {"vocab_size": 97, "emb_dim": 24, "n_layers": 2, "n_heads": 3}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "xlm", **sizes}))
+    it = ran(open_model(parse_source(str(tmp_path / "config.json"))))
+    path = "ffns.0.act"
+    seen = [next(iter(given.values())) for _, given in hooked(it)[path]]
+    for number, expected in enumerate(seen):
+        _, gave = values(it.model, it.run, it.kept, path, call=number)
+        assert torch.equal(gave["output"], expected)
+    assert len(seen) == 2
+    assert len(replay(it.model, it.kept, [path]).calls[path]) == 2

@@ -2,12 +2,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose
 
 from bertviewer.core.closer_look import singular_values as module
 from bertviewer.core.closer_look.singular_values import singular_values
+from bertviewer.core.closer_look.tensor_values import from_tensor
 from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.spectrum import cost
+from bertviewer.core.tensors.values import Origin
 from tests.core.tensors.made_up import matrix
 
 RANDOM = np.random.default_rng(9)
@@ -92,3 +96,21 @@ def test_squares_may_be_too_large_for_floats() -> None:
 def test_singular_values_that_no_float_holds_are_refused(shape: tuple[int, int]) -> None:
     with pytest.raises(UserError, match="too large for float64"):
         singular_values(matrix(np.full(shape, 1.7e308)))
+
+
+@pytest.mark.parametrize("rank", [1, 3, 20])
+def test_the_rank_of_float32_is_numpys(rank: int) -> None:
+    values = (RANDOM.normal(size=(50, rank)) @ RANDOM.normal(size=(rank, 20))).astype(np.float32)
+    found = singular_values(matrix(values))
+    assert found.rank == np.linalg.matrix_rank(values) == rank
+    assert (found.condition is None) is (rank < 20)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_the_rank_of_what_was_rounded_to_16_bits(dtype: torch.dtype, rank: int) -> None:
+    product = torch.tensor(RANDOM.normal(size=(60, rank)) @ RANDOM.normal(size=(rank, 40)))
+    values = from_tensor("made.up", product.to(dtype), Origin("drawn"))
+    assert singular_values(Matrix(values)).rank == rank
+    full = from_tensor("made.up", torch.eye(40).to(dtype), Origin("drawn"))
+    assert singular_values(Matrix(full)).rank == 40

@@ -5,19 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.backend import transformers
 from bertviewer.core.corpus.choices import Choices
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Layout, layout_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.report.corpus_text import corpus_text
 from tests.core.checking.small_models import small_model
 from tests.core.corpus.making_corpora import made
 
-SMALL = {"vocab_size": 300, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
-         "intermediate_size": 40, "max_position_embeddings": 64}  # fmt: skip
+SMALL: dict[str, Any] = {
+    **{"vocab_size": 300, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3},
+    **{"intermediate_size": 40, "max_position_embeddings": 64},
+}
 
 
 def opened(folder: Path, task: str = "base", **config: Any) -> LoadedModel:
@@ -100,6 +106,65 @@ def test_classifiers_that_look_for_the_end(kind: str, data: Path, tmp_path: Path
     assert place.count == wanted.count
     config: Any = model.running_module.config
     assert config.pad_token_id == (None if kind == "gpt2" else model.config.pad_token_id)
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "mpnet": SMALL,
+    "deberta-v2": {**SMALL, "relative_attention": True, "pos_att_type": ["c2p"]},
+    "xlnet": {"vocab_size": 300, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
+    "falcon": {**SMALL, "hidden_size": 24},
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_heads_of_attentions_that_give_shares_when_asked(kind: str, tmp_path: Path) -> None:
+    model = opened(tmp_path / "model", model_type=kind, **ASKED[kind])
+    data = tmp_path / "lines.txt"
+    data.write_text("the cat sat on a mat and saw\n")
+    corpus = made(model, data, tmp_path / "out", Choices(random_weights=True))
+    assert corpus is not None
+    assert corpus.manifest["attentions_left_out"] == []
+    module: Any = model.running_module
+    ids = torch.tensor([[t.id for t in model.tokenizer().tokenize(Sentence(data.read_text()))]])
+    module.config._attn_implementation = "eager"
+    with torch.no_grad():
+        output = module(input_ids=ids, output_attentions=True)
+    assert len(corpus.heads) == len(output.attentions) == 2
+    for heads, shares in zip(corpus.heads.values(), output.attentions, strict=True):
+        entropy = -(shares[0].double() * shares[0].double().clamp(min=1e-300).log()).sum(-1)
+        assert heads.entropy == pytest.approx(entropy.mean(-1).numpy(), rel=1e-5)
+
+
+def test_eager_attention_that_gives_other_numbers_is_not_used(tmp_path: Path) -> None:
+    """Falcon's adds ALiBi's biases to a mask that has them already."""
+    values = {**ASKED["falcon"], "alibi": True}
+    model = opened(tmp_path / "model", model_type="falcon", **values)
+    data = tmp_path / "lines.txt"
+    data.write_text("the cat sat on a mat\n")
+    corpus = made(model, data, tmp_path / "out", Choices(random_weights=True))
+    assert corpus is not None
+    run = run_sentence(model, Sentence(data.read_text()), random_weights=True)
+    found, activation = corpus.of("h.1.self_attention"), run.activation("h.1.self_attention")
+    assert found is not None
+    assert activation is not None
+    assert found.statistics.std == pytest.approx(activation.statistics.std, rel=1e-5)
+    assert not corpus.heads
+    assert len(corpus.manifest["attentions_left_out"]) == 2
+
+
+def test_heads_that_cannot_be_measured_are_mentioned(tmp_path: Path) -> None:
+    model = opened(tmp_path / "model", model_type="yoso", **SMALL)
+    data = tmp_path / "lines.txt"
+    data.write_text("the cat sat\n")
+    corpus = made(model, data, tmp_path / "out", Choices(random_weights=True))
+    assert corpus is not None
+    assert not corpus.heads
+    paths = [one["path"] for one in corpus.manifest["attentions_left_out"]]
+    assert paths == [f"encoder.layer.{layer}.attention.self" for layer in (0, 1)]
+    assert (
+        "Heads not measured: 2 attentions (YosoSelfAttention): it gives no shares from token to "
+        "token"
+    ) in corpus_text(corpus)
 
 
 def test_a_model_whose_padding_shows_by_its_length(data: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def attention_of(node: ModuleNode) -> str:
 
 def queries(module: Any) -> Tensor:
     """Return the weight that makes an attention's queries, alone or with keys and values."""
-    names = ("query", "q_lin", "q_proj", "query_proj", "q", "c_attn", "Wqkv")
+    names = ("query", "q_lin", "q_proj", "query_proj", "q", "c_attn", "Wqkv", "in_proj")
     found = next((getattr(module, name) for name in names if hasattr(module, name)), None)
     weight: Tensor = module.in_proj_weight if found is None else found.weight
     return weight

@@ -11,6 +11,7 @@ from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.inputs import text_inputs
 from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import small_model
@@ -86,3 +87,22 @@ def test_an_encoder_decoder_is_settled_in_its_encoder() -> None:
         choose_attention(model, {"input_ids": torch.ones(1, length, dtype=torch.long)})
         attention = model.encoder.layers[0].self_attn.self
         assert type(attention).__name__ == f"BigBirdPegasus{name}"
+
+
+def test_segments_that_a_model_makes_are_left_to_it() -> None:
+    """BigBird's question answering gives what follows the first separator another segment."""
+    model = small_model("big_bird", "question-answering", type_vocab_size=2, sep_token_id=10)
+    module: Any = model.module(True)
+    ids, zeros = torch.tensor([[5, 6, 10, 7, 8, 10]]), torch.zeros(1, 6, dtype=torch.long)
+    config = model.architecture.config
+    inputs = text_inputs(module, ids, zeros + 1, zeros, config)
+    assert "token_type_ids" not in inputs
+    # A tokenizer that tells segments apart is believed.
+    apart = torch.tensor([[0, 0, 0, 1, 1, 1]])
+    given = text_inputs(module, ids, zeros + 1, apart, config)
+    assert torch.equal(given["token_type_ids"], apart)
+    with torch.no_grad():
+        one, other = module(**inputs), module(**given)
+    assert torch.equal(one.start_logits, other.start_logits)
+    base = small_model("big_bird").module(True)
+    assert "token_type_ids" in text_inputs(base, ids, zeros + 1, zeros, config)

@@ -1,8 +1,12 @@
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bertviewer.core.backend import torch
+from bertviewer.core.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tensors.heads import HeadLayout, Part, head_layout, seen_heads
@@ -109,3 +113,77 @@ def test_heads_of_what_modules_take_and_give() -> None:
     assert probabilities == HeadLayout("matrices", ("head",), 12, 1)
     assert seen_heads(architecture, f"{attention}.self", (1, 1, 9, 9), is_given=False) is None
     assert seen_heads(architecture, "pooler", (1, 768), is_given=True) is None
+
+
+SMALL = {
+    **{"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4},
+    **{"intermediate_size": 40, "max_position_embeddings": 40, "pad_token_id": 0},
+    **{"initializer_range": 0.3},
+}
+GPT = {"vocab_size": 60, "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 40}
+MPT = {"vocab_size": 60, "d_model": 32, "n_layers": 1, "n_heads": 4, "max_seq_len": 40}
+FUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "bloom": ("query_key_value", {"vocab_size": 60, "hidden_size": 32, "n_layer": 1, "n_head": 4}),
+    "deberta": ("in_proj", {**SMALL, "relative_attention": True, "pos_att_type": ["c2p"]}),
+    "falcon": ("query_key_value", SMALL),
+    "falcon groups": (
+        "query_key_value",
+        {**SMALL, "new_decoder_architecture": True, "num_kv_heads": 2},
+    ),
+    "gpt_bigcode": ("c_attn", GPT),
+    "gpt_bigcode all": ("c_attn", {**GPT, "multi_query": False}),
+    "gpt_neox": ("query_key_value", SMALL),
+    "modernbert": ("Wqkv", SMALL),
+    "mpt": ("Wqkv", MPT),
+    "openai-gpt": ("c_attn", GPT),
+    "phi3": ("qkv_proj", {**SMALL, "num_key_value_heads": 2}),
+}
+
+
+@pytest.mark.parametrize("kind", FUSED)
+def test_the_heads_of_fused_weights_are_those_that_the_model_reads(
+    kind: str, tmp_path: Path
+) -> None:
+    name, values = FUSED[kind]
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"model_type": kind.split(maxsplit=1)[0], **values}))
+    architecture = open_model(parse_source(str(file))).architecture
+    tensor = next(t for t in architecture.parameters if t.name.endswith(f".{name}.weight"))
+    layout = head_layout(architecture, tensor)
+    assert layout is not None
+    assert (layout.parts, layout.heads) == (STACKED, 4)
+    config = transformers.AutoConfig.from_pretrained(tmp_path)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
+    weight = model.get_parameter(tensor.name)
+
+    def looked_at() -> Any:
+        with torch.no_grad():
+            given = model(input_ids=torch.arange(5, 12)[None], output_attentions=True)
+        return given.attentions[0][0]
+
+    before = looked_at()
+    for part, head in ((part, head) for part in range(3) for head in range(4)):
+        rows = slice(*layout.span(part, head))
+        place = rows if layout.axis == "rows" else (slice(None), rows)
+        kept = weight.data.clone()
+        weight.data[place] += torch.randn(
+            weight.data[place].shape, generator=torch.Generator().manual_seed(1)
+        )
+        moved = [
+            not torch.allclose(*pair, atol=1e-6) for pair in zip(looked_at(), before, strict=True)
+        ]
+        weight.data.copy_(kept)
+        shared = 4 // layout.heads_of(part)
+        same = [other // shared == head // shared for other in range(4)]
+        assert moved == (same if part < 2 else [False] * 4)
+
+
+def test_fused_weights_in_an_order_of_their_own_have_no_heads(tmp_path: Path) -> None:
+    # CodeGen's rows are in four groups, and values come before keys.
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"model_type": "codegen", **GPT, "rotary_dim": 4}))
+    architecture = open_model(parse_source(str(file))).architecture
+    tensor = next(t for t in architecture.parameters if t.name.endswith(".qkv_proj.weight"))
+    assert head_layout(architecture, tensor) is None

@@ -107,3 +107,20 @@ def test_dimensions_that_are_no_heads_have_a_field_each(qtbot: QtBot) -> None:
     assert box.objectName() == "leadingIndex1"
     parts.show_index((0, 2, 0, 1, 3))
     assert parts.matrix(values).leading == (0, 2, 0)
+
+
+def test_heads_whose_parts_follow_one_another(qtbot: QtBot) -> None:
+    parts = PartChoice()
+    qtbot.addWidget(parts)
+    values = in_memory(np.arange(24 * 3.0).reshape(24, 3))
+    stacked = HeadLayout("rows", ("query", "key", "value"), 4, 2, is_by_head=True)
+    parts.show_choices((24, 3), stacked)
+    part, head = (find(parts, QComboBox, name) for name in ("partOfHeads", "headChoice"))
+    assert parts.matrix(values).shape == (24, 3)
+    part.setCurrentText("key")
+    # All heads' keys are not one block of rows.
+    assert [head.itemText(n) for n in range(head.count())] == [f"head {n}" for n in range(4)]
+    head.setCurrentText("head 2")
+    assert parts.matrix(values).row_span == (14, 16)
+    parts.show_index((3, 1))
+    assert parts.matrix(values).shape == (24, 3)
