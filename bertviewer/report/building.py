@@ -1,6 +1,7 @@
 """A report's document, built from what it is about and what was chosen."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from bertviewer import __version__
@@ -58,9 +59,9 @@ def build_document(subject: Subject, choices: Choices) -> Draft:
 def _front(subject: Subject, choices: Choices, picture: str) -> Front:
     architecture = subject.architecture
     source = architecture.source if subject.run is None else subject.run.source
-    random = None
-    if subject.run is not None:
-        random = random_words(subject.run.source, architecture.tensor_count)
+    is_run = subject.run is not None
+    shown = source if is_run else replace(source, weights="none", random_tensors=())
+    random = random_words(shown, architecture.tensor_count)
     return Front(
         title=choices.title or source.name,
         subtitle=f"{architecture.root.class_name} · {find_task(source.task).title}",

@@ -6,7 +6,7 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.comparison import ComparedTensor, Comparison
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.report.numbers import deviation
-from bertviewer.report.summaries import aligned, provenance
+from bertviewer.report.summaries import aligned, notice_lines, provenance
 
 _TENSORS = ("Tensor", "State", "Left", "Right", "|Δ|/|left|", "Max |Δ|", "Changed")
 
@@ -16,7 +16,9 @@ def comparison_text(comparison: Comparison) -> str:
     counts = ", ".join(f"{count:,} {state}" for state, count in comparison.counts.items() if count)
     lines = [
         f"Left:  {provenance(comparison.left)} · {comparison.left_parameters:,} parameters",
+        *notice_lines(comparison.left),
         f"Right: {provenance(comparison.right)} · {comparison.right_parameters:,} parameters",
+        *notice_lines(comparison.right),
         f"Tensors: {counts}",
     ]
     if comparison.keys:

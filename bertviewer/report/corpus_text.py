@@ -7,7 +7,7 @@ from bertviewer.core.corpus.comparing import HEAD_FIGURES, CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus, Place
 from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.report.numbers import number
-from bertviewer.report.summaries import aligned, provenance
+from bertviewer.report.summaries import aligned, notice_lines, provenance
 
 MOST_ROWS = 20
 """So many modules, heads and features of a comparison are listed; JSON has all."""
@@ -18,8 +18,10 @@ _HEADS = ("Attention", "Head", *(part for name in HEAD_FIGURES for part in (name
 def corpus_text(corpus: Corpus) -> str:
     """Return what was run, and what was left out, in a few lines."""
     manifest = corpus.manifest
+    source = SourceInfo.from_json(manifest["source"])
     lines = [
-        provenance(SourceInfo.from_json(manifest["source"])),
+        provenance(source),
+        *notice_lines(source),
         _counts(corpus),
     ]
     if left_out := manifest.get("left_out"):
@@ -45,8 +47,9 @@ def comparison_text(comparison: CorpusComparison) -> str:
     """Return the modules, heads and features that differ most."""
     lines = []
     for title, corpus in (("Left: ", comparison.left), ("Right:", comparison.right)):
-        source = provenance(SourceInfo.from_json(corpus.manifest["source"]))
-        lines.append(f"{title} {source} · {_counts(corpus)}")
+        source = SourceInfo.from_json(corpus.manifest["source"])
+        lines.append(f"{title} {provenance(source)} · {_counts(corpus)}")
+        lines += notice_lines(source)
     lines += ["", aligned(_MODULES, _modules(comparison), right=range(1, len(_MODULES)))]
     for title, places in (("left", comparison.only_left), ("right", comparison.only_right)):
         if places:

@@ -7,7 +7,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.report.summaries import aligned
+from bertviewer.report.summaries import aligned, notice_lines
 
 _HEADER = ("", "Step", "Computes", "Takes", "Gives", "Multiply-adds")
 
@@ -57,7 +57,8 @@ def flow_text(flow: Flow, architecture: Architecture) -> str:
         )
         for node in flow.nodes
     ]
-    return "\n".join((title_of(flow, architecture), "", aligned(_HEADER, rows, right=(5,))))
+    title = (title_of(flow, architecture), *notice_lines(architecture.source))
+    return "\n".join((*title, "", aligned(_HEADER, rows, right=(5,))))
 
 
 def title_of(flow: Flow, architecture: Architecture) -> str:

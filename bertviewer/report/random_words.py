@@ -1,4 +1,4 @@
-"""What a report says of random weights: as much as is random, and no more."""
+"""What a report says of random weights and of the model's notices, and no more."""
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.frozen import frozen
@@ -17,6 +17,7 @@ SOME = (
     "comes from training."
 )
 """The words of the window's banner after a run."""
+NOTICES = "see the model's notices"
 
 
 @frozen
@@ -28,15 +29,19 @@ class RandomWords:
 
 
 def random_words(source: SourceInfo, tensors: int) -> RandomWords | None:
-    """Return what to say of a run with these weights; ``None`` where all of them are trained.
+    """Return what to say of a run with these weights; ``None`` if there is nothing to say.
+
+    Trained weights need no words, unless the model has notices.
 
     Args:
         source: what the run's weights are.
         tensors: how many the model has, a tied one counted once.
     """
+    texts, short = [], NOTICES
     if source.weights == "random":
-        return RandomWords(ALL, "random weights")
-    if count := len(source.random_tensors):
-        text = count_text(count, ONE, SOME, tensors)
-        return RandomWords(text, f"{count} of {tensors} tensors random")
-    return None
+        texts, short = [ALL], "random weights"
+    elif count := len(source.random_tensors):
+        texts = [count_text(count, ONE, SOME, tensors)]
+        short = f"{count} of {tensors} tensors random"
+    texts += source.notices
+    return RandomWords(" ".join(texts), short) if texts else None

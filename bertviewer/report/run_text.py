@@ -7,7 +7,7 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.check_summary import by_flow_note, check_verdict, reasons, summarise
 from bertviewer.report.numbers import deviation, number
-from bertviewer.report.summaries import Table, aligned, provenance
+from bertviewer.report.summaries import Table, aligned, notice_lines, provenance
 
 RUN_FIGURES = ("mean", "std", "min", "max", "rms", "zero_fraction")
 
@@ -30,6 +30,7 @@ def run_text(run: ActivationRun) -> str:
     header = ("Module", "Output Shape", *RUN_FIGURES, "NaN+Inf")
     parts = [
         provenance(run.source),
+        *notice_lines(run.source),
         tokenizer_note(run),
         "",
         aligned(("Id", "Token", "Segment"), tokens, right=(0,)),

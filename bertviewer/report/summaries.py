@@ -8,7 +8,6 @@ from bertviewer.core.architecture.architecture import Architecture, bytes_by_dty
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.source.demo import MODEL_NAME
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.markdown import SPACE, markdown_cell, markdown_table
@@ -26,7 +25,7 @@ def text(architecture: Architecture, depth: int | None, with_parameters: bool) -
     """Return the folded module table and the totals as aligned plain text."""
     parts = [
         provenance(architecture.source),
-        *filter(None, [note_of(architecture.config)]),
+        *notice_lines(architecture.source),
         "",
         aligned(MODULE_HEADER, _rows(architecture, depth)),
     ]
@@ -67,6 +66,7 @@ def markdown(architecture: Architecture, depth: int | None, with_parameters: boo
         "",
         markdown_cell(provenance(architecture.source)),
         "",
+        *(f"> {markdown_cell(line)}\n" for line in notice_lines(architecture.source)),
         *markdown_table(MODULE_HEADER, _rows(architecture, depth, indent=SPACE * 2)),
         "",
         *markdown_table(("Total", ""), totals(architecture)),
@@ -91,7 +91,7 @@ def provenance(source: SourceInfo) -> str:
     }[source.kind]
     weights = {
         "none": "no weights",
-        "pretrained": "pretrained weights",
+        "pretrained": "pretrained weights" if source.quantization is None else "quantized weights",
         "random": "RANDOM weights: no figure comes from training",
     }[source.weights]
     line = f"{where} · {find_task(source.task).title} · {weights}"
@@ -102,6 +102,11 @@ def provenance(source: SourceInfo) -> str:
         )
         line += count_text(len(source.random_tensors), one, many)
     return f"{line}, read layer by layer" if source.offloaded else line
+
+
+def notice_lines(source: SourceInfo) -> list[str]:
+    """Return a line for each notice that qualifies the figures of a model."""
+    return [f"Note: {printable(notice)}" for notice in source.notices]
 
 
 def totals(architecture: Architecture) -> Table:
@@ -146,7 +151,7 @@ def _tensors(architecture: Architecture) -> Table:
             tensor.name,
             shape_text(tensor.shape),
             f"{tensor.numel:,}",
-            tensor.dtype,
+            architecture.stored_dtype(tensor),
             "yes" if tensor.trainable else "no",
             tensor.tied_to or "",
         )

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.source.key_meanings import KEY_MEANINGS
+from bertviewer.core.source.key_meanings import KEY_MEANINGS, Effect, effect_of
 from bertviewer.plots.fonts import grown
 from bertviewer.ui.layouts import in_column
 from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
@@ -28,6 +28,7 @@ class ConfigurationTab(QWidget):
             Column(self.tr("Key")),
             Column(self.tr("Symbol")),
             Column(self.tr("Value")),
+            Column(self.tr("Effect")),
             Column(self.tr("Meaning")),
         )
         self._model = TableModel(columns, self)
@@ -49,12 +50,22 @@ class ConfigurationTab(QWidget):
         symbols = {symbol.key: symbol for symbol in architecture.symbols}
         formula = formula_of(row.node, architecture)
         marked = formula.config_keys if formula else ()
-        # The numbers that formulas are made of come first, and then the rest as it was written.
-        keys = sorted(architecture.config, key=lambda key: key not in symbols)
+        config, unused = architecture.whole_config, architecture.unused
+        effects: dict[Effect, str] = {
+            "": "",
+            "unused": self.tr("no effect here"),
+            "none": self.tr("no effect on the computation"),
+        }
+        # The numbers that formulas are made of come first, then what this model does not read.
+        keys = sorted(config, key=lambda key: (key not in symbols, key not in unused))
         self._model.set_rows(
             [
-                Row(_cells(key, value, symbols.get(key)), _hint(value), is_bold=key in marked)
-                for key, value in ((key, architecture.config[key]) for key in keys)
+                Row(
+                    _cells(key, value, symbols.get(key), effects[effect_of(key, unused)]),
+                    _hint(value),
+                    is_bold=key in marked,
+                )
+                for key, value in ((key, config[key]) for key in keys)
             ]
         )
         self._table.resizeColumnToContents(VALUE)
@@ -82,8 +93,8 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _cells(key: str, value: object, symbol: Symbol | None) -> tuple[str, ...]:
+def _cells(key: str, value: object, symbol: Symbol | None, effect: str) -> tuple[str, ...]:
     text = _text(value)
     if symbol is None:
-        return key, "", text, KEY_MEANINGS.get(key, "")
-    return key, symbol.letter, text, symbol.meaning
+        return key, "", text, effect, KEY_MEANINGS.get(key, "")
+    return key, symbol.letter, text, effect, symbol.meaning

@@ -17,7 +17,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.action import shortcut_keys
 from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.breadcrumb import Breadcrumb
-from bertviewer.ui.checkpoint.banner import RandomBanner
+from bertviewer.ui.checkpoint.banner import NoticeBanner, RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.corpus.opening import CorpusOpening
 from bertviewer.ui.dialogs import show_about
@@ -241,7 +241,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(bar)
         self.addToolBarBreak()
         # Above everything: it is to be seen whichever pane has all the room.
-        self.addToolBar(BannerBar(RandomBanner(self.workspace)))
+        self.addToolBar(BannerBar(NoticeBanner(self.workspace), RandomBanner(self.workspace)))
         self.menuBar().hide()
 
     def _on_architecture(self) -> None:

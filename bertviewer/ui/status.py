@@ -16,7 +16,7 @@ from bertviewer.ui.workspace import Workspace
 
 
 class WeightsLabel(QLabel):
-    """Stands in the status bar; the tooltip lists tensors that are random among trained ones."""
+    """Stands in the status bar; the tooltip has the notices, and tensors that are random."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -37,7 +37,9 @@ class WeightsLabel(QLabel):
             "pretrained": self.tr("Pretrained weights"),
             "random": self.tr("RANDOM weights, seed 0"),
         }[source.weights]
-        if random:
+        if source.quantization is not None and source.weights == "pretrained":
+            text = self.tr("Quantized weights: {0}").format(source.quantization.title)
+        elif random:
             text = count_text(
                 len(random),
                 self.tr("Pretrained weights, but 1 tensor RANDOM"),
@@ -46,9 +48,9 @@ class WeightsLabel(QLabel):
         if source.offloaded:
             text = self.tr("{0}, read layer by layer").format(text)
         self.setText(text)
-        self.setToolTip(plain_tip("\n".join(random[:30])))
-        is_random = bool(random) or source.weights == "random"
-        role = WARNING if is_random else QPalette.ColorRole.WindowText
+        self.setToolTip(plain_tip("\n".join((*source.notices, *random[:30]))))
+        is_qualified = bool(random or source.notices) or source.weights == "random"
+        role = WARNING if is_qualified else QPalette.ColorRole.WindowText
         self.setForegroundRole(role)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.source_info import QUANTIZED, SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
@@ -53,8 +53,10 @@ def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...
 class Architecture:
     """A model's whole structure: modules, tensors, configuration and symbols.
 
-    ``costs`` and ``flows`` are ``None`` until they are derived. The flows have documents of
-    their own, ``bertviewer.flow/1``, and are not in this one.
+    ``config`` has what the model's code reads, and what concerns no computation, as labels' names.
+    ``unused`` are the other keys of the configuration, which the code never reads; a key inside of
+    a part follows the part's name and a dot. ``costs`` and ``flows`` are ``None`` until they are
+    derived. The flows have documents of their own, ``bertviewer.flow/1``, and are not in this one.
     """
 
     source: SourceInfo
@@ -64,6 +66,7 @@ class Architecture:
     parameters: tuple[TensorInfo, ...]
     costs: Costs | None = None
     flows: Flows | None = None
+    unused: Mapping[str, Any] = field(default_factory=dict)
     _index: "_Index | None" = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +74,11 @@ class Architecture:
         index = self._index
         if index is None or (index.modules, index.parameters) != (self.modules, self.parameters):
             object.__setattr__(self, "_index", _index_of(self.modules, self.parameters))
+
+    @property
+    def whole_config(self) -> dict[str, Any]:
+        """The configuration with the keys that the model's code never reads."""
+        return {**self.config, **{k: v for k, v in self.unused.items() if "." not in k}}
 
     @property
     def root(self) -> ModuleNode:
@@ -100,13 +108,18 @@ class Architecture:
         assert self._index is not None
         return tuple(self._index.below.get(path, ()))
 
+    def stored_dtype(self, tensor: TensorInfo) -> str:
+        """Return a tensor's dtype, or ``QUANTIZED`` if it is stored as codes."""
+        return QUANTIZED if tensor.name in self.source.quantized_tensors else tensor.dtype
+
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.architecture/1``: plain dicts, lists and scalars."""
         total = self.root.parameters
         return {
             "schema": SCHEMA,
             "source": self.source.to_json(),
-            "config": encoded(self.config),
+            "config": encoded(self.whole_config),
+            "unused": encoded(self.unused),
             "symbols": {entry.pop("letter"): entry for entry in map(to_json, self.symbols)},
             "totals": {
                 "parameters": total,
@@ -132,12 +145,15 @@ class Architecture:
         if data.get("schema") != SCHEMA:
             raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
         symbols = [{"letter": letter, **entry} for letter, entry in data["symbols"].items()]
+        config = DOCUMENTS.read(Mapping[str, Any], data["config"])
+        unused = DOCUMENTS.read(Mapping[str, Any], data.get("unused", {}))
         return cls(
             source=SourceInfo.from_json(data["source"]),
-            config=DOCUMENTS.read(Mapping[str, Any], data["config"]),
+            config={key: value for key, value in config.items() if key not in unused},
             symbols=DOCUMENTS.read(tuple[Symbol, ...], symbols),
             modules=DOCUMENTS.read(tuple[ModuleNode, ...], data["modules"]),
             parameters=DOCUMENTS.read(tuple[TensorInfo, ...], data["parameters"]),
+            unused=unused,
             costs=Costs.from_json(data["compute"]) if data.get("compute") else None,
         )
 

@@ -4,8 +4,12 @@ from typing import Literal
 
 from bertviewer.core.frozen import frozen
 from bertviewer.core.plain_data import Document
+from bertviewer.core.weights.quantization import Quantization
 
 Weights = Literal["none", "pretrained", "random"]
+
+QUANTIZED = "quantized"
+"""Replaces the dtype of a tensor that is stored as codes."""
 
 SEED = 0
 """What random weights are drawn from: the same each time."""
@@ -20,9 +24,14 @@ class SourceInfo(Document):
     are weights that are read layer by layer, as the model runs. ``notices`` are sentences that
     qualify every figure of this model, such as an ignored configuration key that changed the
     computation in training, or a guessed number of heads. They are shown wherever figures are.
+    ``quantization`` is how the weights are stored, ``None`` if as plain numbers, and
+    ``quantized_tensors`` names those that are stored as codes, which are not their values.
     """
 
-    JSON = "kind name task weights random_tensors offloaded?offloaded notices?notices"
+    JSON = (
+        "kind name task weights random_tensors quantization quantized_tensors?quantized_tensors "
+        "offloaded?offloaded notices?notices"
+    )
 
     kind: str
     name: str
@@ -31,6 +40,8 @@ class SourceInfo(Document):
     random_tensors: tuple[str, ...] = ()
     offloaded: bool = False
     notices: tuple[str, ...] = ()
+    quantization: Quantization | None = None
+    quantized_tensors: tuple[str, ...] = ()
 
     def random_outside(self, *names: str) -> tuple[str, ...]:
         """Return the random tensors that are in no module of one of these names."""

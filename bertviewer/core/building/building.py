@@ -1,5 +1,6 @@
 """Configuration to module: transformers builds it, on meta or with seeded random weights."""
 
+import copy
 import inspect
 import itertools
 import json
@@ -21,6 +22,7 @@ from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
 MOST_SAID = 300
 """Characters of an error's words."""
 MOST_MODULES = 200_000
+_VERSION = "transformers_version"
 
 transformer_base.register()
 
@@ -31,9 +33,9 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     Raises:
         UserError: the model type is unknown, or a value is refused; ``name`` is in the message.
     """
-    values = dict(data)
+    values = copy.deepcopy(dict(data))  # the class may change tables in it
     model_type = values.pop("model_type")
-    values.pop("transformers_version", None)
+    values.pop(_VERSION, None)
     if model_type not in transformers.CONFIG_MAPPING:
         raise UserError(f"{name}: model_type {model_type!r} is not known to transformers")
     kind = transformers.CONFIG_MAPPING[model_type]
@@ -47,8 +49,11 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     return config
 
 
-def plain_config(config: Any, name: str) -> dict[str, Any]:
+def plain_config(config: Any, name: str, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a configuration as what JSON knows, numbers that are not finite included.
+
+    ``data`` is what it was made of: the version of transformers that wrote it is the file's, and
+    not the one that is running.
 
     Raises:
         UserError: it holds what transformers itself cannot write down.
@@ -58,6 +63,9 @@ def plain_config(config: Any, name: str) -> dict[str, Any]:
     except Exception as error:
         raise UserError(f"{name}: bad configuration: {_reason(error, vars(config))}") from error
     plain.pop("_name_or_path", None)
+    plain.pop(_VERSION, None)
+    if isinstance(version := (data or {}).get(_VERSION), str):
+        plain[_VERSION] = version
     return plain
 
 

@@ -47,11 +47,13 @@ _Found = TypeVar("_Found")
 class SeenModel:
     """What follows from a configuration: the architecture, and the heads that its family has.
 
-    The architecture's ``source`` says nothing.
+    The architecture's ``source`` says nothing. ``notices`` are about keys of the configuration that
+    the model does not use.
     """
 
     architecture: Architecture
     heads: tuple[str, ...]
+    notices: tuple[str, ...] = ()
 
     def is_like(self, found: Architecture, heads: tuple[str, ...]) -> bool:
         """Tell whether a model that was just built is the same, but for source and formulas."""
@@ -146,6 +148,7 @@ def model_content(seen: SeenModel) -> dict[str, Any]:
         "architecture": architecture.to_json(),
         "flows": None if flows is None else flows.to_json(),
         "heads": list(seen.heads),
+        "notices": list(seen.notices),
     }
 
 
@@ -205,7 +208,9 @@ def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenMode
     architecture = Architecture.from_json(content["architecture"])
     if content["flows"] is not None:
         architecture = replace(architecture, flows=Flows.from_json(content["flows"]))
-    seen = SeenModel(architecture, DOCUMENTS.read(tuple[str, ...], content["heads"]))
+    heads = DOCUMENTS.read(tuple[str, ...], content["heads"])
+    notices = DOCUMENTS.read(tuple[str, ...], content.get("notices", []))
+    seen = SeenModel(architecture, heads, notices)
     if seen.architecture.config.get("model_type") != data.get("model_type"):
         raise OddContent("it is of another family")
     _prove(seen.architecture)

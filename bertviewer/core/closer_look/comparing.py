@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from bertviewer.core.architecture.source_info import QUANTIZED
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.changes import change_between
 from bertviewer.core.comparing.comparison import (
@@ -42,7 +43,12 @@ def compare_models(
 
 
 def _as_stored(model: LoadedModel, tensor: TensorInfo | None) -> TensorInfo | None:
-    """Return a tensor with the dtype of its file, which may not be the one computed in."""
+    """Return a tensor with the dtype of its file, which may not be the one computed in.
+
+    That of a quantized weight is ``QUANTIZED``: its codes are no values to compare.
+    """
+    if tensor is not None and model.architecture.stored_dtype(tensor) == QUANTIZED:
+        return replace(tensor, dtype=QUANTIZED)
     stored = None if tensor is None else model.stored(tensor.name)
     if tensor is None or stored is None:
         return tensor

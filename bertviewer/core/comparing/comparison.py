@@ -131,7 +131,7 @@ def compare_architectures(left: Architecture, right: Architecture) -> Comparison
         right=right.source,
         left_parameters=left.root.parameters,
         right_parameters=right.root.parameters,
-        keys=_compare_keys(left.config, right.config),
+        keys=_compare_keys(left.whole_config, right.whole_config),
         tensors=tuple(ComparedTensor(name, ours.get(name), theirs.get(name)) for name in names),
     )
 

@@ -34,7 +34,7 @@ from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.tokenizer.token_ids import TokenIds
-from bertviewer.core.tokenizer.tokenization import reads_target, shifted_ids
+from bertviewer.core.tokenizer.tokenization import check_segments, reads_target, shifted_ids
 
 WINDOW = 1024
 """So many sentences of a shard are in memory; only these can be of one batch."""
@@ -183,6 +183,7 @@ class _Work:
                     f"a token has the id {max(tokens.ids)}, but the embedding has only {rows:,} "
                     "rows; the tokenizer belongs to another model"
                 )
+            check_segments(tokens.segments, self._config)
             try:
                 found.append(tokens.cut(self._limit, keeps_end=self._tokenizer.keeps_end))
             except UserError:

@@ -21,14 +21,25 @@ _NOT_ITS_OWN = frozenset({*vars(nn.Module()), "call_super_init", "dump_patches"}
 
 @no_search_for_garbage()
 def inspect_module(
-    module: nn.Module, source: SourceInfo, config: Mapping[str, Any]
+    module: nn.Module,
+    source: SourceInfo,
+    config: Mapping[str, Any],
+    unused: Mapping[str, Any] | None = None,
 ) -> Architecture:
-    """Return the structure of ``module``; counting formulas are plain numbers until derived."""
+    """Return the structure of ``module``; counting formulas are plain numbers until derived.
+
+    ``unused`` are other keys of the configuration, which it does not read: they have no symbols.
+    """
     tensors = tuple(_tensors(module))
     parts = _parts(module, tensors)
     total = parts[0].parameters
     plain = Architecture(
-        source, config, symbols_of(config), tuple(part.node(total) for part in parts), tensors
+        source,
+        config,
+        symbols_of(config),
+        tuple(part.node(total) for part in parts),
+        tensors,
+        unused=unused or {},
     )
     return with_formulas(plain)
 

@@ -62,7 +62,7 @@ def load_layer_by_layer(  # noqa: PLR0917
     drawn at random, and what is no weight, is what it is in the whole model, bit by bit.
 
     Raises:
-        UserError: a file has changed, the weights are quantised, or transformers refuses them.
+        UserError: a file has changed, a weight is no float, or transformers refuses them.
     """
     places = unchanged(checkpoint.tensors[key] for key in planned.names.values())
     different = {keys.stored.get(name) for name in untied}

@@ -9,6 +9,7 @@ from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.cache.models import SeenModel, keep_keys, keep_model
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
+from bertviewer.core.loading.file_facts import why_quantized, with_facts
 from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.demo import check_demo_weights
@@ -18,6 +19,7 @@ from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer.files import has_tokenizer, shares_vocabulary
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.quantization import Quantization
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
 if TYPE_CHECKING:
@@ -39,11 +41,15 @@ class Blueprint:
             confirmed.
         heads: the names of the tasks that its family has a model for.
         data: what the configuration is made of; ``None`` of a model that is not kept on disk.
+        quantization: of its weights, ``None`` if they are plain numbers.
+        notices: on keys of the configuration that the model does not use.
     """
 
     config: Any
     heads: tuple[str, ...] = ()
     data: Mapping[str, Any] | None = None
+    quantization: Quantization | None = None
+    notices: tuple[str, ...] = ()
 
 
 class LoadedModel:
@@ -112,7 +118,8 @@ class LoadedModel:
         seen, data = SeenModel(self.architecture, self.heads), self.blueprint.data
         found = read_meta_model(self.source, data, self.checkpoint, seen, progress)
         self.blueprint = replace(self.blueprint, config=found.config)
-        if not found.was_seen or found.keys != self.keys:
+        notices = self.blueprint.notices
+        if not found.was_seen or (found.keys, found.notices) != (self.keys, notices):
             write_log(f"{self.source.name}: not what was remembered of it")
             self._correct(found)
 
@@ -120,8 +127,17 @@ class LoadedModel:
         """Put what a model turned out to be in place of what was known of it."""
         assert self.blueprint is not None
         self.was_corrected, self._is_kept = True, False
-        self.source, self.architecture = found.source, found.architecture
-        self.blueprint = replace(self.blueprint, config=found.config, heads=found.heads)
+        self.source = found.source
+        self.architecture = with_facts(
+            found.architecture,
+            self.blueprint.quantization,
+            found.notices,
+            found.keys,
+            self.checkpoint,
+        )
+        self.blueprint = replace(
+            self.blueprint, config=found.config, heads=found.heads, notices=found.notices
+        )
         self.keys = self._keys_found = found.keys
         self.keep()
 
@@ -176,8 +192,11 @@ class LoadedModel:
         """Check that there are weights to run it with, or that random ones were asked for.
 
         Raises:
-            UserError: neither is so.
+            UserError: neither is so, or the weights are quantized.
         """
+        quantization = self.architecture.source.quantization
+        if quantization is not None and self.checkpoint is not None:
+            raise UserError(why_quantized(self.source.name, quantization))
         if random_weights or (self.checkpoint is not None and self.keys is not None):
             return
         if self.source.kind == "pickle":
@@ -258,12 +277,13 @@ class LoadedModel:
     def stored(self, name: str) -> StoredTensor | None:
         """Return where the model's tensor of that name is stored, ``None`` if it is not as such.
 
-        A tied tensor is found by each of its names.
+        Quantized weights are not: their codes are other values than the model's. A tied tensor is
+        found by each of its names.
 
         Raises:
             UserError: the demo's weights are not the published ones.
         """
-        if self.checkpoint is None:
+        if self.checkpoint is None or name in self.architecture.source.quantized_tensors:
             return None
         if self.blueprint is None:
             return self.checkpoint.tensors.get(name)
@@ -281,10 +301,12 @@ class LoadedModel:
 
     def keep(self) -> None:
         """Write what is known of it, unless it is there already, to open it without torch."""
-        data = None if self.blueprint is None else self.blueprint.data
-        if data is not None and not self._is_kept:
+        blueprint = self.blueprint
+        data = None if blueprint is None else blueprint.data
+        if blueprint is not None and data is not None and not self._is_kept:
             self._is_kept = True
-            keep_model(self.source, data, SeenModel(self.architecture, self.heads))
+            seen = SeenModel(self.architecture, self.heads, blueprint.notices)
+            keep_model(self.source, data, seen)
             if self.checkpoint is not None and self._keys_found is not None:
                 keep_keys(self.source, data, self.checkpoint, self._keys_found)
 

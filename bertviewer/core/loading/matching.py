@@ -19,6 +19,7 @@ from transformers.core_model_loading import WeightConverter, WeightRenaming, ren
 from bertviewer.core.errors import UserError
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 from bertviewer.core.weights.wrappers import prefixes_of, without_wrappers
 
@@ -156,10 +157,12 @@ def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[st
     turned: set[str] = set()
     taken: dict[str, str] = {}
     other: dict[str, StoredTensor] = {}  # of another shape
-    clean = naming.cleaned(tuple(checkpoint.tensors))
+    packed = packed_weights(checkpoint.tensors)
+    weights = tuple(packed.get(key, key) for key in checkpoint.tensors)
+    clean = naming.cleaned(tuple(dict.fromkeys(weights)))
     for key, tensor in checkpoint.tensors.items():
-        names, is_turned = naming.targets(clean[key])
-        if is_turned:
+        names, is_turned = naming.targets(clean[packed.get(key, key)])
+        if is_turned or key in packed:
             # The shape says nothing.
             turned.add(key)
             places[key] = names

@@ -12,7 +12,9 @@ from bertviewer.core.building.building import (
     plain_config,
     untie,
 )
+from bertviewer.core.building.unused_keys import key_use
 from bertviewer.core.cache.models import SeenModel, recall_model
+from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.matching import match
@@ -35,6 +37,7 @@ class MetaModel:
         heads: the names of the tasks that its family has a model for.
         keys: how a checkpoint fits it, ``None`` without one.
         was_seen: whether it is the same as what was seen before.
+        notices: on keys of the configuration that it does not use.
     """
 
     source: ModelSource
@@ -43,6 +46,7 @@ class MetaModel:
     heads: tuple[str, ...]
     keys: KeyReport | None
     was_seen: bool
+    notices: tuple[str, ...]
 
 
 def read_meta_model(
@@ -64,7 +68,14 @@ def read_meta_model(
     progress(1, 3, "Building the architecture")
     module = build_on_meta(config, source.task, source.name, source.untied)
     progress(2, 3, "Reading modules and tensors")
-    keys = None if checkpoint is None else match(module, checkpoint)
+    # Through JSON and back, so that what is shown is equal to what an export reads again.
+    plain = plain_config(config, source.name, data)
+    use = key_use(module, config, data, plain)
+    try:
+        keys = None if checkpoint is None else match(module, checkpoint)
+    except UserError as error:
+        # What does not fit is often of another way of computing.
+        raise UserError(". ".join((str(error), *use.notices))) from error
     if checkpoint is not None and keys is not None:
         if names := untied_names(keys, checkpoint, progress):
             source = replace(source, untied=(*source.untied, *names))
@@ -72,10 +83,12 @@ def read_meta_model(
             keys = match(module, checkpoint)
             seen = recall_model(source, data)
         keys = replace(keys, untied=source.untied)
-    # Through JSON and back, so that what is shown is equal to what an export reads again.
-    plain = plain_config(config, source.name)
-    architecture, heads = inspect_module(module, source.info(keys), plain), heads_of(config)
+    used = {key: value for key, value in plain.items() if key not in use.unused}
+    architecture = inspect_module(module, source.info(keys), used, use.unused)
+    heads = heads_of(config)
     was_seen = seen is not None and seen.is_like(architecture, heads)
     if seen is not None and was_seen:
-        architecture = replace(seen.architecture, source=architecture.source)
-    return MetaModel(source, config, architecture, heads, keys, was_seen)
+        architecture = replace(
+            seen.architecture, source=architecture.source, unused=architecture.unused
+        )
+    return MetaModel(source, config, architecture, heads, keys, was_seen, use.notices)

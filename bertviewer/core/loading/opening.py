@@ -2,21 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.models import keep_head, recall_head, recall_keys, recall_model
+from bertviewer.core.loading.file_facts import file_notices, with_facts
 from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
 from bertviewer.core.loading.rebuilding import rebuilt
-from bertviewer.core.loading.structure import structure
+from bertviewer.core.loading.structure import structure, why_not_run
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source.configuration import has_type, read_configuration, without_type
+from bertviewer.core.source.configuration import (
+    CodeSettings,
+    code_settings,
+    has_type,
+    read_configuration,
+    without_type,
+)
 from bertviewer.core.source.layouts import notices_of
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import AUTO, BASE, find_task
 from bertviewer.core.system import libraries
 from bertviewer.core.weights.finding import check_inside, find_checkpoint
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.quantization import Quantization, quantization_of
 from bertviewer.core.weights.stored import Checkpoint
 
 
@@ -47,19 +56,23 @@ def open_model(
     if source.kind == "runs":
         from bertviewer.core.run_files.reading import read_saved_model  # needs numpy
 
-        data, task, untied = read_saved_model(source.path)
-        source = replace(source, task=find_task(task), untied=untied)
+        data, task, untied, notices = read_saved_model(source.path)
+        source = replace(source, task=find_task(task), untied=untied, notices=notices)
     else:
         data = _configuration(source)
     checkpoint = remote.checkpoint if remote else _find_checkpoint(source, progress)
-    if data is not None and not has_type(data):
-        data = _with_type(source, data, checkpoint, progress)
+    guess = ""
+    if data is None or not has_type(data):
+        data, guess = _guessed(source, data, checkpoint, progress)
+    file = source.config_file
+    settings = CodeSettings() if file is None else code_settings(file)
+    tensors = None if checkpoint is None else checkpoint.tensors
+    quantization = quantization_of(tensors, settings.quantization)
+    notices = *filter(None, [guess]), *file_notices(settings, quantization)
+    source = replace(source, notices=(*source.notices, *notices))
     if data is None:
-        assert checkpoint is not None  # weights stand alone, or their consent was refused
-        if (data := rebuilt(checkpoint, source.name)) is None:
-            source = replace(source, task=BASE if source.task == AUTO else source.task)
-            info = SourceInfo(source.kind, source.name, source.task.name, "pretrained")
-            return LoadedModel(source, structure(checkpoint, info), None, checkpoint)
+        assert checkpoint is not None
+        return _structure(source, checkpoint, quantization)
     if source.task == AUTO:
         source = _with_saved_head(source, data, checkpoint, progress)
     seen = recall_model(source, data)
@@ -67,16 +80,20 @@ def open_model(
     fits = checkpoint is None or (keys is not None and not _is_untied(keys, checkpoint, progress))
     if seen is not None and fits:
         architecture = replace(seen.architecture, source=source.info(keys))
-        blueprint = Blueprint(None, seen.heads, data)
+        architecture = with_facts(architecture, quantization, seen.notices, keys, checkpoint)
+        blueprint = Blueprint(None, seen.heads, data, quantization, seen.notices)
         return LoadedModel(source, architecture, blueprint, checkpoint, keys, remote=remote)
     libraries.load(progress)
     from bertviewer.core.loading.meta_model import read_meta_model
 
     # Another checkpoint may have had this configuration, and its formulas are there.
     found = read_meta_model(source, data, checkpoint, seen, progress)
-    blueprint = Blueprint(found.config, found.heads, data)
+    blueprint = Blueprint(found.config, found.heads, data, quantization, found.notices)
+    architecture = with_facts(
+        found.architecture, quantization, found.notices, found.keys, checkpoint
+    )
     model = LoadedModel(
-        found.source, found.architecture, blueprint, checkpoint, found.keys, remote=remote
+        found.source, architecture, blueprint, checkpoint, found.keys, remote=remote
     )
     if keep:
         model.keep()
@@ -125,28 +142,41 @@ def _configuration(source: ModelSource) -> dict[str, Any] | None:
     return read_configuration(file, needs_type=False)
 
 
-def _with_type(
+def _structure(
+    source: ModelSource, checkpoint: Checkpoint, quantization: Quantization | None
+) -> LoadedModel:
+    """Return a model of which only its tensors are known."""
+    source = replace(source, task=BASE if source.task == AUTO else source.task)
+    reason = f"{why_not_run(Path(source.name).name)}."
+    info = SourceInfo(source.kind, source.name, source.task.name, "pretrained")
+    info = replace(info, notices=(reason, *source.notices))
+    architecture = with_facts(structure(checkpoint, info), quantization, checkpoint=checkpoint)
+    return LoadedModel(source, architecture, None, checkpoint)
+
+
+def _guessed(
     source: ModelSource,
-    data: dict[str, Any],
+    data: dict[str, Any] | None,
     checkpoint: Checkpoint | None,
     progress: Progress,
-) -> dict[str, Any] | None:
-    """Return a configuration with the model type that it lacks; ``None`` if only tensors are known.
+) -> tuple[dict[str, Any] | None, str]:
+    """Return a configuration with the model type that it lacks, and what in it is a guess.
 
-    It is that of the class which ``architectures`` names, or else what the tensors are known to be.
+    The configuration is ``None`` if only tensors are known. The type is that of the class which
+    ``architectures`` names, or else what the tensors are known to be.
 
     Raises:
         UserError: neither tells it, and there are no weights.
     """
-    if data.get("architectures"):
+    if data is not None and data.get("architectures"):
         libraries.load(progress)
         from bertviewer.core.loading.saved_head import named_type
 
         if named := named_type(data):
-            return {**data, "model_type": named}
+            return {**data, "model_type": named}, ""
     if checkpoint is not None:
-        return rebuilt(checkpoint, source.name, data)
-    assert source.config_file is not None
+        return rebuilt(checkpoint, source.name, data) or (None, "")
+    assert source.config_file is not None  # weights alone are a checkpoint, or were refused
     raise without_type(source.config_file)
 
 

@@ -43,7 +43,7 @@ def load_pretrained(  # noqa: PLR0917
         stand_ins: what transformers gets for tensors that are not to be read, by their keys.
 
     Raises:
-        UserError: a file has changed, the weights are quantised, or transformers refuses them.
+        UserError: a file has changed, a weight is no float, or transformers refuses them.
     """
     unused = {*keys.unexpected, *keys.buffers}
     used = [tensor for key, tensor in checkpoint.tensors.items() if key not in unused]
@@ -51,8 +51,8 @@ def load_pretrained(  # noqa: PLR0917
     for tensor in used:
         if tensor.dtype not in FLOATS and tensor.name not in buffers:
             raise UserError(
-                f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, as quantised weights "
-                "are; they can be looked at and not be run"
+                f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, and not as a "
+                "floating-point number, so the model cannot be run"
             )
     left = stand_ins or {}
     read = {**read_state((t for t in used if t.name not in left), progress), **left}

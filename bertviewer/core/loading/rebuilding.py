@@ -21,12 +21,13 @@ from bertviewer.core.families.checkpoint_tensors import (
 )
 from bertviewer.core.source.configuration import MAX_LAYERS
 from bertviewer.core.text.numerals import number_text
+from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint
 from bertviewer.core.weights.wrappers import without_wrappers
 
-NOTE_KEY = "bertviewer_note"
-"""The key that says, where no configuration was found, what was guessed in its place."""
 HEAD_SIZE = 64
+_HEADS_OF_WIDTH: Mapping[int, int] = {128: 2, 256: 4, 312: 12, 384: 12, 512: 8, 768: 12, 1024: 16}
+"""The heads of published models by their width: MiniLM and TinyBERT have narrower ones than 64."""
 
 _TYPES = ("bert", "roberta", "electra", "distilbert")
 _OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
@@ -35,20 +36,24 @@ _ELECTRA_HEADS = ("discriminator_predictions.", "generator_predictions.")
 
 def rebuilt(
     checkpoint: Checkpoint, name: str, known: Mapping[str, Any] | None = None
-) -> dict[str, Any] | None:
-    """Return the configuration of a BERT or one of its kin by its tensors' names and shapes.
+) -> tuple[dict[str, Any], str] | None:
+    """Return the configuration of a BERT or a model like it, and what in it is a guess.
 
-    ``None`` if they are not exactly those of a BERT, RoBERTa, ELECTRA or DistilBERT. What no shape
-    tells is taken to be as usual, and the text under ``NOTE_KEY`` says so: the number of heads (64
-    columns each, where that divides the width), the activation, and the normalisation's epsilon,
-    which of DistilBERT is always the same.
+    ``None`` if its tensors are not exactly those of a BERT, RoBERTa, ELECTRA or DistilBERT. What no
+    shape determines is what published models of this width have: the number of heads, the
+    activation, and the normalisation's epsilon, which is always the same in DistilBERT.
 
     Args:
         checkpoint: the tensors; their values are not read.
-        name: what the model is called in that text.
+        name: what the model is called in the text on the guess.
         known: a configuration that does not say which model it is of; its values come first.
     """
-    every = {_modern(key): tensor.shape for key, tensor in checkpoint.tensors.items()}
+    packed = packed_weights(checkpoint.tensors)
+    every = {
+        _modern(key): tensor.shape
+        for key, tensor in checkpoint.tensors.items()
+        if packed.get(key, key) == key  # scales of quantized weights are no tensors of a BERT
+    }
     table = next((key for key in every if f".{key}".endswith(f".{WORDS}")), None)
     if table is None:
         return None
@@ -72,14 +77,7 @@ def rebuilt(
         config["num_labels"] = labels[0]
     known = {key: value for key, value in (known or {}).items() if value is not None}
     config |= known | {"model_type": config["model_type"]}
-    note = _note(name, config, known)
-    return config | ({NOTE_KEY: note} if note else {})
-
-
-def note_of(config: Mapping[str, Any]) -> str:
-    """Return what there is to say of a model without a configuration; empty for any other."""
-    note = config.get(NOTE_KEY, "")
-    return note if isinstance(note, str) else ""
+    return config, _guess(name, config, known)
 
 
 def _sized(named: str, base: Shapes, every: Shapes) -> dict[str, Any] | None:
@@ -146,7 +144,7 @@ def _bert(model_type: str, sizes: Sizes) -> dict[str, Any]:
         "vocab_size": sizes.V,
         "hidden_size": sizes.D,
         "num_hidden_layers": sizes.L,
-        "num_attention_heads": sizes.D // _head_size(sizes.D),
+        "num_attention_heads": _heads(sizes.D),
         "intermediate_size": sizes.I,
         "max_position_embeddings": sizes.P,
         "type_vocab_size": sizes.T,
@@ -165,7 +163,7 @@ def _distilbert(sizes: Sizes) -> dict[str, Any]:
         "vocab_size": sizes.V,
         "dim": sizes.D,
         "n_layers": sizes.L,
-        "n_heads": sizes.D // _head_size(sizes.D),
+        "n_heads": _heads(sizes.D),
         "hidden_dim": sizes.I,
         "max_position_embeddings": sizes.P,
         "activation": "gelu",
@@ -173,7 +171,7 @@ def _distilbert(sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def _note(name: str, config: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _guess(name: str, config: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     """Return what was guessed, apart from what was known; empty if that is nothing."""
     width = config.get("hidden_size", config.get("dim"))
     guesses = []
@@ -182,22 +180,23 @@ def _note(name: str, config: Mapping[str, Any], known: Mapping[str, Any]) -> str
             continue
         value = config[key]
         if key.endswith("heads"):
-            guesses.append(f"{value} heads of {_head_size(width)} columns")
+            guesses.append(f"{value} heads of {width // value} columns")
+        elif key.endswith("eps"):
+            guesses.append(f"epsilon {number_text(value)}")
         else:
-            guesses.append(
-                f"epsilon {number_text(value)}"
-                if key.endswith("eps")
-                else f"the activation {value}"
-            )
+            guesses.append(f"the activation {value}")
     if not guesses:
         return ""
     lacks = "a config.json without model_type" if known else "no config.json"
     return (
-        f"{Path(name).name} has {lacks}: the sizes are those of its tensors. No tensor "
-        f"tells the rest, so it is guessed: {', '.join(guesses)}."
+        f"{Path(name).name} has {lacks}: the sizes are those of its tensors. The rest is "
+        f"guessed, and figures are wrong if it is not so: {', '.join(guesses)}."
     )
 
 
-def _head_size(width: int) -> int:
-    """Return 64 columns, or the next smaller number that divides the width."""
-    return next(size for size in range(min(HEAD_SIZE, width), 0, -1) if width % size == 0)
+def _heads(width: int) -> int:
+    """Return the heads of published models of this width, or those of 64 columns or fewer."""
+    if width in _HEADS_OF_WIDTH:
+        return _HEADS_OF_WIDTH[width]
+    size = next(size for size in range(min(HEAD_SIZE, width), 0, -1) if width % size == 0)
+    return width // size

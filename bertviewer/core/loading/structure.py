@@ -1,7 +1,6 @@
 """The structure of a model from its tensors' names alone, where nothing else is known of it."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture, ancestors
@@ -10,7 +9,6 @@ from bertviewer.core.architecture.module_node import ModuleNode, Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading.rebuilding import NOTE_KEY
 from bertviewer.core.weights.header import shown_name
 from bertviewer.core.weights.stored import TORCH_NAMES, Checkpoint, StoredTensor
 
@@ -64,8 +62,7 @@ def structure(checkpoint: Checkpoint, source: SourceInfo) -> Architecture:
         _find_repeats(branch)
     nodes = tuple(_node(branch, root.parameters) for branch in root.walk())
     costs = Costs((), {}, (), reason="what the model calculates is not known")
-    note = {NOTE_KEY: why_not_run(Path(source.name).name)}
-    return Architecture(source, note, (), nodes, tensors, costs)
+    return Architecture(source, {}, (), nodes, tensors, costs)
 
 
 class _Branch:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.flow.forwards import replacing
+from bertviewer.core.source.configuration import segment_kinds
 
 SEGMENTS = "token_type_ids"
 _KNOWN: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
@@ -35,10 +36,9 @@ def text_inputs(
 ) -> dict[str, Any]:
     """Return the inputs of a model of one stack, for texts [B, S]."""
     given = {"input_ids": ids, "attention_mask": mask}
-    types = config.get("type_vocab_size")
     # Only where there is a table for them: GPT-2 would look segments up among its words.
-    if isinstance(types, int) and types > 0 and (segments.any() or not _has_own(module, given)):
-        given[SEGMENTS] = torch.clamp(segments, max=types - 1)
+    if segment_kinds(config) and (segments.any() or not _has_own(module, given)):
+        given[SEGMENTS] = segments
     return model_inputs(module, given)
 
 

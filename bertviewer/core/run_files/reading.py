@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ MOST_TEXT = 24_000_000
 """Bytes of JSON: a run of 1,000 layers takes 8 MB."""
 MOST_ARRAYS = 400_000_000
 """Bytes of all arrays; two runs of 512 tokens through BERT large take 110 MB."""
+MOST_NOTICES = 20
 MOST_FILE = 400_000_000
 _BLOCK = 4_000_000
 """Bytes that are unpacked at once."""
@@ -58,8 +60,10 @@ def check_belongs(path: Path, file: RunFile, architecture: Architecture) -> None
         _refuse(path, str(error))
 
 
-def read_saved_model(path: Path) -> tuple[dict[str, Any], str, tuple[str, ...]]:
-    """Return the configuration of the runs' model, checked, its head, and what it does not tie.
+def read_saved_model(
+    path: Path,
+) -> tuple[dict[str, Any], str, tuple[str, ...], tuple[str, ...]]:
+    """Return a saved model: its configuration, checked, its head, what it does not tie, notices.
 
     Raises:
         UserError: as above.
@@ -72,7 +76,17 @@ def read_saved_model(path: Path) -> tuple[dict[str, Any], str, tuple[str, ...]]:
     untied = model.get("untied", []) if isinstance(model, dict) else []
     if not isinstance(untied, list) or not all(isinstance(name, str) for name in untied):
         _refuse(path, "what its model does not tie is no list of names")
-    return checked_configuration(path, decoded(config)), task, tuple(untied)
+    config = checked_configuration(path, decoded(config))
+    return config, task, tuple(untied), _notices(data)
+
+
+def _notices(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what qualified the figures of the run when it was saved."""
+    run = data.get("run")
+    source = run.get("source") if isinstance(run, dict) else None
+    found = source.get("notices") if isinstance(source, dict) else None
+    texts = found[:MOST_NOTICES] if isinstance(found, list) else []
+    return tuple(text for text in texts if isinstance(text, str))
 
 
 def _unpacked(path: Path, most: int, progress: Progress) -> tuple[Any, memoryview]:

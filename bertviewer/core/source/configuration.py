@@ -3,10 +3,12 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.frozen import frozen
 from bertviewer.core.system.files import read_small_file
 from bertviewer.core.text import special_floats
 
@@ -36,6 +38,8 @@ _CODE_KEYS = (
     "fusion_config",
     "kernel_config",
 )
+# What ``auto_map`` names apart from models.
+_NOT_THE_MODEL = ("AutoTokenizer", "AutoProcessor", "AutoImageProcessor", "AutoFeatureExtractor")
 # Attributes of any object: set on one, they would make it something else.
 _PYTHONS_OWN = frozenset(dir(type) + dir(object)) - {"mro"}
 # What follows is no list of what keys mean, as ``expressions.letters`` is, but of what is refused
@@ -69,13 +73,42 @@ def read_configuration(path: Path, *, needs_type: bool = True) -> dict[str, Any]
     Raises:
         UserError: the file cannot be read, is not a JSON object, or asks for absurd sizes.
     """
-    content = read_small_file(path, MAX_BYTES, "a configuration")
-    try:
-        # Bare Infinity and NaN are no JSON; transformers wrote them until it had a form for them.
-        data = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
-    return checked_configuration(path, data, needs_type=needs_type)
+    return checked_configuration(path, _json(path), needs_type=needs_type)
+
+
+@frozen
+class CodeSettings:
+    """What is left out of a configuration because it could run code, and qualifies its figures.
+
+    Attributes:
+        classes: the classes in the checkpoint's own files that ``auto_map`` names for the model.
+        quantization: ``quantization_config``, empty if there is none.
+    """
+
+    classes: tuple[str, ...] = ()
+    quantization: Mapping[str, Any] = field(default_factory=dict)
+
+
+def code_settings(path: Path) -> CodeSettings:
+    """Return what ``read_configuration`` leaves out of the configuration in ``path``.
+
+    Raises:
+        UserError: the file cannot be read, or is no JSON.
+    """
+    data = _json(path)
+    data = data if isinstance(data, dict) else {}
+    own, quantization = data.get("auto_map"), data.get("quantization_config")
+    classes = (
+        name
+        for key, named in (own.items() if isinstance(own, dict) else ())
+        if not key.startswith(_NOT_THE_MODEL)
+        for name in (named if isinstance(named, list) else [named])
+        if isinstance(name, str)
+    )
+    return CodeSettings(
+        tuple(dict.fromkeys(name.rpartition("--")[2] for name in classes)),
+        quantization if isinstance(quantization, dict) else {},
+    )
 
 
 def has_type(config: Mapping[str, Any]) -> bool:
@@ -107,6 +140,21 @@ def checked_configuration(path: Path, data: Any, *, needs_type: bool = True) -> 
         raise without_type(path)
     _check(path, config)
     return dict(config)
+
+
+def segment_kinds(config: Mapping[str, Any]) -> int:
+    """Return how many kinds of segment (token types) a model has a table for, 0 if it has none."""
+    kinds = config.get("type_vocab_size")
+    return kinds if isinstance(kinds, int) and kinds > 0 else 0
+
+
+def _json(path: Path) -> Any:
+    content = read_small_file(path, MAX_BYTES, "a configuration")
+    try:
+        # Bare Infinity and NaN are no JSON; transformers wrote them until it had a form for them.
+        return json.loads(content.decode("utf-8-sig"), parse_int=_whole)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
 
 
 def _without_code(value: Any, depth: int = 0) -> Any:

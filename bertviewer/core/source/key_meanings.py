@@ -1,6 +1,8 @@
 """What keys of a configuration mean that no formula is made of, by transformers' documentation."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
+from typing import Literal
 
 KEY_MEANINGS: Mapping[str, str] = {
     "model_type": "the family, by which the model's code is chosen",
@@ -57,3 +59,40 @@ KEY_MEANINGS: Mapping[str, str] = {
     "summary_first_dropout": "dropout before that linear layer, in training only",
     "summary_last_dropout": "dropout after that linear layer, in training only",
 }
+
+# Training, generation, tokenizers, files and outputs.
+_WITHOUT_EFFECT = re.compile(
+    r"drop|^attn_pdrop$|initializer|init_std|^init_|_init_|^use_cache$|^(id2label|label2id)$"
+    r"|^architectures$|version$|^task_specific_params$|^output_|^return_dict|_loss|^loss_|aux_"
+    r"|gradient_checkpointing|^problem_type$|^finetuning_task$|tokenizer|^model_max_length$"
+    r"|^do_lower_case$|name_or_path$|^torchscript$|^license$|label_smoothing|^pretraining_tp$"
+    r"|^(max|min)_(new_)?(length|tokens)$|^(do_sample|early_stopping|num_beams|num_beam_groups)$"
+    r"|^(diversity_penalty|temperature|top_k|top_p|typical_p|prefix|repetition_penalty)$"
+    r"|^(length_penalty|no_repeat_ngram_size|bad_words_ids|num_return_sequences)$"
+    r"|^(remove_invalid_values|exponential_decay_length_penalty|directionality|commit_hash|seed)$"
+    r"|^(begin_)?suppress_tokens$|^forced_|^(mask|spec)_.*_prob$|^fp16$|^bf16$|^keys_to_ignore"
+    # What BERT's first checkpoints say of a pooler that their code did not have either.
+    r"|^pooler_(fc_size|num_attention_heads|num_fc_layers|size_per_head|type)$"
+)
+# These are read by transformers or this program, whatever the model's class is.
+_GENERAL = re.compile(
+    r"^model_type$|dtype$|_token_ids?$|^is_encoder_decoder$|^is_composition$|^tie_"
+)
+
+Effect = Literal["", "unused", "none"]
+"""Of a key on a model: some, none because its class does not read it, none on any model."""
+
+
+def effect_of(key: str, unused: Collection[str]) -> Effect:
+    """Return the effect of a key on the computation; ``unused`` are keys that are not read."""
+    if _WITHOUT_EFFECT.search(key):
+        return "none"
+    return "unused" if key in unused else ""
+
+
+def is_general(key: str) -> bool:
+    """Tell whether a key never names a way of computing that only some models have.
+
+    It is about dropout, initial values, names, generation and the like, or is for all models.
+    """
+    return any(each.search(key) for each in (_WITHOUT_EFFECT, _GENERAL))

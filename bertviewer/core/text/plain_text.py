@@ -20,6 +20,12 @@ def printable_json(line: str) -> str:
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in line)
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text as ``printable``, with an ellipsis if it is longer than ``most`` characters."""
+    text = printable(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def as_sentence(message: str) -> str:
     """Return what stands behind a colon in the terminal as a sentence of its own.
 

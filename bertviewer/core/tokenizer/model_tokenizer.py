@@ -12,6 +12,7 @@ from bertviewer.core.activations.activation_run import Sentence, Token, Tokenize
 from bertviewer.core.errors import UserError
 from bertviewer.core.lengths.length_limits import FindLimits, stated_limits
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.source.configuration import segment_kinds
 from bertviewer.core.tokenizer.pieces import Piece, joined
 from bertviewer.core.tokenizer.private_copy import tokenizer_config_of, write_private_copy
 from bertviewer.core.tokenizer.process import Child, DiedError, tokenizer_process
@@ -55,7 +56,9 @@ class ModelTokenizer:
         self._limits = limits or partial(stated_limits, self._config)
         self._reads_apart = reads_apart
         # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
-        self._segment = 0 if self._config.get("is_encoder_decoder") else None
+        # A model that does not tell segments apart is given 0, whatever the tokenizer says.
+        is_one = bool(config) and segment_kinds(self._config) < 2
+        self._segment = 0 if is_one or self._config.get("is_encoder_decoder") else None
         self.number = next(_numbers)
         """What the child knows it by."""
         self._child: weakref.ref[Child] | None = None

@@ -17,6 +17,7 @@ from bertviewer.core.families.special_tokens import (
 )
 from bertviewer.core.lengths.length_limits import FindLimits, stated_limits
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.source.configuration import segment_kinds
 from bertviewer.core.tokenizer.pieces import Piece, joined
 from bertviewer.core.tokenizer.token_ids import Read, TokenIds
 
@@ -45,8 +46,8 @@ class StandInTokenizer:
         self._reads_apart = reads_apart
         # A second segment is one for the model only if it tells segments apart, or reads the
         # second text in its decoder.
-        types = 0 if config.get("is_encoder_decoder") else config.get("type_vocab_size")
-        self._has_segments = self._reads_apart or (types or 0) > 1
+        kinds = 0 if config.get("is_encoder_decoder") else segment_kinds(config)
+        self._has_segments = self._reads_apart or kinds > 1
         self._open, self._close, self._mask = _special_tokens(config, self._rows)
         mask = () if self._mask is None else (self._mask,)
         self._names: dict[int, str] = _first_names(config) | {

@@ -1,7 +1,7 @@
 """Text to tokens: which tokenizer a model has, how many it takes, and what a decoder reads."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from bertviewer.core.lengths.length_limits import (
     trained_length,
 )
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.source.configuration import segment_kinds
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.memory import check_attention_memory
@@ -239,7 +240,7 @@ def check_tokens(
     ``limits`` is as of ``find_tokenizer``.
 
     Raises:
-        UserError: no tokens, too many of them, or an id at or past the embedding's rows.
+        UserError: no tokens, too many of them, or an id or a segment that has no row.
     """
     readings = _readings(tokens, config)
     if not all(readings):
@@ -254,6 +255,8 @@ def check_tokens(
                     f"the sentence is too long: it has {len(reading):,} tokens, and the {taker} "
                     f"takes at most {limit:,}"
                 )
+    if not config.get("is_encoder_decoder"):  # its segments are encoder and decoder
+        check_segments((token.segment for token in tokens), config)
     rows = config.get("vocab_size")
     for token in tokens:
         if isinstance(rows, int) and not 0 <= token.id < rows:
@@ -275,6 +278,20 @@ def length_notices(tokens: Sequence[Token], config: Mapping[str, Any]) -> tuple[
         f"The text has {longest:,} tokens, and the configuration names {trained:,} as the most: "
         "the model runs on longer texts, but was not trained on them.",
     )
+
+
+def check_segments(segments: Iterable[int], config: Mapping[str, Any]) -> None:
+    """Refuse segments that a model's table has no rows for.
+
+    Raises:
+        UserError: there is such a segment.
+    """
+    kinds, last = segment_kinds(config), max(segments, default=0)
+    if 0 < kinds <= last:
+        raise UserError(
+            f"a token has the segment {last}, but the model tells only {kinds:,} segments apart "
+            "(type_vocab_size); the tokenizer belongs to another model"
+        )
 
 
 def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name: str) -> None:

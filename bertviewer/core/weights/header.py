@@ -208,7 +208,8 @@ def _tensor(
     if not isinstance(dtype, str):
         raise bad("has no dtype")
     if dtype in _UNREADABLE:
-        raise bad(f"is stored as {dtype}, which cannot be read")
+        what = "a type of quantized weights, which" if dtype[0] == "F" else "which"
+        raise bad(f"is stored as {dtype}, {what} cannot be read")
     if dtype not in ITEM_BYTES:
         raise bad(f"has the unknown dtype {shown_name(dtype)}")
     if shape is None:

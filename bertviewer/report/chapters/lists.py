@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from bertviewer.charts.counts import tensors_text
@@ -10,7 +10,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.source.key_meanings import KEY_MEANINGS
+from bertviewer.core.source.key_meanings import KEY_MEANINGS, Effect, effect_of
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.blocks import (
     Code,
@@ -28,6 +28,11 @@ from bertviewer.report.chapters.parameters import symbol_maths
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
 
+_EFFECTS: Mapping[Effect, str] = {
+    "": "",
+    "unused": "no effect here",
+    "none": "no effect on the computation",
+}
 MOST_SHOWN = 2_000
 """Characters of one value of a configuration, as of a thousand labels: it is no book."""
 
@@ -43,16 +48,19 @@ _KEYS, _MODULES, _TENSORS = "table:configuration", "table:modules", "table:tenso
 def configuration(subject: Subject) -> Drafted:
     """Return the chapter: every key with its symbol, its value, and what it means."""
     architecture = subject.architecture
+    config = architecture.whole_config
     symbols = {symbol.key: symbol for symbol in architecture.symbols}
     rows = []
-    for key in sorted(architecture.config, key=lambda key: key not in symbols):
+    unused = architecture.unused
+    for key in sorted(config, key=lambda key: (key not in symbols, key not in unused)):
         symbol = symbols.get(key)
-        value = json.dumps(architecture.config[key], ensure_ascii=False)
+        value = json.dumps(config[key], ensure_ascii=False)
         rows.append(
             Row.of(
                 Code(key),
                 () if symbol is None else (Maths(symbol_maths(symbol.letter)),),
                 Code(_shortened(value)),
+                _EFFECTS[effect_of(key, unused)],
                 KEY_MEANINGS.get(key, "") if symbol is None else symbol.meaning,
             )
         )
@@ -60,6 +68,7 @@ def configuration(subject: Subject) -> Drafted:
         Column("Key", share=1),
         Column("Symbol"),
         Column("Value", share=0.75),
+        Column("Effect", share=0.6),
         Column("Meaning", share=1.6),
     )
     caption = ("The configuration; the numbers that formulas are made of come first.",)
@@ -101,7 +110,7 @@ def tensors(subject: Subject) -> Drafted:
     is_folded = count > MOST_TENSORS
     rows: list[Row] = []
     for groups in _alike(architecture) if is_folded else _each(architecture):
-        rows += _group_rows(groups)
+        rows += _group_rows(groups, architecture)
     columns = (
         Column("Name", share=1),
         Column("Shape"),
@@ -132,14 +141,17 @@ def _alike(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
 
     def inside(group: Group) -> tuple[object, ...]:
         name, found = group
-        return tuple((one.name.removeprefix(name), one.shape, one.dtype) for one in found)
+        return tuple(
+            (one.name.removeprefix(name), one.shape, architecture.stored_dtype(one))
+            for one in found
+        )
 
     groups = (group for (group,) in _each(architecture))
     for _, found in groupby(groups, inside):
         yield tuple(found)
 
 
-def _group_rows(groups: tuple[Group, ...]) -> Iterator[Row]:
+def _group_rows(groups: tuple[Group, ...], architecture: Architecture) -> Iterator[Row]:
     """Yield the head of some groups that are alike, and the tensors of the first."""
     (name, listed), (last, _) = groups[0], groups[-1]
     title: Text = (Code(name), " ", Muted(tensors_text(listed)))
@@ -148,14 +160,14 @@ def _group_rows(groups: tuple[Group, ...]) -> Iterator[Row]:
         title = (Code(name), " to ", Code(last), " ", Muted(each))
     elements = sum(one.numel for _, found in groups for one in found if one.tied_to is None)
     yield Row.of(title, f"{elements:,}", look="head")
-    yield from map(_tensor_row, listed)
+    yield from (_tensor_row(one, architecture.stored_dtype(one)) for one in listed)
 
 
-def _tensor_row(tensor: TensorInfo) -> Row:
+def _tensor_row(tensor: TensorInfo, dtype: str) -> Row:
     name: Text = (Code(tensor.name),)
     if tensor.tied_to is not None:
         name = (Code(tensor.name), " ", Muted(f"is {tensor.tied_to}"))
-    return Row.of(name, shape_text(tensor.shape), tensor.dtype, f"{tensor.numel:,}", level=1)
+    return Row.of(name, shape_text(tensor.shape), dtype, f"{tensor.numel:,}", level=1)
 
 
 _LAYER = re.compile(r"^(.*?\.\d+)\.")

@@ -6,7 +6,6 @@ from bertviewer.core.analysis.layer_parts import layer_stacks
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import fold
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
@@ -32,8 +31,7 @@ def model(subject: Subject) -> Drafted:
     architecture = subject.architecture
     pictures = Pictures()
     blocks: list[Block] = [Paragraph(_words(architecture))]
-    if note := note_of(architecture.config):
-        blocks.append(Paragraph.of(note, look="note"))
+    blocks += (Paragraph.of(notice, look="note") for notice in architecture.source.notices)
     blocks.append(Facts(tuple((name, (value,)) for name, value in totals(architecture))))
     blocks += _figures(architecture, pictures)
     blocks += answers(subject, "overview")

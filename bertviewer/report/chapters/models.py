@@ -58,8 +58,9 @@ def models(subject: Subject) -> Drafted | None:
 
 def _counts(found: Comparison) -> Iterator[Block]:
     """Say which models these are, and what became of their tensors."""
-    yield Paragraph.of(Strong("Left"), f": {provenance(found.left)}.")
-    yield Paragraph.of(Strong("Right"), f": {provenance(found.right)}.")
+    for side, source in (("Left", found.left), ("Right", found.right)):
+        yield Paragraph.of(Strong(side), f": {provenance(source)}.")
+        yield from (Paragraph.of(notice, look="note") for notice in source.notices)
     difference = found.right_parameters - found.left_parameters
     yield Paragraph.of(
         f"The left model has {found.left_parameters:,} parameters, the right one "

@@ -1,32 +1,39 @@
-"""Says above everything, for as long as the model is open, that some of its weights are random."""
+"""Lines above everything, for as long as the model is open, that qualify its figures."""
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QPushButton
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QPushButton
 
+from bertviewer.charts.theme import GRID
 from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.plain_text import printable
+from bertviewer.plots.fonts import grown
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_row, named
+from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
+_SHOW = QT_TRANSLATE_NOOP("NoticeBanner", "Show all…")
+_SHOW_WHICH = QT_TRANSLATE_NOOP("RandomBanner", "Show which…")
+NOTICE_WIDTH = 520
 TINT, LINE = 26, 110  # of 255: how much of the warning's colour lies on the window's
 
 
-class RandomBanner(QFrame):
-    """A line with a button that shows which; out of sight where the checkpoint has everything."""
+class Banner(QFrame):
+    """A line in the warning's colour with a button that shows more."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, name: str, action: str) -> None:
         super().__init__()
         self._workspace = workspace
-        self.setObjectName("randomBanner")
-        self._text = named(ElidedLabel(), "randomBannerText")
+        self.setObjectName(name)
+        self._text = named(ElidedLabel(), f"{name}Text")
         self._text.setForegroundRole(WARNING)
-        self._button = named(QPushButton(self.tr("Show which…")), "randomBannerButton")
-        self._button.clicked.connect(self._show_report)
+        self._button = named(QPushButton(action), f"{name}Button")
         in_row((self._text, 1), self._button, on=self, margins=(12, 5, 8, 5))
         self.hide()
-        workspace.architecture_changed.connect(self._update)
-        workspace.runs.run_changed.connect(self._update)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Tint the window's colour with the warning's; Qt calls it."""
@@ -39,6 +46,52 @@ class RandomBanner(QFrame):
         painter.setPen(color)
         painter.drawLine(self.rect().bottomLeft(), self.rect().bottomRight())
         painter.end()
+
+
+class NoticeBanner(Banner):
+    """The notices of the open model; hidden if it has none."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace, "noticeBanner", translate("NoticeBanner", _SHOW))
+        self._notices: tuple[str, ...] = ()
+        self._button.clicked.connect(self._show_all)
+        workspace.architecture_changed.connect(self._update)
+
+    def _update(self) -> None:
+        architecture = self._workspace.architecture
+        notices = () if architecture is None else architecture.source.notices
+        self._notices = tuple(map(printable, notices))
+        self.setVisible(bool(notices))
+        if notices:
+            more = len(notices) - 1
+            also = count_text(more, self.tr("1 more: "), self.tr("{0} more: ")) if more else ""
+            self._text.setText(f"{also}{self._notices[0]}")
+            self._text.setToolTip(plain_tip("\n".join(self._notices)))
+
+    def _show_all(self) -> None:
+        dialog = QDialog(self.window())
+        dialog.setObjectName("noticeDialog")
+        dialog.setWindowTitle(self.tr("What qualifies the figures"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        label = named(plain_label("\n\n".join(self._notices)), "notices")
+        label.setWordWrap(True)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(dialog.reject)
+        room = 4 * GRID
+        in_column(label, buttons, on=dialog, margins=(room, room, room, room), spacing=room)
+        dialog.setMinimumWidth(grown(NOTICE_WIDTH))
+        dialog.open()
+
+
+class RandomBanner(Banner):
+    """How many tensors are random; hidden if the checkpoint has all of them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace, "randomBanner", translate("RandomBanner", _SHOW_WHICH))
+        self._button.clicked.connect(self._show_report)
+        workspace.architecture_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
 
     def _update(self) -> None:
         architecture = self._workspace.architecture

@@ -13,10 +13,12 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.comparing.change_page import ChangePage
 from bertviewer.ui.comparing.tensors_page import TensorsPage
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import Gap, in_column, in_row
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -82,6 +84,11 @@ class ComparisonWindow(QDialog):
             label = ElidedLabel()
             label.setText(f"{side}: {self._described(source, parameters)}")
             sides.addWidget(label)
+            for notice in source.notices:
+                warning = ElidedLabel()
+                warning.setText(printable(notice))
+                warning.setForegroundRole(WARNING)
+                sides.addWidget(warning)
         swap = QPushButton(self.tr("Swap sides"))
         swap.setObjectName("swapSides")
         swap.setAutoDefault(False)
@@ -121,6 +128,8 @@ class ComparisonWindow(QDialog):
             is_pickle = source.kind == "pickle"
             why = self.tr(" · pickled weights, not read") if is_pickle else self.tr(" · no weights")
             return text + why
+        if source.quantization is not None:
+            return text + self.tr(" · quantized: {0}").format(source.quantization.title)
         if source.random_tensors:
             lacking = self.tr(" · tensors not in its checkpoint: {0:,}")
             return text + lacking.format(len(source.random_tensors))

@@ -20,6 +20,7 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.pill import Pill
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 SIZE = 1080, 660  # pixels
@@ -83,7 +84,9 @@ class CorpusWindow(QDialog):
         weights = named(Pill(), "corpusWeights")
         source = SourceInfo.from_json(self.corpus.manifest["source"])
         is_random = source.weights == "random" or bool(source.random_tensors)
-        weights.show_word(self.tr("RANDOM weights") if is_random else "", WARNING)
+        notices = self.tr("see notices") if source.notices else ""
+        weights.show_word(self.tr("RANDOM weights") if is_random else notices, WARNING)
+        weights.setToolTip(plain_tip("\n".join(map(printable, source.notices))))
         compare = named(
             QPushButton(self.tr("&Compare with…")),
             "corpusCompare",

@@ -94,6 +94,7 @@ class ModelChip(QToolButton):
         self._facts.setText(f"{root.class_name} · {short_count(root.parameters)}")
         self._weights.show_word(*self._word(architecture))
         text = f"{name}\n{root.class_name} · {root.parameters:,} · {self._weights.text()}"
+        text = "\n".join((text, *architecture.source.notices))
         self.setToolTip(plain_tip(text))
         self.setAccessibleName(text.replace("\n", ", "))
         self._fit()
@@ -102,10 +103,12 @@ class ModelChip(QToolButton):
         source = architecture.source
         if source.weights == "random":
             return self.tr("random"), WARNING
+        if source.quantization is not None and source.weights == "pretrained":
+            return self.tr("quantized"), WARNING
         if source.random_tensors:
             return self.tr("partly random"), WARNING
         if source.weights == "pretrained":
-            return self.tr("trained"), RIGHT
+            return self.tr("trained"), WARNING if source.notices else RIGHT
         return self.tr("no weights"), QPalette.ColorRole.PlaceholderText
 
 

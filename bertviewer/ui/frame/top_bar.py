@@ -124,9 +124,9 @@ class TopBar(QToolBar):
 
 
 class BannerBar(QToolBar):
-    """A line below the bar, there as long as its banner has something to say."""
+    """A line below the bar for each banner that is visible."""
 
-    def __init__(self, banner: QWidget) -> None:
+    def __init__(self, *banners: QWidget) -> None:
         super().__init__()
         self.setObjectName("bannerBar")
         self.ensurePolished()
@@ -135,14 +135,18 @@ class BannerBar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         # A toolbar shows and hides what stands in it by itself.
         place = QWidget()
-        in_column(banner, on=place)
+        in_column(*banners, on=place, spacing=0)
         self.addWidget(place)
-        self._banner = banner
-        banner.installEventFilter(self)
-        self.setVisible(not banner.isHidden())
+        self._banners = banners
+        for banner in banners:
+            banner.installEventFilter(self)
+        self._show_any()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Come and go with the banner; Qt calls it."""
+        """Come and go with the banners; Qt calls it."""
         if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
-            self.setVisible(not self._banner.isHidden())
+            self._show_any()
         return super().eventFilter(watched, event)
+
+    def _show_any(self) -> None:
+        self.setVisible(any(not banner.isHidden() for banner in self._banners))

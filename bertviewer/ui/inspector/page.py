@@ -11,7 +11,6 @@ from bertviewer.charts.theme import GRID, NORMAL, TITLE
 from bertviewer.core.explanations.asking import answers_for_module
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.plots.fonts import monospaced, sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import FactGroup, FactsView
@@ -75,9 +74,7 @@ class InspectorPage(QWidget):
         self._title.setText(formula.title if formula else row.class_label)
         self._path.setText(row.key or self.tr("the whole model"))
         self._path.setToolTip(plain_tip(row.key))
-        summary = formula.summary if formula else ""
-        note = "" if node.path else note_of(architecture.config)
-        self._summary.setText("\n".join(filter(None, (summary, note))))
+        self._summary.setText(formula.summary if formula else "")
         self._summary.setVisible(bool(self._summary.text()))
         self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
         self._first.show_groups([*self._maths(formula)])

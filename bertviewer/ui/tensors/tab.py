@@ -88,7 +88,7 @@ class TensorsTab(QWidget):
         self._model.set_groups(
             groups if any(group.listed for group in groups[1:]) else groups[:1],
             self._prefix,
-            architecture.source.random_tensors,
+            architecture.source,
         )
         self._is_choosing = False
         self._table.clearSpans()

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.activations.seen_tensor import SeenTensor
 from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.frozen import frozen
@@ -40,6 +41,7 @@ class TensorTableModel(TableModel):
         super().__init__((), parent)
         self._listed: tuple[Listed | None, ...] = ()  # of a title there is none
         self._random: frozenset[str] = frozenset()
+        self._quantized: frozenset[str] = frozenset()
         self._columns = (
             Column(self.tr("Name")),
             Column(self.tr("Shape")),
@@ -50,9 +52,15 @@ class TensorTableModel(TableModel):
             Column(self.tr("Notes")),
         )
 
-    def set_groups(self, groups: Sequence[Group], prefix: str, random: Sequence[str] = ()) -> None:
-        """Show other tensors; ``prefix`` is cut off their names, ``random`` ones are marked."""
-        self._random = frozenset(random)
+    def set_groups(
+        self, groups: Sequence[Group], prefix: str, source: SourceInfo | None = None
+    ) -> None:
+        """Show other tensors; ``prefix`` is cut off their names.
+
+        Those that ``source`` calls random or quantized are marked.
+        """
+        self._random = frozenset(() if source is None else source.random_tensors)
+        self._quantized = frozenset(() if source is None else source.quantized_tensors)
         shown = [group for group in groups if group.listed]
         listed: list[Listed | None] = []
         rows = []
@@ -75,7 +83,7 @@ class TensorTableModel(TableModel):
         ``None`` if there is none. What is random is passed by: all weights would be loaded for it.
         """
         every = [one for one in self._listed if isinstance(one, TensorInfo)]
-        own = [one for one in every if one.name not in self._random]
+        own = [one for one in every if one.name not in self._random | self._quantized]
         tensors = own or every
         number = max(range(len(tensors)), key=lambda n: (tensors[n].numel, -n), default=None)
         return None if number is None else self.place(tensors[number])
@@ -122,6 +130,8 @@ class TensorTableModel(TableModel):
     def _of_parameter(self, tensor: TensorInfo, prefix: str) -> tuple[str, ...]:
         is_random = tensor.name in self._random
         note = self.tr("not in the checkpoint: random") if is_random else ""
+        if tensor.name in self._quantized:
+            note = self.tr("quantized: stored as codes")
         if tensor.tied_to is not None:
             note = self.tr("tied to {0}, counted there").format(tensor.tied_to)
         return (

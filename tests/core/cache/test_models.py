@@ -73,9 +73,9 @@ def test_a_changed_configuration_is_another_model(
     folder: Path, changes: dict[str, Any], building: list[str]
 ) -> None:
     file = folder / "config.json"
-    config = opened(file).architecture.config
+    config = opened(file).architecture.whole_config
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-    again = opened(file).architecture.config
+    again = opened(file).architecture.whole_config
     assert building == [str(file)] * 2
     assert again != config
 

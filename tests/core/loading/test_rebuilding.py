@@ -13,7 +13,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.backend import transformers
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.loading.rebuilding import NOTE_KEY, note_of, rebuilt
+from bertviewer.core.loading.rebuilding import rebuilt
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.weights.finding import find_checkpoint
@@ -93,12 +93,13 @@ def test_the_sizes_are_read_off(
     model = build(name, sizes)
     found = rebuilt(checkpoint(tensors_of(model), tmp_path), "bare.safetensors")
     assert found is not None
-    assert found["model_type"] == model_type
+    config, guess = found
+    assert config["model_type"] == model_type
     theirs = model.config.to_dict()
-    assert {key: found[key] for key in sizes} == {key: theirs[key] for key in sizes}
+    assert {key: config[key] for key in sizes} == {key: theirs[key] for key in sizes}
     activation = "activation" if model_type == "distilbert" else "hidden_act"
-    assert found[activation] == theirs[activation]
-    assert "2 heads of 64 columns, the activation gelu" in note_of(found)
+    assert config[activation] == theirs[activation]
+    assert "2 heads of 64 columns, the activation gelu" in guess
 
 
 def test_the_labels_are_read_off(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_the_labels_are_read_off(tmp_path: Path) -> None:
         tensors = tensors_of(build(name, sizes, num_labels=5))
         found = rebuilt(checkpoint(tensors, tmp_path), "x")
         assert found is not None
-        assert found["num_labels"] == 5
+        assert found[0]["num_labels"] == 5
 
 
 def test_old_names_and_counting_buffers(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_old_names_and_counting_buffers(tmp_path: Path) -> None:
     tensors["bert.embeddings.position_ids"] = torch.arange(34)[None]
     found = rebuilt(checkpoint(tensors, tmp_path), "x")
     assert found is not None
-    assert (found["model_type"], found["num_hidden_layers"]) == ("bert", 3)
+    assert (found[0]["model_type"], found[0]["num_hidden_layers"]) == ("bert", 3)
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("BertModel", SIZES), ("DistilBertModel", DISTILBERT)])
@@ -152,27 +153,29 @@ def test_it_calculates_what_the_model_did(
 def test_the_guess_is_told(tmp_path: Path) -> None:
     file = saved(tensors_of(build("BertModel", SIZES)), tmp_path)
     architecture = open_model(parse_source(str(file))).architecture
-    note = note_of(architecture.config)
-    assert note == (
-        "bare.safetensors has no config.json: the sizes are those of its tensors. No tensor tells "
-        "the rest, so it is guessed: 2 heads of 64 columns, the activation gelu, epsilon 1e−12."
+    (notice,) = architecture.source.notices
+    assert notice == (
+        "bare.safetensors has no config.json: the sizes are those of its tensors. The rest is "
+        "guessed, and figures are wrong if it is not so: 2 heads of 64 columns, the activation "
+        "gelu, epsilon 1e−12."
     )
-    assert note in summaries.text(architecture, None, False)
-    assert note_of({NOTE_KEY: 3}) == note_of({}) == ""
+    assert notice in summaries.text(architecture, None, False)
 
 
 def test_no_epsilon_is_guessed_where_there_is_only_one(tmp_path: Path) -> None:
     found = rebuilt(checkpoint(tensors_of(build("DistilBertModel", DISTILBERT)), tmp_path), "x")
     assert found is not None
-    assert note_of(found).endswith("guessed: 2 heads of 64 columns, the activation gelu.")
+    assert found[1].endswith("so: 2 heads of 64 columns, the activation gelu.")
 
 
-@pytest.mark.parametrize(("width", "heads"), [(64, 1), (768, 12), (32, 1), (96, 2), (312, 6)])
+@pytest.mark.parametrize(
+    ("width", "heads"), [(64, 1), (768, 12), (32, 1), (96, 2), (312, 12), (384, 12), (256, 4)]
+)
 def test_how_many_heads(width: int, heads: int, tmp_path: Path) -> None:
     sizes = {**SIZES, "hidden_size": width, "num_attention_heads": 1, "num_hidden_layers": 1}
     found = rebuilt(checkpoint(tensors_of(build("BertModel", sizes)), tmp_path), "x")
     assert found is not None
-    assert found["num_attention_heads"] == heads
+    assert found[0]["num_attention_heads"] == heads
 
 
 def changed(base: Checkpoint, name: str, **changes: Any) -> Checkpoint:

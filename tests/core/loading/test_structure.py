@@ -14,7 +14,6 @@ from bertviewer.core.backend import transformers
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import structure as structure_module
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.loading.structure import structure
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
@@ -153,7 +152,7 @@ def test_it_cannot_be_run_and_says_why(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be run"):
         model.tokenizer()
     architecture = model.with_formulas()
-    assert note_of(architecture.config) == f"all.safetensors {WHY}"
+    assert architecture.source.notices == (f"all.safetensors {WHY}.",)
     assert architecture.costs is not None
     assert architecture.costs.reason
     assert model.heads == ()

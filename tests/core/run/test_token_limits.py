@@ -107,7 +107,7 @@ def _demo_tokenizer() -> Any:
 
 @cache
 def _limited_tokenizer(limit: int) -> ModelTokenizer:
-    return ModelTokenizer(demo_folder(), {"max_position_embeddings": limit})
+    return ModelTokenizer(demo_folder(), {"max_position_embeddings": limit, "type_vocab_size": 2})
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ BAD_SAFETENSORS = (
     BadFile("a dtype in small letters", entry(dtype="f32"),
             "bad header: 'a' has the unknown dtype 'f32'"),
     BadFile("a dtype that cannot be read", entry(dtype="F4", shape=[32]),
-            "bad header: 'a' is stored as F4, which cannot be read"),
+            "bad header: 'a' is stored as F4, a type of quantized weights, which cannot be read"),
     BadFile("no shape", entry(shape=...), "bad header: 'a' has no shape of whole numbers"),
     BadFile("a negative shape", entry(shape=[-2, -2]),
             "bad header: 'a' has no shape of whole numbers"),

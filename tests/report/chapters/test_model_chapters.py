@@ -180,13 +180,17 @@ def test_no_note_is_said_twice(demo: Subject) -> None:
 
 def test_the_configuration_has_symbols_and_meanings(demo: Subject) -> None:
     found = rows(table(configuration(demo).section, "configuration"))
-    assert len(found) == len(demo.architecture.config)
-    assert ["hidden_size", "D", "384", "features of a hidden state"] in found
-    assert ["layer_norm_eps", "", "1e-12", "small constant under the root of a layer norm"] in found
+    assert len(found) == len(demo.architecture.whole_config)
+    assert ["hidden_size", "D", "384", "", "features of a hidden state"] in found
+    small = "small constant under the root of a layer norm"
+    assert ["layer_norm_eps", "", "1e-12", "", small] in found
+    effects = {row[0]: row[3] for row in found}
+    assert effects["position_embedding_type"] == "no effect here"
+    assert effects["hidden_dropout_prob"] == "no effect on the computation"
 
 
 def test_a_value_that_is_a_book_is_shortened(demo: Subject) -> None:
-    architecture = replace(demo.architecture, config={"x": "\u0e01" * 70_000})
+    architecture = replace(demo.architecture, config={"x": "\u0e01" * 70_000}, unused={})
     (row,) = rows(table(configuration(Subject(architecture)).section, "configuration"))
     assert row[2].endswith("and 68,002 characters more")
 

@@ -132,8 +132,7 @@ def test_the_tensor_table_is_a_sound_model(
     architecture = open_model(parse_source("demo", "masked-lm")).architecture
     model = TensorTableModel()
     qtmodeltester.check(model)
-    random = architecture.source.random_tensors
-    model.set_groups([Group("", architecture.tensors_below("cls"))], "cls.", random)
+    model.set_groups([Group("", architecture.tensors_below("cls"))], "cls.", architecture.source)
     qtmodeltester.check(model)
     rows = [[model.index(r, c).data() for c in range(7)] for r in range(model.rowCount())]
     assert rows[0] == [

@@ -1,0 +1,363 @@
+"""Finds the keys of a configuration that a model's code never reads.
+
+The bytecode of the model's classes, and of the functions that they call, is searched for reads of
+the configuration's attributes. Nothing is run for it: a forward pass would take seconds.
+"""
+
+import ast
+import dis
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from bertviewer.core.backend import torch, transformers
+from bertviewer.core.frozen import frozen
+from bertviewer.core.source.key_meanings import is_general
+from bertviewer.core.text.plain_text import shortened
+
+# These handle any model: what they read does not affect what one computes.
+_GENERIC = (
+    "transformers.modeling_utils",
+    "transformers.configuration_utils",
+    "transformers.utils",
+    "transformers.generation",
+    "transformers.integrations",
+    "transformers.core_model_loading",
+    "transformers.cache_utils",
+    "transformers.pytorch_utils",
+    "transformers.loss",
+)
+_MODELS = ("transformers.models.", "bertviewer.core.")
+_INITIALISATION = "_init_weights"
+_ROPE_KEYS = ("rope_theta", "rope_scaling")
+_ROPE_PARAMETERS = "rope_parameters"
+"""What transformers makes of those keys."""
+
+# Words in a key that name a way of computing.
+_MECHANISMS = re.compile(
+    r"alibi|rope|rotary|relative|position_embedding|position_bias|pos_emb|pos_enc|prune|window"
+    r"|sliding|local_attention|attention_type|attn_type|soft_?cap|qk_norm|qk_layernorm|q_norm"
+    r"|logn|is_decoder|is_causal|cross_attention|sparse|parallel_residual|parallel_attn|pre_?norm"
+    r"|post_?norm|norm_type|rms_norm|gated|glu|scale_attn|attention_scale|attention_multiplier"
+    r"|multi_query|num_key_value_heads|head_dim|n_heads?$|num_(attention_)?heads|layer_?scale"
+    r"|moe|experts|router|dilation"
+)
+# A class whose code has such a word has the mechanism, whatever its own keys are called.
+_SYNONYMS = (
+    {"alibi"},
+    {"rope", "rotary"},
+    {"sinusoidal"},
+    {"window", "sliding", "local"},
+    {"sparse"},
+    {"gated", "glu"},
+    {"moe", "experts", "router"},
+)
+_ACTIVATIONS = re.compile(r"(^|_)act(ivation)?(_fn|_function|_type)?$|hidden_act")
+_HEADS, _ANY = re.compile(r"heads?$"), re.compile("")
+_ORDINARY = frozenset(("absolute", "default", "none", "eager", "learned", "full", "standard"))
+"""Values that name what every model does."""
+_MOST_TEXT = 60
+
+
+@frozen
+class KeyUse:
+    """How a model uses its configuration.
+
+    Attributes:
+        unused: the keys that its code does not read, of those that may affect a computation, with
+            their values; keys inside of a part follow the part's name and a dot. Keys that the
+            configuration's class discards are among them if a notice is about them.
+        notices: sentences on keys that name a way of computing that the model does not have.
+    """
+
+    unused: Mapping[str, Any]
+    notices: tuple[str, ...]
+
+
+def key_use(
+    module: torch.nn.Module, config: Any, data: Mapping[str, Any], plain: Mapping[str, Any]
+) -> KeyUse:
+    """Return which keys a model does not read.
+
+    Args:
+        module: the model; it may be on the meta device.
+        config: its configuration object.
+        data: what the object was made of.
+        plain: the object as plain data.
+    """
+    code = _searched(
+        frozenset(type(part) for part in module.modules()),
+        frozenset(type(part) for _, part in _parts(config)),
+    )
+    unused: dict[str, Any] = {}
+    notices: dict[str, list[str]] = {}
+    for path, part in _parts(config):
+        given, shown = _inner(data, path), _inner(plain, path)
+        values = {key: value for key, value in vars(part).items() if not key.startswith("_")}
+        found = _Part(part, values, code)
+        for key in [key for key in values if key in shown]:
+            is_part = isinstance(values[key], transformers.PreTrainedConfig)
+            if not (found.is_read(key) or is_part or is_general(key)):
+                unused[".".join((*path, key))] = shown[key]
+        for key in given:
+            value = values.get(key, given[key])
+            if reason := found.complaint(key, value):
+                notices.setdefault(reason, []).append(_shown(".".join((*path, key)), value))
+                if key not in values and not path:
+                    unused[key] = value
+    name = type(module).__name__
+    return KeyUse(
+        unused,
+        tuple(_notice(said, name, reason) for reason, said in notices.items()),
+    )
+
+
+def _shown(key: str, value: Any) -> str:
+    return f"{shortened(key, _MOST_TEXT)} = {shortened(json.dumps(value, default=str), _MOST_TEXT)}"
+
+
+def _notice(said: list[str], name: str, reason: str) -> str:
+    return (
+        f"The configuration has {', '.join(said)}, {reason.format(name)}: if the model was trained "
+        "with it, the figures shown are not those of the trained model."
+    )
+
+
+_NOT_READ = "which {0} does not use"
+_NOT_KNOWN = "a value that {0} does not know"
+
+
+@frozen(eq=False)
+class _Part:
+    """A configuration object, and what the model's code says of it."""
+
+    config: Any
+    values: Mapping[str, Any]
+    code: "_Code"
+
+    def is_read(self, key: str) -> bool:
+        """Return whether the key, or another name of it, is read."""
+        names = {key, *_ROPE_KEYS} if key == _ROPE_PARAMETERS else {key}
+        for alias, own in getattr(type(self.config), "attribute_map", {}).items():
+            if own in names or alias in names:
+                names |= {own, alias}
+        return not names.isdisjoint(self.code.read)
+
+    def complaint(self, key: str, value: Any) -> str:
+        """Return what is wrong with a key, "" if the model computes what it says."""
+        declared = inspect.getattr_static(type(self.config), key, _MISSING)
+        if _is_off(value) or is_general(key) or value == declared:
+            return ""
+        mechanism = _MECHANISMS.search(key)
+        if self.is_read(key):
+            is_name = mechanism is not None and isinstance(value, str)
+            return _NOT_KNOWN if is_name and value not in self.code.constants else ""
+        if _ACTIVATIONS.search(key):
+            return "" if value in self._others(key, str) else _NOT_READ
+        if mechanism is not None:
+            if _HEADS.search(key) and value in self._others(key, int, _HEADS):
+                return ""
+            return "" if self._has(value if isinstance(value, str) else key) else _NOT_READ
+        if declared is not _MISSING or (isinstance(value, int) and not isinstance(value, bool)):
+            return ""  # sizes are those of the tensors, or nothing fits
+        if isinstance(value, str) and value in self._others(key, str):
+            return ""
+        elsewhere = declared_defaults(key)
+        return _NOT_READ if elsewhere and value not in elsewhere else ""
+
+    def _has(self, text: str) -> bool:
+        """Tell whether the model's code has a mechanism that a text names."""
+        words = set(re.findall(r"[a-z]+", text.lower()))
+        return any(words & same and self.code.words & same for same in _SYNONYMS)
+
+    def _others(self, key: str, kind: type, like: re.Pattern[str] = _ANY) -> list[Any]:
+        """Return the values of this type that the model reads under other keys like a pattern."""
+        return [
+            value
+            for other, value in self.values.items()
+            if other != key and type(value) is kind and like.search(other) and self.is_read(other)
+        ]
+
+
+_MISSING = object()
+
+
+def _is_off(value: Any) -> bool:
+    """Tell whether a value says that something is not there, or is as in every model."""
+    if isinstance(value, Mapping):
+        return all(_is_off(inner) for inner in value.values())
+    return not value or value == -1 or (isinstance(value, str) and value.lower() in _ORDINARY)
+
+
+def _parts(config: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield a configuration object and those inside of it, with the keys to each."""
+    yield path, config
+    for key, value in vars(config).items():
+        if isinstance(value, transformers.PreTrainedConfig):
+            yield from _parts(value, (*path, key))
+
+
+def _inner(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    for key in path:
+        inner = data.get(key)
+        data = inner if isinstance(inner, Mapping) else {}
+    return data
+
+
+@lru_cache(maxsize=256)
+def _searched(kinds: frozenset[type], config_kinds: frozenset[type]) -> "_Code":
+    """Return what the code of a model's classes, and of its configuration's, reads."""
+    code = _Code()
+    for kind in kinds:
+        code.add_class(kind)
+    code.follow()
+    # Configurations name mechanisms that only some of their models have.
+    words = {part for word in code.words for part in re.findall(r"[a-z]+", word.lower())}
+    for kind in config_kinds:
+        code.add_class(kind, is_config=True)
+    code.follow()
+    code.words = words
+    if _ROPE_PARAMETERS in code.read:
+        code.read.update(_ROPE_KEYS)
+    return code
+
+
+class _Code:
+    """What the code of some classes reads, with that of the functions that it refers to.
+
+    Attributes:
+        read: the attributes of configurations.
+        constants: the texts in it.
+        words: the names in the code of the model's family, not in what families share.
+    """
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+        self.constants: set[str] = set()
+        self.words: set[str] = set()
+        self._seen: set[CodeType] = set()
+        self._pending: list[tuple[FunctionType, bool]] = []
+
+    def add_class(self, kind: type, *, is_config: bool = False) -> None:
+        """Add a class with its bases; in one of a configuration ``self`` is what is read."""
+        for base in kind.__mro__:
+            # What all configurations inherit handles rotary positions for those that have them.
+            if base.__module__.startswith(_MODELS) or (
+                not is_config and _is_specific(base.__module__)
+            ):
+                self._pending += [(f, is_config) for f in _functions(base)]
+
+    def follow(self) -> None:
+        """Search all that was added."""
+        while self._pending:
+            function, is_config = self._pending.pop()
+            for code in _codes(function.__code__):
+                if code not in self._seen:
+                    self._seen.add(code)
+                    self._search(code, function, is_config)
+
+    def _search(self, code: CodeType, function: FunctionType, is_config: bool) -> None:
+        owners = ("self",) if is_config else ()
+        constants = set(_texts(code.co_consts))
+        self.constants |= constants
+        if function.__module__.startswith(_MODELS):
+            self.words.update(code.co_names, code.co_varnames, (code.co_name,))
+        # What a configuration's class takes from its arguments by name is used as well.
+        self.read.update(_reads(code, owners), constants if is_config else ())
+        for name in code.co_names:
+            found = function.__globals__.get(name)
+            held = list(found.values()) if isinstance(found, dict) else [found]
+            for one in held:
+                plain = inspect.unwrap(one) if callable(one) else one
+                if isinstance(plain, FunctionType) and _is_specific(plain.__module__):
+                    self._pending.append((plain, False))
+                elif isinstance(plain, type) and not issubclass(
+                    plain, torch.nn.Module | transformers.PreTrainedConfig
+                ):
+                    self.add_class(plain)
+
+
+def _is_specific(name: str) -> bool:
+    ours = name.startswith(("transformers.", "bertviewer.core."))
+    return ours and not name.startswith(_GENERIC)
+
+
+def _functions(kind: type) -> Iterator[FunctionType]:
+    for name, found in vars(kind).items():
+        if name == _INITIALISATION:
+            continue
+        plain = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+        plain = plain.fget if isinstance(plain, property) else plain
+        plain = inspect.unwrap(plain) if callable(plain) else plain
+        if isinstance(plain, FunctionType):
+            yield plain
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a function's code, and that of the functions inside of it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _texts(constants: tuple[Any, ...] | frozenset[Any]) -> Iterator[str]:
+    for constant in constants:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, tuple | frozenset):
+            yield from _texts(constant)
+
+
+_USES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
+_BETWEEN = ("CACHE", "EXTENDED_ARG", "PRECALL", "PUSH_NULL")
+
+
+@lru_cache(maxsize=1 << 14)
+def _reads(code: CodeType, owners: tuple[str, ...]) -> frozenset[str]:
+    """Return the attributes that are read of what is called a configuration, or of ``owners``.
+
+    It is ``config.NAME``, or ``getattr(config, "NAME")``: loading the name follows loading the
+    object.
+    """
+    held, found = False, set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _BETWEEN:
+            continue
+        name = instruction.argval
+        if held and isinstance(name, str) and instruction.opname in _USES:
+            found.add(name)
+        names = name if isinstance(name, tuple) else (name,)
+        held = instruction.opname.startswith("LOAD") and any(
+            isinstance(one, str) and ("config" in one or one in ("cfg", *owners)) for one in names
+        )
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1000)
+def declared_defaults(key: str) -> tuple[Any, ...]:
+    """Return the defaults that transformers' configuration classes declare for a key.
+
+    Empty if none has it, or if the sources are not there, as in a packed program.
+    """
+    if not key.isidentifier() or (spec := find_spec("transformers")) is None:
+        return ()
+    pattern = re.compile(rf"^    {key}: [^=\n]*= (.+)$", re.MULTILINE)
+    found: list[Any] = []
+    for folder in spec.submodule_search_locations or ():
+        for file in sorted(Path(folder, "models").glob("*/configuration_*.py")):
+            found.extend(map(_literal, pattern.findall(file.read_text(encoding="utf-8"))))
+    return tuple(found)
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None

@@ -1,0 +1,141 @@
+"""What a model's files say that qualifies its figures: guesses, code that is not run, quantization.
+
+These are the notices of ``SourceInfo``; those on keys that the model does not use are found when it
+is built, see ``unused_keys``.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.source.configuration import CodeSettings
+from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.plain_text import shortened
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.quantization import Quantization, packed_weights, quantization_of
+from bertviewer.core.weights.stored import Checkpoint
+
+_MOST_NAME = 80
+_FLOATS = ("F64", "F32", "F16", "BF16")
+
+
+def file_notices(settings: CodeSettings, quantization: Quantization | None) -> tuple[str, ...]:
+    """Return the notices that follow from what was left out of a configuration.
+
+    Args:
+        settings: what was left out before any library read it.
+        quantization: of the weights, ``None`` if they are plain numbers.
+    """
+    found = []
+    if settings.classes:
+        found.append(_own_code(settings.classes))
+    if quantization is not None:
+        found.append(_quantized(quantization))
+    elif settings.quantization:
+        title = getattr(quantization_of(None, settings.quantization), "title", "")
+        found.append(
+            f"The configuration says that the weights are quantized ({title}), but the file has "
+            "plain numbers: they are used as they are stored."
+        )
+    return tuple(found)
+
+
+def with_facts(
+    architecture: Architecture,
+    quantization: Quantization | None = None,
+    key_notices: tuple[str, ...] = (),
+    keys: KeyReport | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Architecture:
+    """Return an architecture whose source has all notices.
+
+    Args:
+        architecture: what the model is made of.
+        quantization: of its weights.
+        key_notices: on keys of its configuration that it does not use.
+        keys: how the checkpoint fits it.
+        checkpoint: where the weights are stored.
+    """
+    unused = _unused_tensors(architecture, keys, checkpoint) if key_notices else ()
+    evidence: tuple[str, ...] = ()
+    if unused:
+        one = "One tensor in the file, {1}, belongs to a layer and is not used by {2}."
+        many = "{0} tensors in the file belong to layers and are not used by {2}, such as {1}."
+        name = shortened(unused[0], _MOST_NAME)
+        evidence = (count_text(len(unused), one, many, name, architecture.root.class_name),)
+    source = replace(
+        architecture.source,
+        notices=tuple(dict.fromkeys((*architecture.source.notices, *key_notices, *evidence))),
+        quantization=quantization,
+        quantized_tensors=_quantized_names(keys, checkpoint),
+    )
+    return replace(architecture, source=source)
+
+
+def _quantized_names(keys: KeyReport | None, checkpoint: Checkpoint | None) -> tuple[str, ...]:
+    """Return the model's names of quantized tensors; without ``keys`` those in the file."""
+    packed = {} if checkpoint is None else packed_weights(checkpoint.tensors)
+    if keys is None:
+        return tuple(packed)
+    unexpected = set(keys.unexpected)
+    names = (keys.renamed.get(key, key) for key in packed if key not in unexpected)
+    return tuple(dict.fromkeys(names))
+
+
+def why_quantized(name: str, quantization: Quantization) -> str:
+    """Return the line that refuses to run a model with quantized weights."""
+    return (
+        f"{name} cannot be run: its weights are quantized ({quantization.title}), and bertviewer "
+        "does not decode them; open the model's unquantized weights to run it"
+    )
+
+
+def _own_code(classes: tuple[str, ...]) -> str:
+    names = ", ".join(shortened(name, _MOST_NAME) for name in classes)
+    return (
+        f"The configuration's auto_map names the checkpoint's own code ({names}), which is never "
+        "run here: transformers' class is used instead, so the figures are those of the trained "
+        "model only if both compute the same."
+    )
+
+
+def _quantized(quantization: Quantization) -> str:
+    title = quantization.title
+    if not quantization.tensors:
+        return (
+            f"The configuration is of quantized weights ({title}), which are not here: what is "
+            "computed without them uses plain numbers."
+        )
+    one = "1 tensor is stored as codes"
+    many = "{0} tensors are stored as codes"
+    return (
+        f"The weights are quantized ({title}): {count_text(quantization.tensors, one, many)}, "
+        "which are not decoded. Their values are neither shown nor compared, and the model cannot "
+        "be run."
+    )
+
+
+def _unused_tensors(
+    architecture: Architecture, keys: KeyReport | None, checkpoint: Checkpoint | None
+) -> tuple[str, ...]:
+    """Return the keys of trained tensors that lie inside of a layer and are not used."""
+    if keys is None or checkpoint is None:
+        return ()
+    layers = {
+        node.path for node in architecture.modules if any(map(str.isdecimal, node.path.split(".")))
+    }
+    return tuple(
+        key
+        for key in keys.unexpected
+        if checkpoint.tensors[key].dtype in _FLOATS and _lies_in(key, layers)
+    )
+
+
+def _lies_in(key: str, layers: Collection[str]) -> bool:
+    """Return whether a key contains a layer's path, after any prefix of up to two parts."""
+    parts = key.split(".")[:-1]
+    return any(
+        ".".join(parts[start:end]) in layers
+        for end in range(len(parts), 0, -1)
+        for start in range(min(end, 3))
+    )

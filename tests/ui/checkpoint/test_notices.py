@@ -1,0 +1,46 @@
+"""The window says what qualifies a model's figures for as long as it is open."""
+
+import json
+import shutil
+from pathlib import Path
+
+from PySide6.QtWidgets import QDialog, QLabel, QPushButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.checkpoint.banner import NoticeBanner
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+
+
+def opened(window: MainWindow, worker: Worker, qtbot: QtBot, path: Path) -> NoticeBanner:
+    with qtbot.waitSignal(window.workspace.architecture_changed, timeout=OPEN_TIMEOUT):
+        window.open_source(parse_source(str(path)))
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    return find(window, NoticeBanner, "noticeBanner")
+
+
+def test_notices_are_shown_for_as_long_as_the_model_is_open(
+    window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
+    config = json.loads((folder / "config.json").read_text())
+    own = {"position_embedding_type": "alibi", "auto_map": {"AutoModel": "own.<b>Own</b>"}}
+    (folder / "config.json").write_text(json.dumps(config | own))
+    banner = opened(window, worker, qtbot, folder)
+    assert banner.isVisible()
+    text = find(window, QLabel, "noticeBannerText").text()
+    assert text.startswith("1 more: The configuration's auto_map names")
+    find(window, QPushButton, "noticeBannerButton").click()
+    dialog = find(window, QDialog, "noticeDialog")
+    said = find(dialog, QLabel, "notices").text()
+    assert "own.<b>Own</b>" in said
+    assert 'position_embedding_type = "alibi"' in said
+    dialog.reject()
+    assert "alibi" in find(window, QLabel, "statusWeights").toolTip()
+    window.panes.maximise("run")
+    assert banner.isVisible()
+    window.panes.maximise(None)
+    assert not opened(window, worker, qtbot, tiny_bert_folder).isVisible()
