@@ -225,8 +225,9 @@ def _unset(dtype: torch.dtype) -> float | None:
 
 
 def _is_unset(buffer: torch.Tensor) -> bool:
-    is_whole = not (buffer.is_floating_point() or buffer.is_complex())
-    return bool((buffer == _unset(buffer.dtype) if is_whole else buffer.isnan()).any())
+    if buffer.is_floating_point() or buffer.is_complex():
+        return bool(buffer.isnan().any())
+    return bool(buffer.eq(_unset(buffer.dtype) or 0).any())
 
 
 @contextmanager

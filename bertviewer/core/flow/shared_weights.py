@@ -4,6 +4,7 @@ What a model computes with them means nothing. But it can be run where a step ha
 however large it is, and its buffers are what they are in any model of its configuration.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -45,9 +46,11 @@ def build_shared(config: Any, task: Task, name: str) -> nn.Module:
 def _sharing() -> Iterator[None]:
     """Put parameters into the same memory as they are registered."""
     pools: dict[torch.dtype, Tensor] = {}
+    thread = threading.get_ident()  # the hook is called in all of them
 
     def share(_module: nn.Module, _name: str, parameter: nn.Parameter | None) -> Any:
-        if parameter is None or not parameter.is_floating_point():
+        is_ours = threading.get_ident() == thread
+        if parameter is None or not is_ours or not parameter.is_floating_point():
             return None
         if parameter.dtype not in pools:
             numbers = torch.randn(POOL, generator=torch.Generator().manual_seed(SEED))

@@ -184,14 +184,16 @@ def _limit(attempt: Callable[[int], _Trial], few: int, rooms: set[int]) -> int |
 def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
     """Run the model once, with tokens of the source and of the target."""
     device = _Lookups()
+    # In a dtype of its own it would set torch's default one meanwhile, for other threads too.
+    values = {key: value for key, value in config.items() if key not in ("dtype", "torch_dtype")}
     try:
         with torch.no_grad(), device, Literals():
             # What it counts as it is built, as its positions, is known then.
-            made = build_config(config, "")
+            made = build_config(values, "")
             model = build_on_meta(made, find_task(_base(heads_of(made))), "")
             prepare(model)
-            values = {SENTENCES: 1, TOKENS: tokens, TARGET_TOKENS: targets}
-            inputs = text_inputs(model, values).on_meta()
+            sizes = {SENTENCES: 1, TOKENS: tokens, TARGET_TOKENS: targets}
+            inputs = text_inputs(model, sizes).on_meta()
             for tensor, value in inputs.known:
                 device.known.learn(tensor, value)
             model(**inputs.arguments)

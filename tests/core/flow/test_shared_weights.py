@@ -1,13 +1,15 @@
 """A model whose weights lie in the same memory runs, and its buffers are its own."""
 
+import threading
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.building.building import build_random
-from bertviewer.core.flow.shared_weights import POOL, _strides, build_shared
+from bertviewer.core.flow.shared_weights import POOL, _sharing, _strides, build_shared
 from bertviewer.core.source.tasks import find_task
 
 BASE = find_task("base")
@@ -64,3 +66,13 @@ def test_building_changes_nothing_that_is_built_later() -> None:
     first, second = (model.embed_tokens.weight for model in models)
     assert torch.equal(first, second)
     assert first.untyped_storage().data_ptr() != second.untyped_storage().data_ptr()
+
+
+def test_models_of_other_threads_are_left_alone() -> None:
+    made: list[nn.Module] = []
+    with _sharing():
+        thread = threading.Thread(target=lambda: made.append(nn.Linear(3, 2, device="meta")))
+        thread.start()
+        thread.join()
+        made.append(nn.Linear(3, 2, device="meta"))
+    assert [next(module.parameters()).is_meta for module in made] == [True, False]

@@ -155,3 +155,11 @@ def test_a_model_that_cannot_be_built_has_what_its_configuration_names() -> None
 def test_the_room_of_a_table_is_read_off_its_shape(family: str, tmp_path: Path) -> None:
     model = opened(tmp_path, family)
     assert table_room(model.architecture) == MODELS[family][1]
+
+
+def test_other_threads_keep_torchs_default_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[torch.dtype] = []
+    monkeypatch.setattr(torch, "set_default_dtype", chosen.append)
+    config = {"model_type": "bert", **_ONE, "dtype": "bfloat16", "max_position_embeddings": 21}
+    assert length_limits(config).source == 21
+    assert torch.bfloat16 not in chosen
