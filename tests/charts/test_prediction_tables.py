@@ -95,7 +95,7 @@ def test_the_lens_names_a_state_that_is_after_the_final_norm() -> None:
     cell = lens_table(it.run, at(it, 1)).rows[0][0]
     last = len(it.run.hidden_states) - 2
     name = f"{last}, after ln_f"
-    assert (cell.value, cell.text, cell.tip) == (name, str(last), f"layer {name}")
+    assert (cell.value, cell.text, cell.tip) == (name, f"{last}+ln_f", f"layer {name}")
 
 
 def test_without_layers_there_is_no_lens() -> None:

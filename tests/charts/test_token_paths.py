@@ -50,7 +50,7 @@ def test_points_stand_for_the_module_and_the_token() -> None:
     assert charts.norms.names == charts.norms.ticks
     normed = path_charts(replace(run, state_paths=(*paths[:2], ("ln_f", "ln_f"))), (X,))
     assert normed.to_start.names == ("emb", "0", "1, after ln_f")
-    assert normed.to_start.ticks == ("emb", "0", "1")
+    assert normed.to_start.ticks == ("emb", "0", "1+ln_f")
     places = (Place("embed", 1), Place(token=1), Place("decoder.1", 1))
     assert charts.norms.lines[0].places == charts.to_before.lines[0].places == places
 

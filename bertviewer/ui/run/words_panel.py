@@ -134,11 +134,13 @@ class WordsPanel(QWidget):
             self._columns.setSizes([4200, 5800] if is_compared else [2900, 7100])
 
     def _show_wait(self) -> None:
-        # The words before may be of another sentence.
-        self._title.clear()
-        self._columns.hide()
-        self._message.show_text(self.tr("Computing…"))
-        self._message.show()
+        if self._request.b is None:
+            # The words before are of another run.
+            self._title.clear()
+            self._columns.hide()
+            self._message.show_text("")
+            self._message.show()
+        self._hint.setText(self.tr("Computing…"))
         self._busy.show()
 
     def _show_message(self, text: str, offer: Offer) -> None:
