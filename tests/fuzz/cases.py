@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START_SECONDS = 120
+START_SECONDS = 600
 """What a worker may take to import torch and what a target needs."""
 HANG_SECONDS = 120
 """A case that takes longer by the clock hangs; of its own work it may do 5 seconds."""
