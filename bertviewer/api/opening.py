@@ -37,8 +37,8 @@ def open(
         model: what the command line takes: ``demo``, a preset's name, a folder, a config.json,
             weights, a ``.bertviewer`` file of runs, or ``hf://org/name``.
         task: the head, as ``masked-lm``; the one that the weights were saved with if left out.
-        allow_pickle: whether a .bin file may be read, a pickle: only its tensors, in a process of
-            their own.
+        allow_pickle: whether a pickle may be read (.bin, .pt, .pth, .ckpt): only its tensors, in
+            a separate process.
         offload: whether weights are read layer by layer, even if all fit into memory.
         progress: called as ``progress(done, total, label)`` for all that the model does, ``total``
             0 where it is not known; what it raises stops the work. Nobody is told if left out.
@@ -132,11 +132,11 @@ def compare(
         one if isinstance(one, Model) else source_of(fspath(one), task or AUTO.name, allow_pickle)
         for one in models
     ]
-    ours, theirs = _opened_alike(sources[0], sources[1], told(progress))
+    ours, theirs = _opened_pair(sources[0], sources[1], told(progress))
     return ours.compare(theirs)
 
 
-def _opened_alike(
+def _opened_pair(
     left: Model | ModelSource, right: Model | ModelSource, progress: Progress
 ) -> tuple[Model, Model]:
     """Open what is not open yet, both with the same head where their families have it.

@@ -36,9 +36,9 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--offload]
 
 _EPILOG = """\
 MODEL is 'demo' (a real pretrained BERT), a preset's name, a model's folder, or one file of it: its
-config.json, or weights as .safetensors or .bin; or hf://org/name[@revision], which is downloaded
-from the hub. Nothing else touches the network. 'bertviewer COMMAND --help' tells more about a
-command."""
+config.json, or weights as .safetensors, .bin, .pt, .pth or .ckpt; or hf://org/name[@revision],
+which is downloaded from the hub. Nothing else touches the network. 'bertviewer COMMAND --help'
+tells more about a command."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -186,7 +186,8 @@ def _add_consent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-pickle",
         action="store_true",
-        help="read weights in a .bin file, a pickle: only its tensors, in a process of their own",
+        help="read weights that are a pickle (.bin, .pt, .pth, .ckpt): only its tensors, in a "
+        "separate process",
     )
 
 

@@ -56,10 +56,12 @@ def model_folder(path: Path) -> Path:
     Raises:
         UserError: the entry of a cache has several commits, and none of them is in use.
     """
-    if _has_model(path):
+    if _has_weights(path):
         return path
-    if (path / "snapshots").is_dir() and path.name.startswith(_CACHED):
-        return _snapshot(path)
+    entry = path.parent if path.name == "snapshots" else path
+    if (entry / "snapshots").is_dir() and entry.name.startswith(_CACHED):
+        return _snapshot(entry)
+    # The root of an old one has a config.json too, which says nothing of the model.
     inner = path / _transformer_of(path)
     is_inside = inner.is_dir() and inner.resolve().parent == path.resolve()
     return inner if is_inside and _has_model(inner) else path
@@ -96,7 +98,7 @@ def notices_of(folder: Path) -> tuple[str, ...]:
 def no_model_in(folder: Path, name: str) -> UserError:
     """Return the error for a folder without a configuration and without weights that are read."""
     nothing = f"{name}: the folder has no {CONFIG} and no weights"
-    if lexists(folder / ADAPTER):
+    if any(one.startswith("adapter_") for one in _names(folder)):
         return UserError(f"{name}: {_adapter(folder)}")
     if unread := unread_weights(folder):
         return UserError(f"{nothing} that can be read: {unread}")
@@ -113,11 +115,14 @@ def no_model_in(folder: Path, name: str) -> UserError:
 
 
 def _has_model(folder: Path) -> bool:
+    return lexists(folder / CONFIG) or _has_weights(folder)
+
+
+def _has_weights(folder: Path) -> bool:
     try:
-        has_weights = weights_in(folder) is not None
+        return weights_in(folder) is not None or pickle_in(folder) is not None
     except UserError:  # shards without their index are weights, and are refused when opened
-        has_weights = True
-    return has_weights or lexists(folder / CONFIG) or pickle_in(folder) is not None
+        return True
 
 
 def _snapshot(entry: Path) -> Path:

@@ -19,10 +19,10 @@ class ModelSource:
 
     Attributes:
         kind: what ``path`` is. ``folder`` has a configuration and perhaps safetensors files;
-            ``weights`` is one safetensors file, ``pickle`` a .bin file, its index, or a folder
-            with no other weights; ``hub`` a folder of the hub's cache,
-            and nothing yet before the model is opened; ``runs`` a file of saved runs, which has
-            their model's configuration.
+            ``weights`` is one safetensors file, ``pickle`` a .bin, .pt, .pth or .ckpt file, an
+            index, or a folder with no other weights; ``hub`` a folder of the hub's cache, and
+            nothing yet before the model is opened; ``runs`` a file of saved runs, which has their
+            model's configuration.
         name: as the user wrote it.
         path: the folder or file behind it.
         task: the head that is asked for.

@@ -42,6 +42,8 @@ def test_a_sentence_transformer(model: Path, tmp_path: Path) -> None:
     (root / "modules.json").write_text(json.dumps(modules))
     assert parse_source(str(root)).path == root / "first"
     assert opened(root).name == str(root)
+    (root / "config.json").write_text('{"__version__": "0.2.0"}')
+    assert opened(root).task == "masked-lm"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_an_entry_of_the_hubs_cache(model: Path, tmp_path: Path) -> None:
     (entry / "refs").mkdir()
     (entry / "refs" / "main").write_text("2" * 40)
     assert parse_source(str(entry)).path == entry / "snapshots" / ("2" * 40)
-    assert opened(entry).task == "masked-lm"
+    assert opened(entry).task == opened(entry / "snapshots").task == "masked-lm"
     assert "'models--org--name'" in refused(tmp_path)
     shutil.rmtree(entry / "refs")
     shutil.rmtree(entry / "snapshots" / ("1" * 40))
@@ -143,6 +145,8 @@ def test_adapters(model: Path, tmp_path: Path) -> None:
     text = refused(model)
     assert "only an adapter ('LORA') of 'org/base'" in text
     (model / "adapter_config.json").write_text("[")
+    assert "only an adapter, without" in refused(model)
+    (model / "adapter_config.json").unlink()
     assert "only an adapter, without" in refused(model)
 
 
