@@ -3,7 +3,7 @@
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.facts import shares_its_table
+from bertviewer.core.formulas.facts import model_text, shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
@@ -33,9 +33,10 @@ def base_model(view: ModuleView) -> Formula:
         lines.append(_pooled(view))
         terms.append(Term("y_0", "row of Y for the first token"))
         terms.append(Term("p", "pooled output: one vector for the whole sequence"))
+    title, summary = model_text(view, is_usually_causal=False)
     return Formula(
-        title="Encoder model",
-        summary="Turns a sequence of token ids into one vector per token that knows its context.",
+        title=title,
+        summary=summary,
         maths=tuple(lines),
         terms=tuple(terms),
         notes=(

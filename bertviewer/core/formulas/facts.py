@@ -63,6 +63,19 @@ def sees_later(view: ModuleView) -> bool:
     return is_causal(view.architecture, view.node.path) is False
 
 
+def model_text(view: ModuleView, *, is_usually_causal: bool) -> tuple[str, str]:
+    """Return the title and the summary of a model of one stack, by what its tokens see.
+
+    ``is_usually_causal`` counts where nothing was traced.
+    """
+    causal = is_causal(view.architecture, view.node.path)
+    if is_usually_causal if causal is None else causal:
+        title, known = "Decoder-only model", "what came before it"
+    else:
+        title, known = "Encoder model", "its context"
+    return title, f"Turns a sequence of token ids into one vector per token that knows {known}."
+
+
 def has_positions(view: ModuleView) -> bool:
     """Tell whether the model has a table of position vectors."""
     return any(node.name in POSITION_TABLES for node in view.architecture.modules)

@@ -6,6 +6,7 @@ from bertviewer.core.formulas.facts import (
     has_two_kinds_of_layers,
     has_windows,
     hides_later,
+    model_text,
     sees_later,
 )
 from bertviewer.core.formulas.formula import Formula, Term
@@ -131,10 +132,10 @@ def decoder_model(view: ModuleView) -> Formula:
     terms = _look_up_terms(words)
     if scaled:
         terms += (Term("c", "factor on the token vectors", f"{factor:g}"),)
+    title, summary = model_text(view, is_usually_causal=True)
     stack = _Stack(
-        title="Decoder-only model",
-        summary="Turns a sequence of token ids into one vector per token that knows what came "
-        "before it.",
+        title=title,
+        summary=summary,
         start=_look_up(words, "c thick " if scaled else ""),
         terms=terms,
         layers="layers",

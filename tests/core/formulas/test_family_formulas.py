@@ -12,14 +12,14 @@ from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, va
 
 
 def test_gpt2_attention_is_causal_and_projects() -> None:
-    formula = formula_at(architecture_of("gpt2"), "h.0.attn")
+    formula = formula_at(small_model("gpt2").with_flows(), "h.0.attn")
     assert any("causal" in note for note in formula.notes)
     assert values(formula)["W_O"] == "[24, 24]"
     assert "W_Q^top" not in " ".join(formula.maths)
 
 
 def test_barts_decoder_looks_back_only() -> None:
-    architecture = architecture_of("bart")
+    architecture = small_model("bart").with_flows()
     notes = formula_at(architecture, "decoder.layers.0.self_attn").notes
     assert any("causal" in note for note in notes)
     crossing = formula_at(architecture, "decoder.layers.0.encoder_attn")
