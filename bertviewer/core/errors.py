@@ -1,4 +1,4 @@
-"""The two exceptions that cross every layer of the program."""
+"""The exceptions that cross every layer of the program."""
 
 from bertviewer.core.text.plain_text import printable
 
@@ -21,7 +21,11 @@ class UserError(Exception):
         super().__init__(one_line(message))
 
 
-class Cancelled(Exception):
+class Stopped(Exception):
+    """Work was stopped from outside: code that catches any error of a library lets it through."""
+
+
+class Cancelled(Stopped):
     """The user asked for the work to stop; raised from ``progress`` and from forward hooks."""
 
 

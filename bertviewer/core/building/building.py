@@ -10,12 +10,13 @@ from typing import Any
 
 from torch.nn.modules.module import register_module_module_registration_hook
 
-from bertviewer.core import transformer_base
+from bertviewer.core import budget, transformer_base
 from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.config_names import hidden_name, misnamed_key
 from bertviewer.core.building.seeded import seeded
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import Stopped, UserError
 from bertviewer.core.source.tasks import BASE, TASKS, Task
 from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
 
@@ -41,6 +42,8 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     kind = transformers.CONFIG_MAPPING[model_type]
     try:
         config = kind(**values)
+    except Stopped:
+        raise
     except Exception as error:
         reason = misnamed_key(values, kind) or _reason(error, values)
         raise UserError(f"{name}: bad configuration: {reason}") from error
@@ -144,12 +147,13 @@ def build_on_meta(
 
     Raises:
         UserError: transformers cannot build this configuration.
+        Stopped: by the limits in force.
     """
     auto = auto_class(config, task, name)
     try:
-        with torch.device("meta"), _few_modules(name):
+        with AllocationGuard(), torch.device("meta"), _few_modules(name):
             module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
-    except UserError:
+    except (UserError, Stopped):
         raise
     except Exception as error:
         raise UserError(
@@ -265,7 +269,7 @@ def build_random(
 
 @contextmanager
 def _few_modules(name: str) -> Iterator[None]:
-    """Stop while a model is built of more modules than any: numbers of layers multiply.
+    """Stop while a model is built of more modules than any, or at a limit in force.
 
     Raises:
         UserError: it has too many.
@@ -273,6 +277,7 @@ def _few_modules(name: str) -> Iterator[None]:
     count = itertools.count(1)
 
     def note(_module: torch.nn.Module, _name: str, _child: torch.nn.Module | None) -> None:
+        budget.check()
         if next(count) > MOST_MODULES:
             raise UserError(f"{name}: it has more than {MOST_MODULES:,} modules, too many to show")
 

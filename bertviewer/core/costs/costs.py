@@ -33,7 +33,7 @@ from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, gathered, undisputed
 from bertviewer.core.counting.templates import Shape, count_modules, template_path
 from bertviewer.core.counting.variants import Build, ModelShapes, Values, VariantBuilder, owners
-from bertviewer.core.errors import Cancelled
+from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.domains import joined
 from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
@@ -60,7 +60,6 @@ def derive_costs(
         run without the values of its activations, there is none, and a reason.
     """
     usual = _usual_tokens(config)
-    inputs = _input_symbols(config, 1, usual, usual)
     # Several sentences, and another length for the decoder's: what is 1, or equal, hides much.
     symbols = (*_input_symbols(config, 2, usual, usual * 3 // 4 + 1), *symbols_of(config))
     variants = VariantBuilder(
@@ -68,16 +67,17 @@ def derive_costs(
     )
     try:
         real = cast(ForwardPass, variants.real())
-    except Cancelled:
+    except Stopped:
         raise
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
-        return _nothing(inputs, words_of(error))
+        return no_costs(config, words_of(error))
     observed = observe(variants, real)
+    inputs = _input_symbols(config, 1, usual, usual)
     if not all(symbol.letter in observed.seen for symbol in inputs):
-        return _nothing(inputs, "the model runs on sentences of one length only")
+        return no_costs(config, "the model runs on sentences of one length only")
     trials = find_trials(variants, observed)
     if trials is None:
-        return _nothing(inputs, "too few changed configurations run to prove a formula")
+        return no_costs(config, "too few changed configurations run to prove a formula")
     own = {symbol.letter: symbol.value for symbol in symbols}
     layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
     peak, peak_fixed = derive_peak(variants, observed, layers, (real, own), trials)
@@ -87,8 +87,10 @@ def derive_costs(
     return Costs(inputs, modules, peak, peak_fixed, variables, domain)
 
 
-def _nothing(inputs: tuple[Symbol, ...], reason: str) -> Costs:
-    return Costs(inputs, {}, (), reason=reason)
+def no_costs(config: Mapping[str, Any], reason: str) -> Costs:
+    """Return costs without formulas, and why there are none."""
+    usual = _usual_tokens(config)
+    return Costs(_input_symbols(config, 1, usual, usual), {}, (), reason=reason)
 
 
 def _usual_tokens(config: Mapping[str, Any]) -> int:

@@ -22,6 +22,7 @@ from bertviewer.core.counting.variants import (
     blanked,
     numbered_children,
 )
+from bertviewer.core.errors import Stopped
 from bertviewer.core.flow.call_tracing import CallTracer
 from bertviewer.core.flow.inputs.images import PIXELS
 from bertviewer.core.flow.inputs.sounds import FEATURES
@@ -30,6 +31,7 @@ from bertviewer.core.flow.macs import innermost_calls, macs_by_module
 from bertviewer.core.flow.meta_device import MetaDevice
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.flow.products import Dimensions
+from bertviewer.core.flow.shared_weights import new_modules_on_meta
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.frozen import frozen
 
@@ -134,7 +136,7 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
     with torch.no_grad():
         inputs = meta_inputs(model, values)
         device = MetaDevice(inputs.known, tracer.note_product, memory.note)
-        with device, tracer.watching(), _as_more_than_text(model):
+        with device, tracer.watching(), new_modules_on_meta(), _as_more_than_text(model):
             model(**inputs.arguments)
     trace = tracer.trace()
     shapes = _ends(trace) | _products(trace)
@@ -157,6 +159,8 @@ def _as_more_than_text(model: nn.Module) -> Iterator[None]:
     """Say of a model that fails because it reads images or sounds as well that this is why."""
     try:
         yield
+    except Stopped:
+        raise
     except Exception as error:
         accepted = inspect.signature(model.forward).parameters
         for names, what in ((PIXELS, "images"), (FEATURES, "sounds")):

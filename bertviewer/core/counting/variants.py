@@ -13,6 +13,7 @@ from typing import Any
 from transformers.initialization import no_init_weights
 
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
 from bertviewer.core.frozen import frozen
@@ -142,6 +143,8 @@ class VariantBuilder:
             with _unfilled():
                 model = self.build(config)
             return self.read(model, values)
+        except Stopped:
+            raise
         except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
             return None
 

@@ -143,10 +143,14 @@ class Graph:
         first = operation.args[0] if operation.args else _first_of(operation.kwargs)
         if word == "cat":
             full = [ref for ref in operation.reads if 0 not in self.shape(ref)]
-            if len(full) == 1:
+            if len(full) == 1 and full[0] < operation.results[0]:
                 self._moved[operation.results[0]] = full[0], "cat"
             return
         if not isinstance(first, Ref) or not operation.results or operation.rewritten:
+            return
+        if min(operation.results) <= first.value:
+            # Written in place without a change of numbers, as by requires_grad_(). A step back
+            # always leads to a smaller number, so that following the steps ends.
             return
         taken, before = first.value, self.trace.values[first.value]
         if word in MOVEMENT:

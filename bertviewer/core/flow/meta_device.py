@@ -5,6 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
+from bertviewer.core import budget
+from bertviewer.core.building.allocations import reserve_for
 from bertviewer.core.flow.known_values import KnownValues
 from bertviewer.core.flow.meta_results import carry_out
 from bertviewer.core.flow.nested_tensors import tensors_in
@@ -46,10 +48,12 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
             RuntimeError: the model takes too many.
         """
         kwargs = kwargs or {}
+        budget.check()
         answer = self.known.answer(func, args, kwargs)
         if answer is not None:
             return answer
         tensors = tensors_in((args, kwargs))
+        reserve_for(func, args, kwargs)
         args, kwargs = self.known.together((args, kwargs), tensors)
         output = carry_out(func, args, kwargs, tensors)
         self.known.follow(func, args, kwargs, tensors, output)

@@ -1,10 +1,13 @@
 """Traces a model on the meta device: no weights, no numbers, and no more time than a few layers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from torch import Tensor, nn
 
 from bertviewer.core.backend import transformers
+from bertviewer.core.budget import OverBudget
+from bertviewer.core.building.allocations import AllocationGuard
+from bertviewer.core.errors import Stopped
 from bertviewer.core.flow.inputs.choices import input_choices
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.trace import Trace
@@ -38,9 +41,14 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
 
     Returns:
         What was done. A model that cannot be run without values is traced as far as it goes.
+
+    Raises:
+        Stopped: by the limits in force.
     """
     try:
         return meta_attempts(model, values)[0].trace
+    except Stopped:
+        raise
     except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
         return Trace((), (), (), ("", words_of(error)))
 
@@ -63,11 +71,25 @@ def meta_attempts(
     """
     prepare(model)
     attempts: list[Attempt] = []
-    for inputs in input_choices(model, values):
-        attempts.append(Attempt(trace_on_meta(model, inputs, known), inputs))
-        if attempts[-1].trace.stopped is None:
-            break
+    try:
+        for inputs in _guarded(input_choices(model, values)):
+            attempts.append(Attempt(trace_on_meta(model, inputs, known), inputs))
+            if attempts[-1].trace.stopped is None:
+                break
+    except OverBudget:
+        if not attempts:
+            raise
     return tuple(sorted(attempts, key=lambda attempt: attempt.reach, reverse=True))
+
+
+def _guarded(choices: Iterator[ModelInputs]) -> Iterator[ModelInputs]:
+    """Yield inputs that are made within the limits in force."""
+    while True:
+        with AllocationGuard():
+            inputs = next(choices, None)
+        if inputs is None:
+            return
+        yield inputs
 
 
 def prepare(model: nn.Module, experts: str = EXPERTS) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from bertviewer.core import budget
+from bertviewer.core.building.allocations import reserve_for
 from bertviewer.core.flow.products import Dimensions, product_dimensions
 
 MOST_STEPS = 10_000
@@ -51,6 +53,8 @@ class ProductMode(TorchDispatchMode):
             NotImplementedError: they are not known, and nobody listens to that.
             RuntimeError: the model takes too many.
         """
+        budget.check()
+        reserve_for(func, args, kwargs or {})
         output = func(*args, **(kwargs or {}))
         self.tell(func, args, output)
         return output

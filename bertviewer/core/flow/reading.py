@@ -2,9 +2,11 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from bertviewer.core import budget
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node
 from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.budget import OverBudget
 from bertviewer.core.flow.box_words import BoxWords
 from bertviewer.core.flow.boxes import Box, boxes_in_group, boxes_of
 from bertviewer.core.flow.graph import Graph
@@ -52,20 +54,28 @@ class FlowReader:
         return Flow(path, call.class_name, nodes, edges, self._repeats.get(path))
 
     def flows(self, lengths: Mapping[str, int]) -> Flows:
-        """Return the flows of all modules that were called, once for those that do the same."""
+        """Return the flows of all modules that were called, once for those that do the same.
+
+        At a limit in force the modules that are left have the reason in place of a flow.
+        """
         distinct: dict[str, Flow] = {}
         like: dict[str, str] = {}
         firsts: dict[Hashable, str] = {}
+        missing = self._missing()
         for path, numbers in self.trace.calls_of.items():
             call = self.trace.calls[numbers[0]]
             if not call.operations:
                 continue  # it hands on what it takes
-            first = firsts.setdefault(signature(self.graph, call), path)
-            if first == path:
-                distinct[path] = self.flow(path)
-            else:
-                like[path] = first
-        return Flows(distinct, like, self._missing(), lengths)
+            try:
+                budget.check()
+                first = firsts.setdefault(signature(self.graph, call), path)
+                if first == path:
+                    distinct[path] = self.flow(path)
+                else:
+                    like[path] = first
+            except OverBudget as error:
+                missing[path] = str(error)
+        return Flows(distinct, {p: f for p, f in like.items() if f in distinct}, missing, lengths)
 
     def _missing(self) -> dict[str, str]:
         """Return why the module in which the trace stopped, and those around it, have no flow."""

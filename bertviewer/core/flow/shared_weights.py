@@ -5,7 +5,7 @@ however large it is, and its buffers are what they are in any model of its confi
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -13,9 +13,12 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
+from transformers.initialization import no_init_weights
 
+from bertviewer.core import budget
 from bertviewer.core.architecture.source_info import SEED
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.building import auto_class
 from bertviewer.core.source.tasks import Task
 
@@ -30,12 +33,10 @@ def build_shared(config: Any, task: Task, name: str) -> nn.Module:
 
     Raises:
         Exception: whatever transformers raises.
+        Stopped: by the limits in force.
     """
-    # Transformers' own lazy module does not always have this one as an attribute.
-    from transformers.initialization import no_init_weights
-
     auto = auto_class(config, task, name)
-    with _sharing(), _Unfilled(), no_init_weights():
+    with AllocationGuard(), _sharing(), Unfilled(), no_init_weights():
         model: nn.Module = auto.from_config(config, trust_remote_code=False)
     if isinstance(model, transformers.PreTrainedModel):
         model.tie_weights()
@@ -46,39 +47,65 @@ def build_shared(config: Any, task: Task, name: str) -> nn.Module:
 def _sharing() -> Iterator[None]:
     """Put parameters into the same memory as they are registered."""
     pools: dict[torch.dtype, Tensor] = {}
-    thread = threading.get_ident()  # the hook is called in all of them
 
-    def share(_module: nn.Module, _name: str, parameter: nn.Parameter | None) -> Any:
-        is_ours = threading.get_ident() == thread
-        if parameter is None or not is_ours or not parameter.is_floating_point():
+    def share(parameter: nn.Parameter) -> nn.Parameter | None:
+        budget.check()
+        if not parameter.is_floating_point():
             return None
         if parameter.dtype not in pools:
             numbers = torch.randn(POOL, generator=torch.Generator().manual_seed(SEED))
             pools[parameter.dtype] = (numbers * SPREAD).to(parameter.dtype)
-        strides = _strides(parameter.shape)
-        shared = pools[parameter.dtype].as_strided(tuple(parameter.shape), strides)
-        return nn.Parameter(shared, requires_grad=False)
+        return nn.Parameter(spread(pools[parameter.dtype], parameter.shape), requires_grad=False)
 
-    hook = register_module_parameter_registration_hook(share)
+    with _registering(share):
+        yield
+
+
+@contextmanager
+def new_modules_on_meta() -> Iterator[None]:
+    """Give modules that a model makes during its forward pass parameters on the meta device."""
+
+    def move(parameter: nn.Parameter) -> nn.Parameter:
+        return nn.Parameter(parameter.to("meta"), parameter.requires_grad)
+
+    with _registering(move), Unfilled(), no_init_weights():
+        yield
+
+
+@contextmanager
+def _registering(change: Callable[[nn.Parameter], nn.Parameter | None]) -> Iterator[None]:
+    """Change parameters as they are registered."""
+    thread = threading.get_ident()  # the hook is called in all of them
+
+    def hook(_module: nn.Module, _name: str, parameter: nn.Parameter | None) -> Any:
+        is_ours = threading.get_ident() == thread
+        return change(parameter) if is_ours and parameter is not None else None
+
+    registered = register_module_parameter_registration_hook(hook)
     try:
         yield
     finally:
-        hook.remove()
+        registered.remove()
 
 
-def _strides(shape: Sequence[int]) -> tuple[int, ...]:
+def spread(pool: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return a tensor of any shape whose elements all lie in the memory of ``pool``."""
+    return pool.as_strided(tuple(shape), _strides(shape, pool.numel()))
+
+
+def _strides(shape: Sequence[int], available: int = POOL) -> tuple[int, ...]:
     """Return strides within the memory: rows overlap where there are too many, and all differ."""
     strides: list[int] = []
     extent = 1
     for size in reversed(shape):
         # Half of what is left stays for the dimensions before: experts differ as their rows do.
-        stride = min(extent, (POOL - extent) // 2 // max(1, size - 1))
+        stride = min(extent, (available - extent) // 2 // max(1, size - 1))
         strides.insert(0, stride)
         extent += stride * (size - 1)
     return tuple(strides)
 
 
-class _Unfilled(TorchFunctionMode):
+class Unfilled(TorchFunctionMode):
     """Takes no memory for large weights before they are put where the others are."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

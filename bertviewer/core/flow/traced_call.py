@@ -9,6 +9,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from bertviewer.core.backend import torch
+from bertviewer.core.budget import OverBudget
+from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.inputs.literals import known_on_meta
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.meta_device import MetaDevice
@@ -67,6 +69,10 @@ def _traced(
             if isinstance(mode, MetaDevice):
                 tracer.value_of = mode.known.value
             model(**arguments)
+    except Cancelled:
+        raise
+    except OverBudget as error:
+        stopped = tracer.path, str(error)
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
         stopped = tracer.path, words_of(error)
     return tracer.trace(stopped)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import _disable_current_modes
 
+from bertviewer.core.budget import OverBudget
 from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.forwards import Arguments
 from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in, tensors_in
@@ -31,6 +32,9 @@ from bertviewer.core.flow.trace import (
 )
 
 VIEW = "torch.Tensor.view_as"
+
+MOST_OPERATIONS = 100_000
+"""Longer traces are cut: reading them would take minutes."""
 
 _PLAIN = (int, float, str, complex, type(None))  # looked at faster than their union
 
@@ -129,6 +133,8 @@ class Tracer(CallTracer, TorchFunctionMode):
             products = tuple(self._products[before:])
             del self._products[before:]
         self._operations.append(Operation(name, args, kwargs, tuple(results), rewritten, products))
+        if len(self._operations) > MOST_OPERATIONS:
+            raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
 
     def _operands(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]

@@ -7,7 +7,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.budget import OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta, untie
+from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare
 from bertviewer.core.flow.shared_weights import build_shared
@@ -65,6 +67,10 @@ def trace_model(
     )
     try:
         attempts = meta_attempts(model, values, _known_masks(model, source, config))
+    except OverBudget as error:
+        return TracedModel(Trace((), (), (), ("", str(error))), "meta")
+    except Cancelled:
+        raise
     except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
         return TracedModel(Trace((), (), (), ("", words_of(error))), "meta")
     best = attempts[0]
@@ -74,6 +80,8 @@ def trace_model(
         return on_meta
     try:
         real = build_shared(build_config(config, source.name), source.task, source.name)
+    except Cancelled:
+        raise
     except Exception:  # noqa: BLE001 - what was traced on the meta device stays
         return on_meta
     untie(real, source.untied)

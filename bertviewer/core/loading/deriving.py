@@ -1,6 +1,7 @@
 """Puts the formulas of counts and costs, once they are derived, into an architecture."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +9,11 @@ from torch import nn
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.forward_costs import Costs
+from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.costs.costs import derive_costs
+from bertviewer.core.costs.costs import derive_costs, no_costs
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
@@ -21,13 +24,29 @@ from bertviewer.core.flow.tracing_models import LENGTHS, trace_model
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.library_words import words_of
+
+_TRACING = "Tracing the flow of data"
+
+LIMITS = (OverBudget, MemoryError, RecursionError)
+"""What ends a part of the work without harm to the others."""
 
 
 def with_counts(
-    architecture: Architecture, source: ModelSource, progress: Progress
+    architecture: Architecture,
+    source: ModelSource,
+    progress: Progress,
+    budget: Budget | None = None,
 ) -> Architecture:
-    """Return the architecture with formulas for its counts."""
-    found = derive(architecture.config, builder(source), progress)
+    """Return the architecture with formulas for its counts.
+
+    Within a budget that does not suffice counts stay plain numbers, and a notice says why.
+    """
+    try:
+        with _spent(budget, progress, 0.5) as report:
+            found = derive(architecture.config, builder(source), report)
+    except LIMITS as error:
+        return _noted(architecture, f"Parameter counts have no formulas: {words_of(error)}.")
     return replace(
         architecture,
         symbols=found.symbols,
@@ -46,24 +65,75 @@ def with_counts(
     )
 
 
-def with_costs(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
-    """Return an architecture that has counts with what a forward pass costs."""
-    costs = derive_costs(architecture.config, builder(source), progress)
+def with_costs(
+    architecture: Architecture,
+    source: ModelSource,
+    progress: Progress,
+    budget: Budget | None = None,
+) -> Architecture:
+    """Return an architecture that has counts with what a forward pass costs.
+
+    Within a budget that does not suffice ``Costs.reason`` says so.
+    """
+    try:
+        with _spent(budget, progress, 0.5) as report:
+            costs = derive_costs(architecture.config, builder(source), report)
+    except LIMITS as error:
+        costs = no_costs(architecture.config, words_of(error))
     symbols = _symbols(architecture.config, architecture.symbols, costs)
     return replace(architecture, symbols=symbols, costs=costs)
 
 
-def with_flows(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
-    """Return an architecture with what each of its modules computes."""
-    progress(0, 0, "Tracing the flow of data")
+def with_flows(
+    architecture: Architecture,
+    source: ModelSource,
+    progress: Progress,
+    budget: Budget | None = None,
+) -> Architecture:
+    """Return an architecture with what each of its modules computes.
+
+    Within a budget that does not suffice ``Flows.missing`` says why a module has no flow; flows
+    that were found before stay if there are more of them.
+    """
     is_pair = bool(architecture.config.get("is_encoder_decoder"))
     lengths = {key: size for key, size in LENGTHS.items() if key != TARGET_TOKENS or is_pair}
-    traced = trace_model(source, architecture.config, LENGTHS)
     letters: Mapping[int, Letters] = {}
-    if architecture.costs is not None and traced.device == "meta":
-        letters = derive_letters(traced.trace, architecture, lengths, builder(source), progress)
-    flows = FlowReader(traced.trace, architecture, letters).flows(lengths)
+    is_first = architecture.costs is None  # the time is for counts and costs as well
+    try:
+        with _spent(budget, progress, 0.2 if is_first else 0.4) as report:
+            report(0, 0, _TRACING)
+            traced = trace_model(source, architecture.config, LENGTHS)
+        if not is_first and traced.device == "meta":
+            try:
+                with _spent(budget, progress, 0.5) as report:
+                    letters = derive_letters(
+                        traced.trace, architecture, lengths, builder(source), report
+                    )
+            except LIMITS as error:
+                architecture = _noted(
+                    architecture, f"Shapes in the data flow have no symbols: {words_of(error)}."
+                )
+        with _spent(budget, progress, 0.1 if is_first else 1.0) as report:
+            report(0, 0, _TRACING)
+            flows = FlowReader(traced.trace, architecture, letters).flows(lengths)
+    except LIMITS as error:
+        flows = Flows({}, missing={"": words_of(error)}, lengths=lengths)
+    known = architecture.flows
+    if known is not None and len(known.distinct) > len(flows.distinct):
+        flows = known
     return with_formulas(replace(architecture, flows=flows))
+
+
+def _spent(
+    budget: Budget | None, progress: Progress, part: float
+) -> AbstractContextManager[Progress]:
+    """Return what limits work to a part of the budget that is left, if there is a budget."""
+    return nullcontext(progress) if budget is None else budget.spend(progress, part)
+
+
+def _noted(architecture: Architecture, notice: str) -> Architecture:
+    source = architecture.source
+    return replace(architecture, source=replace(source, notices=(*source.notices, notice)))
 
 
 def builder(source: ModelSource) -> Build:

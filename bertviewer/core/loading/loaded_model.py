@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.budget import Budget
 from bertviewer.core.cache.models import SeenModel, keep_keys, keep_model
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
@@ -90,6 +91,7 @@ class LoadedModel:
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
         self._device = "cpu"
+        self._budget = Budget()
 
     @property
     def config(self) -> Any:
@@ -157,9 +159,10 @@ class LoadedModel:
             self.confirm(progress)
             from bertviewer.core.loading import deriving
 
-            self.architecture = deriving.with_flows(self.architecture, self.source, progress)
-            self._is_kept = False
-            self.keep()
+            self.architecture = deriving.with_flows(
+                self.architecture, self.source, progress, self._limits()
+            )
+            self._keep_derived()
         return self.architecture
 
     def with_counts(self, progress: Progress = no_progress) -> Architecture:
@@ -169,7 +172,9 @@ class LoadedModel:
         self.confirm(progress)
         from bertviewer.core.loading import deriving
 
-        self.architecture = deriving.with_counts(self.architecture, self.source, progress)
+        self.architecture = deriving.with_counts(
+            self.architecture, self.source, progress, self._limits()
+        )
         return self.architecture
 
     def with_costs(self, progress: Progress = no_progress) -> Architecture:
@@ -182,11 +187,21 @@ class LoadedModel:
         self.confirm(progress)
         from bertviewer.core.loading import deriving
 
-        costed = deriving.with_costs(self.architecture, self.source, progress)
-        self.architecture = deriving.with_flows(costed, self.source, progress)
-        self._is_kept = False
-        self.keep()
+        limits = self._limits()
+        costed = deriving.with_costs(self.architecture, self.source, progress, limits)
+        self.architecture = deriving.with_flows(costed, self.source, progress, limits)
+        self._keep_derived()
         return self.architecture
+
+    def _limits(self) -> Budget:
+        self._budget.measure_memory()
+        return self._budget
+
+    def _keep_derived(self) -> None:
+        """Keep what was derived, unless a limit was reached: next time may give more."""
+        if not self._budget.was_exceeded:
+            self._is_kept = False
+            self.keep()
 
     def check_weights(self, random_weights: bool) -> None:
         """Check that there are weights to run it with, or that random ones were asked for.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.building.building import (
     build_config,
     build_on_meta,
@@ -59,18 +60,23 @@ def read_meta_model(
     """Build the model of a checked configuration, and read off it what there is to know.
 
     Raises:
-        UserError: it cannot be built, does not fit the checkpoint, or the demo's weights are not
-            the published ones.
+        UserError: it cannot be built, or not in the time and memory allowed, does not fit the
+            checkpoint, or the demo's weights are not the published ones.
+        Cancelled: by ``progress``.
     """
     if source.kind == "demo":
         check_demo_weights(source.path)
-    config = build_config(data, source.name)
-    progress(1, 3, "Building the architecture")
-    module = build_on_meta(config, source.task, source.name, source.untied)
-    progress(2, 3, "Reading modules and tensors")
-    # Through JSON and back, so that what is shown is equal to what an export reads again.
-    plain = plain_config(config, source.name, data)
-    use = key_use(module, config, data, plain)
+    try:
+        with limited(progress) as limits:
+            config = build_config(data, source.name)
+            limits.report(1, 3, "Building the architecture")
+            module = build_on_meta(config, source.task, source.name, source.untied)
+            limits.report(2, 3, "Reading modules and tensors")
+            # Through JSON and back, so that what is shown is equal to what an export reads again.
+            plain = plain_config(config, source.name, data)
+            use = key_use(module, config, data, plain)
+    except OverBudget as error:
+        raise UserError(f"{source.name}: its architecture cannot be built: {error}") from error
     try:
         keys = None if checkpoint is None else match(module, checkpoint)
     except UserError as error:

@@ -23,6 +23,7 @@ _OF_PYTHON: Mapping[type[BaseException], str] = {
     ZeroDivisionError: "it divides by zero",
     OverflowError: "a number in it is too large",
     RecursionError: "it calls itself without an end",
+    MemoryError: "it needs more memory than is free",
 }
 _ROWS = "index out of range in self"
 # What Python says by errors that libraries raise as well.

@@ -1,11 +1,13 @@
 """How much memory a model needs, and whether it is there."""
 
 import ctypes
+import os
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
 
 MEMINFO = Path("/proc/meminfo")
+STATM = Path("/proc/self/statm")
 # Weights are in float32 when they are drawn; activations and the allocator want some room beside.
 ROOM = 1.15
 BYTES_PER_PARAMETER = 4 * ROOM
@@ -22,6 +24,15 @@ def available_memory() -> int | None:
         if name == "MemAvailable":
             return int(value.split()[0]) * 1024
     return None
+
+
+def resident_memory() -> int | None:
+    """Return the bytes of this process that are in memory, ``None`` where that is not known."""
+    try:
+        fields = STATM.read_text(encoding="ascii").split()
+    except OSError:
+        return None
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def fits(needed: float) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from torch import nn
 
+from bertviewer.core.errors import Stopped
 from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature, ones, random
 from bertviewer.core.flow.inputs.images import IMAGE, image_forms
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
@@ -186,6 +187,8 @@ def _counted(
         for form in forms:
             try:
                 count = placeholder_count(signature, kind, form)
+            except Stopped:
+                raise
             except Exception:  # noqa: BLE001 - a model refuses a form with any kind of error
                 continue
             yield form, count

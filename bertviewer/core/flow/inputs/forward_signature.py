@@ -3,17 +3,21 @@
 import inspect
 from collections.abc import Mapping
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.flow.shared_weights import spread
 from bertviewer.core.frozen import frozen
 
 Form = Mapping[str, Any]
 """Arguments that belong together, by their names."""
 
 SEED = 0
+LARGE = 2**21
+"""Tensors of more elements take no memory of their own."""
 
 
 @frozen(slots=False)
@@ -66,10 +70,16 @@ class ForwardSignature:
 
 
 def random(*shape: int) -> Tensor:
-    """Return numbers from 0 to 1, always the same: pixels, samples and activations."""
-    return torch.rand(shape, generator=torch.Generator().manual_seed(SEED))
+    """Return numbers from 0 to 1, always the same: pixels, samples and activations.
+
+    The elements of a large tensor share memory.
+    """
+    numbers = torch.rand(min(prod(shape), LARGE), generator=torch.Generator().manual_seed(SEED))
+    return numbers.view(shape) if prod(shape) <= LARGE else spread(numbers, shape)
 
 
 def ones(*shape: int) -> Tensor:
-    """Return a mask that hides nothing."""
+    """Return a mask that hides nothing. The elements of a large one share memory."""
+    if prod(shape) > LARGE:
+        return torch.ones((), dtype=torch.long).expand(shape)
     return torch.ones(shape, dtype=torch.long)

@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map_only
 from bertviewer.core.flow.inputs.model_inputs import MetaInputs
 from bertviewer.core.flow.meta_device import MetaDevice
 from bertviewer.core.flow.products import Dimensions
+from bertviewer.core.flow.shared_weights import new_modules_on_meta
 
 _FROM_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
 
@@ -52,5 +53,5 @@ def known_on_meta(
 ) -> Iterator[MetaDevice]:
     """Run a model on the meta device inside the ``with``, as if it had values where it can."""
     device = MetaDevice(inputs.known, on_product, is_limited=False)
-    with torch.no_grad(), device, Literals():
+    with torch.no_grad(), device, Literals(), new_modules_on_meta():
         yield device

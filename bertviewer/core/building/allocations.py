@@ -1,0 +1,109 @@
+"""Estimates what an operation on the CPU allocates, before it does."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from bertviewer.core import budget
+
+_SMALL = 2**23
+"""Elements that no result can exceed where nothing is estimated: 64 MiB of int64."""
+
+
+class AllocationGuard(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Refuses operations on the CPU that would exceed the memory limit in force."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here."""
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Carry out an operation.
+
+        Raises:
+            OverBudget: it would need too much memory, or another limit was reached.
+        """
+        budget.check()
+        reserve_for(func, args, kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+def reserve_for(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check that the results of an operation on the CPU stay within the memory limit in force.
+
+    Raises:
+        OverBudget: they don't.
+    """
+    if not budget.is_limited():
+        return
+    device = kwargs.get("device")
+    if not _allocates(operation) or (device is not None and device.type == "meta"):
+        return
+    leaves = tree_leaves((args, kwargs))
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    is_on_meta = device is None and any(tensor.is_meta for tensor in tensors)
+    if is_on_meta or _bound(tensors, leaves) <= _SMALL:
+        return
+    budget.reserve(_needed(operation, args, kwargs, tensors))
+
+
+@cache
+def _allocates(operation: Any) -> bool:
+    """Return whether results are new memory, rather than views of operands or written in place."""
+    returns = operation._schema.returns
+    return not returns or any(result.alias_info is None for result in returns)
+
+
+def _bound(tensors: Sequence[Tensor], leaves: Iterable[Any]) -> float:
+    """Return a number of elements that the result can't exceed, without working out its shape."""
+    sizes = [leaf for leaf in leaves if isinstance(leaf, int | float) and leaf > 1]
+    largest = sorted(tensor.numel() for tensor in tensors)[-2:]
+    return prod(map(float, (*sizes, *largest)))
+
+
+def _needed(
+    operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Tensor]
+) -> int:
+    """Return the bytes of an operation's results, and of the copies that it works on."""
+    copies = sum(map(_bytes, filter(_overlaps, tensors)))
+    meta_args, meta_kwargs = tree_map(_on_meta, (args, dict(kwargs)))
+    if not tensors:
+        meta_kwargs["device"] = torch.device("meta")
+    try:
+        results = operation(*meta_args, **meta_kwargs)
+    except Exception:  # noqa: BLE001 - results whose size depends on values: at most the operands'
+        return copies + sum(map(_bytes, tensors))
+    found = [leaf for leaf in tree_leaves(results) if isinstance(leaf, Tensor)]
+    if "convolution" in operation.__name__:
+        # Without oneDNN the patches under the kernel are copied side by side (im2col).
+        weight = tensors[1]
+        patches = prod(weight.shape[1:]) * sum(it.numel() // max(1, it.shape[1]) for it in found)
+        copies += patches * weight.element_size()
+    return copies + sum(map(_bytes, found))
+
+
+def _on_meta(leaf: Any) -> Any:
+    if isinstance(leaf, torch.device):
+        return torch.device("meta")
+    return leaf.to("meta") if isinstance(leaf, Tensor) else leaf
+
+
+def _overlaps(tensor: Tensor) -> bool:
+    """Return whether several elements share memory, so that a contiguous copy would be larger."""
+    return _bytes(tensor) > tensor.untyped_storage().nbytes()
+
+
+def _bytes(tensor: Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
