@@ -205,8 +205,11 @@ class Tracer(CallTracer, TorchFunctionMode):
             values = self.value_of(tensor)
             if values is None or not values.numel():
                 return False
-            rows = values.reshape(-1, *values.shape[-2:])[0]
-            hides = rows if rows.dtype == torch.bool else rows.abs() >= HIDING
+            rows = values[(0,) * (values.dim() - 2)]
+            ends = rows[0, :: rows.shape[1] - 1]  # of a large image no more is looked at
+            if _hides(ends).all() or not _hides(ends).any():
+                return False
+            hides = _hides(rows)
             return _hides_later(hides) or (rows.dtype == torch.bool and _hides_later(~hides))
 
     def _renumbered(self, written: Tensor) -> dict[int, int]:
@@ -257,6 +260,10 @@ def name_of(function: Any) -> tuple[str, bool]:
     name = resolve_name(function) or f"{getattr(function, '__module__', '')}.{function.__name__}"
     short = name.rpartition(".")[2]
     return name, short in _WRITES or (short.endswith("_") and not short.endswith("__"))
+
+
+def _hides(rows: Tensor) -> Tensor:
+    return rows if rows.dtype == torch.bool else rows.abs() >= HIDING
 
 
 def _hides_later(hides: Tensor) -> bool:

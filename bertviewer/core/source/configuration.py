@@ -50,6 +50,10 @@ _SIZE_WORDS = ("size", "dim", "embd", "layers", "layer", "heads", "head", "posit
 _LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_encoder_layers",
                "num_decoder_layers", "encoder_layers", "decoder_layers",
                "num_hidden_groups", "inner_group_num")  # fmt: skip
+# Of these several numbers, one for each stage, are added up; a list of layers names their places.
+_DEPTH_WORDS = ("depth", "depths", "blocks", "stages", "levels", "repeats", "cycles")
+# Of an image, in metres.
+_NOT_DEPTHS = ("max_depth", "min_depth")
 _SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
 # Scores are divided by the root of a head's width.
 _HEAD_WIDTH_KEYS = ("d_kv", "head_dim", "d_head")
@@ -187,9 +191,15 @@ def _check(path: Path, config: dict[str, Any]) -> None:
             raise UserError(f"{path}: {key} is {_shortened(value)}, out of bounds")
         if is_size and not math.isfinite(value):
             raise UserError(f"{path}: {key} is {value}, which is no size")
-        limit = MAX_LAYERS if key in _LAYER_KEYS else MAX_LABELS if key == "num_labels" else None
+        is_layers = key in _LAYER_KEYS or word == "layers"
+        limit = MAX_LAYERS if is_layers else MAX_LABELS if key == "num_labels" else None
         if limit is not None and value > limit:
             raise UserError(f"{path}: {key} is {_shortened(value)}, above the limit of {limit}")
+    for key, total in _depths(config):
+        if total > MAX_LAYERS:
+            raise UserError(
+                f"{path}: {key} is {_shortened(total)}, above the limit of {MAX_LAYERS}"
+            )
     for key, dtype in _dtypes(config):
         known = isinstance(dtype, str) and dtype in _DTYPES
         if dtype is not None and not known:
@@ -210,6 +220,15 @@ def _numbers(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
             yield from _numbers(inner, key)
     elif _is_number(value):
         yield key, value
+
+
+def _depths(value: Any) -> Iterator[tuple[str, float]]:
+    """Yield how often something is repeated, all stages together, with its key."""
+    for table in _tables([value]):
+        for key, each in table.items():
+            if key.rpartition("_")[2] in _DEPTH_WORDS and key not in _NOT_DEPTHS:
+                numbers = each if isinstance(each, list) else [each]
+                yield key, sum(filter(_is_number, numbers))
 
 
 def _schemes(config: dict[str, Any]) -> Iterator[tuple[str, Any]]:
