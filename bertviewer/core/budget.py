@@ -71,6 +71,8 @@ class Limits:
 
     def start(self) -> None:
         """Start to watch."""
+        self.reason = self._reached()
+        self.was_reached = bool(self.reason)
         self._watcher.start()
 
     def end(self) -> None:
@@ -112,7 +114,7 @@ class Limits:
 
     def _reached(self) -> str:
         if time.monotonic() > self._deadline:
-            return f"the time limit of {self._seconds:.0f} s was reached"
+            return f"the time limit of {self._seconds:.2g} s was reached"
         if self._used() > self._memory:
             return f"the memory limit of {self._memory / 1e9:.1f} GB was reached"
         return ""

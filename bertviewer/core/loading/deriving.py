@@ -105,7 +105,7 @@ def with_flows(
             traced = trace_model(source, architecture.config, LENGTHS)
         if not is_first and traced.device == "meta":
             try:
-                with _spent(budget, progress, 0.5) as report:
+                with _spent(budget, progress, 0.8) as report:
                     letters = derive_letters(
                         traced.trace, architecture, lengths, builder(source), report
                     )

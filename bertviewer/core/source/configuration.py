@@ -222,13 +222,12 @@ def _numbers(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
         yield key, value
 
 
-def _depths(value: Any) -> Iterator[tuple[str, float]]:
+def _depths(config: dict[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield how often something is repeated, all stages together, with its key."""
-    for table in _tables([value]):
+    for table in _tables([config]):
         for key, each in table.items():
             if key.rpartition("_")[2] in _DEPTH_WORDS and key not in _NOT_DEPTHS:
-                numbers = each if isinstance(each, list) else [each]
-                yield key, sum(filter(_is_number, numbers))
+                yield key, sum(number for _, number in _numbers(each))
 
 
 def _schemes(config: dict[str, Any]) -> Iterator[tuple[str, Any]]:

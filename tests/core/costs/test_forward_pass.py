@@ -7,8 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.backend import transformers
+from bertviewer.core.budget import limited
 from bertviewer.core.costs.forward_pass import entry_kind, owner_of, read_forward
 from bertviewer.core.flow import product_mode
+from bertviewer.core.progress import no_progress
 
 SIZES = {"B": 2, "S": 5}
 
@@ -92,6 +94,21 @@ def test_a_module_called_again_counts_again() -> None:
     found = read_forward(on_meta(Model(twice=Twice())), SIZES)
     assert found.shapes["twice.dense.~product0_4"] == (2, 10, 4, 4)
     assert found.sizes["twice"] == 2 * 10 * 16
+
+
+def test_a_module_made_in_the_forward_pass_takes_no_memory() -> None:
+    class Makes(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            made = nn.Linear(40_000, 40_000)
+            assert made.weight.is_meta
+            y: Tensor = made(x.repeat(1, 1, 10_000))
+            return y
+
+    init = nn.init.kaiming_uniform_
+    with limited(no_progress, memory=300_000_000):
+        found = read_forward(on_meta(Model(makes=Makes())), SIZES)
+    assert found.sizes["makes"] == 10 * 40_000**2
+    assert nn.init.kaiming_uniform_ is init
 
 
 def test_what_goes_in_and_comes_out() -> None:

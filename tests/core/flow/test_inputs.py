@@ -9,6 +9,7 @@ from torch import nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.flow.inputs.choices import input_choices
+from bertviewer.core.flow.inputs.forward_signature import LARGE, ones, random
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.inputs.sizes import found_in, height_and_width, number, token_ids_in
 from bertviewer.core.flow.inputs.texts import meta_inputs
@@ -149,3 +150,14 @@ def test_ids_with_a_meaning_are_found_in_all_parts() -> None:
     config = transformers.LlavaConfig(image_token_index=9, text_config={"model_type": "llama"})
     config.text_config.eos_token_id = [11, 12]
     assert {9, 11, 12} <= token_ids_in(config)
+
+
+def test_large_inputs_take_no_memory_of_their_own() -> None:
+    pixels, mask = random(1, 3, 50_000, 50_000), ones(1, 50_000, 50_000)
+    assert pixels.shape == (1, 3, 50_000, 50_000)
+    assert pixels.untyped_storage().nbytes() == LARGE * 4
+    assert len(pixels[0, :, ::5_000, ::5_000].unique()) > 100
+    assert mask.shape == (1, 50_000, 50_000)
+    assert mask.untyped_storage().nbytes() == 8
+    small = random(2, 3)
+    assert torch.equal(small, torch.rand(2, 3, generator=torch.Generator().manual_seed(0)))

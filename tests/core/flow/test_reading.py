@@ -3,12 +3,18 @@
 import json
 
 import pytest
+import torch
+from torch import Tensor, nn
 
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.flow.macs import macs_by_module
+from bertviewer.core.flow.reading import FlowReader
+from bertviewer.core.flow.tracing import Tracer
+from bertviewer.core.progress import no_progress
 from tests.core.flow.readers import (
     LENGTHS,
     config_of,
@@ -164,3 +170,44 @@ def test_what_is_not_called_has_no_flow_and_says_so() -> None:
 
     assert flows.flow("encoder.layer") is None
     assert flows.reason_for("encoder.layer") == "it is not called itself, what is in it is"
+
+
+class _GivesWhatItTakes(nn.Module):
+    """Calls operations that give the tensor that they take, or one that is older."""
+
+    def forward(self, states: Tensor) -> Tensor:
+        out = torch.empty_like(states)
+        states.requires_grad_(False)
+        doubled = (2 * states).detach_()
+        moved = doubled.transpose(0, 1)
+        with torch.inference_mode():
+            torch.cat((moved.T.data,), out=out.data)
+        return out.squeeze_() + moved.T.contiguous().requires_grad_(False)
+
+
+@pytest.mark.parametrize("is_inference", [False, True])
+def test_operations_that_give_what_they_take_end_the_way_back(is_inference: bool) -> None:
+    model = _GivesWhatItTakes()
+    tracer = Tracer(model)
+    with torch.inference_mode(is_inference), torch.no_grad(), tracer.watching():
+        model(torch.ones(2, 3))
+    with limited(no_progress, seconds=10):
+        flow = FlowReader(tracer.trace()).flow("")
+    assert flow.nodes
+
+
+def test_flows_that_are_read_before_a_limit_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, read_so_far = reader_of("bert"), []
+    flow = reader.flow
+
+    def slow(path: str) -> Flow:
+        read_so_far.append(path)
+        if len(read_so_far) > 3:
+            raise OverBudget("no time is left")
+        return flow(path)
+
+    monkeypatch.setattr(reader, "flow", slow)
+    flows = reader.flows(LENGTHS)
+    assert list(flows.distinct) == read_so_far[:3]
+    assert {flows.missing[path] for path in read_so_far[3:]} == {"no time is left"}
+    assert set(flows.like.values()) <= set(flows.distinct)

@@ -30,6 +30,11 @@ def test_good_configuration_comes_back_as_it_is(tmp_path: Path) -> None:
     assert read_configuration(write(tmp_path, GOOD)) == GOOD
 
 
+def test_what_is_no_number_of_layers_may_be_large(tmp_path: Path) -> None:
+    config = {**GOOD, "max_depth": 10_000, "kv_layers": [900, 900], "depths": [300, 700]}
+    assert read_configuration(write(tmp_path, config)) == config
+
+
 def test_byte_order_mark_is_read_over(tmp_path: Path) -> None:
     assert read_configuration(write(tmp_path, "\ufeff" + json.dumps(GOOD))) == GOOD
 
@@ -97,6 +102,10 @@ def test_what_is_no_configuration(tmp_path: Path, text: str, message: str) -> No
         ({"num_attention_heads": 0}, "at least 1 head is needed"),
         ({"num_attention_heads": None}, "at least 1 head is needed"),
         ({"num_hidden_layers": 100_000}, "above the limit of 1000"),
+        ({"depth": 50_000_000}, "depth is 50000000, above the limit of 1000"),
+        ({"depths": [600, 401]}, "depths is 1001, above the limit of 1000"),
+        ({"vision": {"num_blocks": [[900], [200]]}}, "num_blocks is 1100, above the limit of 1000"),
+        ({"thinker_layers": 1_001}, "thinker_layers is 1001, above the limit of 1000"),
         ({"hidden_size": 1_000_000}, "more than 1e[+]12 parameters"),
         ({"vocab_size": 50_000_000, "hidden_size": 30_000}, "more than 1e[+]12 parameters"),
     ],
