@@ -41,7 +41,8 @@ def open(
             a separate process.
         offload: whether weights are read layer by layer, even if all fit into memory.
         progress: called as ``progress(done, total, label)`` for all that the model does, ``total``
-            0 where it is not known; what it raises stops the work. Nobody is told if left out.
+            0 where it is not known; what it raises stops the work. Long steps without a report of
+            their own repeat the last one from another thread.
     """
     source = source_of(fspath(model), task or AUTO.name, allow_pickle)
     return opened(replace(source, offload=offload), told(progress))

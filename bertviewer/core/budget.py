@@ -49,6 +49,7 @@ class Limits:
     Attributes:
         reason: which limit is exceeded now, empty if none is.
         was_reached: whether one ever was.
+        cancelled: what ``progress`` raised in the thread that watches.
     """
 
     def __init__(self, progress: Progress, seconds: float, memory: int, base: int | None) -> None:
@@ -60,7 +61,7 @@ class Limits:
         self._base = base
         self._progress = progress
         self._last = (0, 0, "")
-        self._is_cancelled = False
+        self.cancelled: Cancelled | None = None
         self._is_report_due = False
         self._beats = 0
         self._work = threading.get_ident()
@@ -95,8 +96,8 @@ class Limits:
             self._is_report_due = False
             with self._reporting:
                 self._progress(*self._last)
-        if self._is_cancelled:
-            raise Cancelled
+        if self.cancelled is not None:
+            raise self.cancelled
         if self.reason:
             raise OverBudget(self.reason)
 
@@ -114,7 +115,7 @@ class Limits:
 
     def _reached(self) -> str:
         if time.monotonic() > self._deadline:
-            return f"the time limit of {self._seconds:.2g} s was reached"
+            return f"the time limit of {self._seconds:.3g} s was reached"
         if self._used() > self._memory:
             return f"the memory limit of {self._memory / 1e9:.1f} GB was reached"
         return ""
@@ -133,16 +134,17 @@ class Limits:
                 self.reason = self._reached()
                 self.was_reached |= bool(self.reason)
                 self._is_report_due = True
-                if is_silent and (self._is_cancelled or self.reason) and self._is_interruptible():
-                    _interrupt(self._work, Cancelled if self._is_cancelled else OverBudget)
+                error = Cancelled if self.cancelled else OverBudget if self.reason else None
+                if is_silent and error is not None and self._is_interruptible():
+                    _interrupt(self._work, error)
 
     def _ask(self) -> None:
         """Report for work that does not, and learn whether it is cancelled."""
         with self._reporting:
             try:
                 self._progress(*self._last)
-            except Cancelled:
-                self._is_cancelled = True
+            except Cancelled as cancelled:
+                self.cancelled = cancelled
 
     def _is_interruptible(self) -> bool:
         """Return whether the work is outside imports and context managers' enter and exit.
@@ -188,6 +190,10 @@ def limited(
     limits.start()
     try:
         yield limits
+    except Cancelled as error:
+        if limits.cancelled is None or error is limits.cancelled:
+            raise
+        raise limits.cancelled  # noqa: B904 - one that was raised from outside has no cause
     finally:
         limits.end()
         _active.reset(token)
@@ -224,6 +230,9 @@ class Budget:
         with limited(progress, seconds, self._memory, self._base) as limits:
             try:
                 yield limits.report
+            except Cancelled:
+                start = time.monotonic()  # it will be done again
+                raise
             finally:
                 self.was_exceeded |= limits.was_reached
                 self._left = max(0.0, self._left - (time.monotonic() - start))

@@ -53,17 +53,18 @@ def test_work_is_stopped_at_the_time_limit(work: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("work", [_count, _check_often, _swallow_an_error])
 def test_work_is_cancelled_wherever_it_is(work: Callable[[], None]) -> None:
-    wish = threading.Event()
+    wish, cause = threading.Event(), ValueError("what a script's own progress raised")
 
     def progress(_done: int, _total: int, _label: str) -> None:
         if wish.is_set():
-            raise Cancelled
+            raise Cancelled from cause
 
     timer = threading.Timer(0.1, wish.set)
     timer.start()
-    with pytest.raises(Cancelled), limited(progress):
+    with pytest.raises(Cancelled) as raised, limited(progress):
         work()
     timer.join()
+    assert raised.value.__cause__ is cause
 
 
 @pytest.mark.skipif(resident_memory() is None, reason="the system does not say")
