@@ -91,7 +91,7 @@ def derive(config: dict[str, Any], slow: float) -> dict[str, Any]:
         while not ended.wait(0.01):
             peak = max(peak, resident_memory() or 0)
 
-    def progress(_done: int, _total: int, _label: str) -> None:
+    def progress(done: int, total: int, label: str) -> None:
         nonlocal silent, heard
         now = time.monotonic()
         silent, heard = max(silent, now - heard), now

@@ -14,10 +14,10 @@ from bertviewer.core.budget import (
     is_limited,
     limited,
     reserve,
-    resident_memory,
 )
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import no_progress
+from bertviewer.core.system.memory import resident_memory
 
 LONG = 20.0
 """Seconds: a test that is not stopped fails."""
@@ -55,7 +55,7 @@ def test_work_is_stopped_at_the_time_limit(work: Callable[[], None]) -> None:
 def test_work_is_cancelled_wherever_it_is(work: Callable[[], None]) -> None:
     wish, cause = threading.Event(), ValueError("what a script's own progress raised")
 
-    def progress(_done: int, _total: int, _label: str) -> None:
+    def progress(done: int, total: int, label: str) -> None:
         if wish.is_set():
             raise Cancelled from cause
 

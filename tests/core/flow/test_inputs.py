@@ -156,7 +156,7 @@ def test_large_inputs_take_no_memory_of_their_own() -> None:
     pixels, mask = random(1, 3, 50_000, 50_000), ones(1, 50_000, 50_000)
     assert pixels.shape == (1, 3, 50_000, 50_000)
     assert pixels.untyped_storage().nbytes() == LARGE * 4
-    assert len(pixels[0, :, ::5_000, ::5_000].unique()) > 100
+    assert pixels[0, :, ::5_000, ::5_000].std() > 0.1
     assert mask.shape == (1, 50_000, 50_000)
     assert mask.untyped_storage().nbytes() == 8
     small = random(2, 3)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.budget import Budget
+from bertviewer.core.budget import Budget, limited
 from bertviewer.core.cache import models
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import deriving, loaded_model, meta_model
+from bertviewer.core.loading import deriving, loaded_model
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
@@ -110,8 +110,9 @@ def test_flows_that_were_found_stay_if_there_is_no_time_for_them_again(
 
 
 def test_building_a_model_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limited = meta_model.limited
-    monkeypatch.setattr(meta_model, "limited", lambda progress: limited(progress, seconds=0.2))
+    monkeypatch.setattr(
+        "bertviewer.core.loading.meta_model.limited", lambda progress: limited(progress, 0.2)
+    )
     # Its constructor goes through all pairs of pixels.
     config = {"model_type": "levit", "image_size": 20_000}
     with pytest.raises(UserError, match=r"cannot be built: the time limit of 0\.2 s was reached"):
