@@ -41,7 +41,7 @@ def test_else_its_tensors_do_and_its_values_are_kept(tmp_path: Path, class_name:
 def test_what_neither_tells_is_guessed_and_said(tmp_path: Path) -> None:
     save_model(tmp_path, "BertModel")
     (tmp_path / "config.json").write_text(json.dumps({"num_attention_heads": 4}))
-    note = opened(tmp_path).architecture.config["bertviewer_note"]
+    (note,) = opened(tmp_path).architecture.source.notices
     assert "has a config.json without model_type" in note
     assert "heads" not in note
     assert "the activation gelu, epsilon" in note
