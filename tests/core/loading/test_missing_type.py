@@ -31,17 +31,18 @@ def test_its_class_says_it(tmp_path: Path, class_name: str) -> None:
 def test_else_its_tensors_do_and_its_values_are_kept(tmp_path: Path, class_name: str) -> None:
     save_model(tmp_path, class_name)
     change_config(tmp_path, model_type=None, architectures=None)
-    config = opened(tmp_path).architecture.config
+    architecture = opened(tmp_path).architecture
+    config = architecture.config
     assert config["model_type"] == class_name.partition("For")[0].lower().removesuffix("model")
     # Its tensors alone would be taken for one head of 16 columns.
     assert config.get("num_attention_heads", config.get("n_heads")) == 2
-    assert "bertviewer_note" not in config
+    assert not architecture.source.notices
 
 
 def test_what_neither_tells_is_guessed_and_said(tmp_path: Path) -> None:
     save_model(tmp_path, "BertModel")
     (tmp_path / "config.json").write_text(json.dumps({"num_attention_heads": 4}))
-    note = opened(tmp_path).architecture.config["bertviewer_note"]
+    (note,) = opened(tmp_path).architecture.source.notices
     assert "has a config.json without model_type" in note
     assert "heads" not in note
     assert "the activation gelu, epsilon" in note
