@@ -209,7 +209,7 @@ def compute_buffers(
             elif (unset := _unset(buffer.dtype)) is not None:
                 unsure[path, own] = part._buffers[own].fill_(unset)
     for parameter in module.parameters():
-        parameter._is_hf_initialized = True  # initialize_weights leaves it as it is
+        parameter._is_hf_initialized = True  # skipped by initialize_weights
     with seeded(seed), default_dtype(dtype):
         module.initialize_weights()
     # A class may leave persistent buffers to the checkpoint.

@@ -20,7 +20,7 @@ class LengthLimits:
 
     Attributes:
         source: tokens that the model takes, or its encoder; ``None`` for any number.
-        target: likewise of the decoder next to an encoder.
+        target: tokens that the decoder of an encoder-decoder takes; ``None`` for any number.
         trained: the length that the configuration names, ``None`` if it names none. A model
             without a table of positions runs on longer texts, but was not trained on them.
     """
@@ -78,9 +78,9 @@ def stated_lengths(config: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def certain_length(config: Mapping[str, Any]) -> int:
-    """Return a number of tokens that a model takes for certain; 0 if nothing tells one.
+    """Return a number of tokens that every model with these lengths takes; 0 if it names none.
 
-    Tables may keep rows for padding, and blocks of tokens may be filled up.
+    It is far below the lengths: tables may keep rows for padding, and blocks may be filled up.
     """
     padding = config.get("pad_token_id")
     kept = 2 + (padding if isinstance(padding, int) and padding > 0 else 0)

@@ -1,8 +1,8 @@
 """Finds out how many tokens a model takes, by running it on torch's meta device.
 
-Configurations name lengths that the model has no table for, and tables have rows that no token
-gets. So the model is run with few tokens, and the tables are noted in which each token looks up a
-row of its own. Then it is run with one token more than each of them has room for.
+A configuration may name a length without the model having such a table, and a table may have rows
+that no token uses. So the model is run with few tokens to find the tables in which each token looks
+up another row, and then with one token more than each of them has room for.
 """
 
 import json
@@ -51,7 +51,7 @@ class _TooManyStepsError(Exception):
 
 @frozen
 class _Table:
-    """A table in which tokens look up rows: how many it has, and which ones they took."""
+    """A lookup in a table: its rows, and the lowest and highest row that was looked up."""
 
     rows: int
     first: int
@@ -60,12 +60,12 @@ class _Table:
 
     @property
     def room(self) -> int:
-        """How many tokens can have a row of their own, counted from the first one's."""
+        """How many tokens can have different rows, from the first token's row on."""
         return self.rows - self.first
 
     @property
     def is_of_places(self) -> bool:
-        """Whether each lookup took the row after the one before."""
+        """Whether the rows are consecutive, one for each token, as those of positions are."""
         return self.last - self.first + 1 == self.lookups
 
 
@@ -77,9 +77,9 @@ class _Trial:
     tables: frozenset[_Table] = frozenset()
 
     def takes(self, room: int) -> bool:
-        """Tell whether each token had a row of its own.
+        """Return whether the model ran, and all tokens had different rows of the table.
 
-        ``room`` is that of a table. Some models give all tokens that are too many the last row.
+        ``room`` is the table's. Some models use its last row for all tokens beyond it.
         """
         return self.runs and not any(
             table.room == room and table.last == table.rows - 1 and table.lookups > room
@@ -117,7 +117,8 @@ class _Lookups(MetaDevice):  # type: ignore[no-untyped-call]
         first, last = int(index.min()), int(index.max())
         if last >= rows or first < -rows:
             raise IndexError(f"row {last} of {rows}")
-        if index.numel() == index.shape[-1] and first >= 0:
+        is_row = index.dim() > 0 and index.numel() == index.shape[-1]
+        if is_row and first >= 0:
             self.tables.add(_Table(rows, first, last, index.numel()))
 
 
@@ -184,11 +185,11 @@ def _limit(attempt: Callable[[int], _Trial], few: int, rooms: set[int]) -> int |
 def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
     """Run the model once, with tokens of the source and of the target."""
     device = _Lookups()
-    # In a dtype of its own it would set torch's default one meanwhile, for other threads too.
+    # Building in another dtype would change torch's default dtype, for other threads too.
     values = {key: value for key, value in config.items() if key not in ("dtype", "torch_dtype")}
     try:
         with torch.no_grad(), device, Literals():
-            # What it counts as it is built, as its positions, is known then.
+            # Values that are computed while it is built, such as position ids, are known.
             made = build_config(values, "")
             model = build_on_meta(made, find_task(_base(heads_of(made))), "")
             prepare(model)
@@ -206,11 +207,11 @@ def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
 
 
 def _base(heads: Sequence[str]) -> str:
-    """Return the task without a head, or the first one where there is none such."""
+    """Return the task without a head, or the first one of a family without it."""
     return "base" if "base" in heads or not heads else heads[0]
 
 
 def _is_by_lack_of_numbers(error: Exception) -> bool:
-    """Tell whether a run ended for a reason of its own: on the meta device there are no numbers."""
+    """Return whether a run failed only because tensors on the meta device have no values."""
     is_unfinished = isinstance(error, NotImplementedError | _TooManyStepsError)
     return is_unfinished or "meta" in str(error).lower()
