@@ -206,7 +206,7 @@ class Workspace(QObject):
 
     def _on_opened(self, opened: jobs.Opened) -> None:
         self._model = self.requests.model = model = opened.model
-        if self.source is None or replace(self.source, task=model.source.task) != model.source:
+        if not model.source.is_same_model(self.source):
             self.history.forget()  # its places are not this model's
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)

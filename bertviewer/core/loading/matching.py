@@ -9,7 +9,7 @@ these are removed before (see ``clean_keys``).
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from transformers.core_model_loading import WeightConverter, WeightRenaming, ren
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.text.numerals import count_text
+from bertviewer.core.weights.header import shown_name
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
@@ -68,9 +69,13 @@ def where(checkpoint: Checkpoint) -> Path:
     return first if len(checkpoint.files) == 1 else first.parent
 
 
-def clean_keys(module: nn.Module, keys: Iterable[str]) -> dict[str, str]:
-    """Return a checkpoint's keys without what wrappers have added, by the keys themselves."""
-    return _Naming(module).cleaned(tuple(keys))
+def clean_keys(module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
+    """Return a checkpoint's keys without what wrappers have added, by the keys themselves.
+
+    Raises:
+        UserError: it holds several models that fit the module equally well.
+    """
+    return _Naming(module).cleaned(tuple(checkpoint.tensors), where(checkpoint))
 
 
 class _Naming:
@@ -108,17 +113,20 @@ class _Naming:
             return ((name,) if name in self.expected else ()), False
         return tuple(one for one in self._cut(name) if one in self.expected), True
 
-    def cleaned(self, keys: tuple[str, ...]) -> dict[str, str]:
+    def cleaned(self, keys: tuple[str, ...], place: Path) -> dict[str, str]:
         """Return the keys without what wrappers have added: modules within, and one prefix.
 
         A prefix is removed if the module has names for what follows it: more than half of all its
         parameters' (so that no part of another model is taken for this one).
+
+        Raises:
+            UserError: several prefixes fit equally well, as those of a teacher and a student.
         """
         found = {key: key for key in keys}
         unfit = [key for key in keys if not self.targets(key)[0]]
         for key in unfit:
             found[key] = without_wrappers(key)
-        left = [key for key in unfit if not self.targets(found[key])[0]]
+        left = {key: None for key in unfit if not self.targets(found[key])[0]}
         # A name that the module has already is taken.
         taken = {name for key in keys if key not in left for name in self.targets(found[key])[0]}
         held: dict[str, set[str]] = {}
@@ -129,6 +137,13 @@ class _Naming:
         # The first of the best ones, and of those within one another the shortest.
         best = max(held, key=lambda prefix: len(held[prefix]), default="")
         if 2 * len(held.get(best, ())) > self._parameters:
+            equal = [p for p in held if held[p] == held[best] and not p.startswith(best)]
+            if equal:
+                raise UserError(
+                    f"{place}: it holds several models of this architecture "
+                    f"({', '.join(map(shown_name, (best, *equal)))}); save the tensors of one of "
+                    "them in a file, and open that"
+                )
             found |= {key: found[key].removeprefix(best) for key in left}
         return found
 
@@ -159,7 +174,7 @@ def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[st
     other: dict[str, StoredTensor] = {}  # of another shape
     packed = packed_weights(checkpoint.tensors)
     weights = tuple(packed.get(key, key) for key in checkpoint.tensors)
-    clean = naming.cleaned(tuple(dict.fromkeys(weights)))
+    clean = naming.cleaned(tuple(dict.fromkeys(weights)), where(checkpoint))
     for key, tensor in checkpoint.tensors.items():
         names, is_turned = naming.targets(clean[packed.get(key, key)])
         if is_turned or key in packed:

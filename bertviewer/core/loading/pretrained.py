@@ -56,7 +56,7 @@ def load_pretrained(  # noqa: PLR0917
             )
     left = stand_ins or {}
     read = {**read_state((t for t in used if t.name not in left), progress), **left}
-    clean = clean_keys(like, checkpoint.tensors)
+    clean = clean_keys(like, checkpoint)
     state = {clean[key]: values for key, values in read.items()}
     kind: Any = type(like)
     with seeded(SEED):

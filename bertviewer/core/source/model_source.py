@@ -1,5 +1,6 @@
 """What the user asked to open, before anything is read."""
 
+from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
 from typing import Literal
@@ -41,6 +42,13 @@ class ModelSource:
     offload: bool = False
     untied: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+
+    def is_same_model(self, other: "ModelSource | None") -> bool:
+        """Tell whether another source is this model, whatever their heads."""
+        if other is None:
+            return False
+        found = replace(other, task=self.task, untied=self.untied, notices=self.notices)
+        return found == self
 
     @property
     def folder(self) -> Path:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import bertviewer
+from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
@@ -158,3 +159,12 @@ def test_positions_that_are_computed_are_not_random(tmp_path: Path) -> None:
     model = opened(tmp_path, "base")
     model.module(random_weights=False)
     assert model.architecture.source.random_tensors == ()
+
+
+def test_of_two_models_in_one_file_none_is_chosen(tmp_path: Path) -> None:
+    save_model(tmp_path, "BertModel")
+    tensors = read_tensors(tmp_path)
+    both = {f"{who}.{n}": t.clone() for who in ("teacher", "student") for n, t in tensors.items()}
+    write_tensors(tmp_path, both)
+    with pytest.raises(UserError, match=r"several models of this architecture \('.*\.', '.*\.'\)"):
+        opened(tmp_path)
