@@ -28,7 +28,7 @@ from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.check import BUILT_OTHERWISE
 from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
 from bertviewer.core.checking.recomputations import recomputation
-from bertviewer.core.closer_look.eager import eager
+from bertviewer.core.closer_look.eager import eager, is_alike
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.flow.nested_tensors import tensors_in
@@ -40,9 +40,6 @@ from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.run.replay import look_at_call, replay, reporting, taken_by
 from bertviewer.core.system.log import write_log
-
-_ROUNDINGS = 1e-2
-"""What eager attention in float32 may differ by from the run's, in parts of the norm."""
 
 
 def attention_of(
@@ -205,17 +202,9 @@ def _shares_of(
 
 
 def _gives_the_same(seen: KeptCall, used: KeptCall) -> bool:
-    """Tell whether an attention mixed the values in the same shares, but for roundings.
-
-    Roundings of the layers before it add up; a mask that was left out makes far more.
-    """
-    pair = [first_tensor(call.output) for call in (seen, used)]
-    if pair[0] is None or pair[1] is None or pair[0].shape != pair[1].shape:
-        return False
-    one, other = (tensor.float() for tensor in pair if tensor is not None)
-    room = _ROUNDINGS if pair[0].dtype in (torch.float32, torch.float64) else 10 * _ROUNDINGS
-    is_same = (one - other).norm() <= room * other.norm()
-    return bool(is_same) or not bool(other.isfinite().all())
+    """Tell whether an attention mixed the values in the same shares, but for roundings."""
+    one, other = (first_tensor(call.output) for call in (seen, used))
+    return one is not None and other is not None and is_alike(one, other)
 
 
 def _recomputed(

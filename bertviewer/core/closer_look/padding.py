@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from bertviewer.core.analysis.padding import (
     rounding_of,
 )
 from bertviewer.core.closer_look.attention import are_probabilities
-from bertviewer.core.closer_look.eager import eager
+from bertviewer.core.closer_look.eager import eager, is_alike
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
@@ -41,7 +42,8 @@ def look_at_padding(
     """Pad a run's sentence to ``length`` tokens, and run it alone, with the mask and without.
 
     All three are run as the model calculates attention step by step, so that they differ in
-    nothing else. Of an encoder-decoder it is the encoder's sentence that is padded.
+    nothing else; or in its own way, where the other gives other numbers (Falcon with ALiBi). Of an
+    encoder-decoder it is the encoder's sentence that is padded.
 
     Raises:
         UserError: the model takes no mask or gives no hidden states, or there is no such length.
@@ -56,13 +58,19 @@ def look_at_padding(
     alone = {**kept.inputs, "attention_mask": _ones(kept.inputs)}
     masked = _padded(alone, length, pad.id)
     unmasked = {**masked, "attention_mask": torch.ones_like(masked["attention_mask"])}
-    outputs = []
-    with eager(module):
-        for number, inputs in enumerate((alone, masked, unmasked)):
-            progress(number, 3, "Running the padded sentence")
-            outputs.append(_called(module, inputs, model, progress))
-    states = [_states(output) for output in outputs]
-    epsilon = torch.finfo(next(module.parameters()).dtype).eps
+    dtype = next(module.parameters()).dtype
+    outputs: list[Any] = []
+    states: list[tuple[Tensor, ...]] = []
+    for shows_attention in (True, False):
+        with eager(module) if shows_attention else nullcontext():
+            outputs = []
+            for number, inputs in enumerate((alone, masked, unmasked)):
+                progress(number, 3, "Running the padded sentence")
+                outputs.append(_called(module, inputs, model, progress, shows_attention))
+        states = [_states(output) for output in outputs]
+        if _is_as_in(run, states[0], dtype):
+            break
+    epsilon = torch.finfo(dtype).eps
     return Padding(
         tokens=(*tokens, *(pad,) * (length - len(tokens))),
         count=len(tokens),
@@ -105,9 +113,22 @@ def _padded(inputs: Mapping[str, Any], length: int, pad: int) -> dict[str, Any]:
     return padded
 
 
-def _called(module: Any, inputs: Mapping[str, Any], model: LoadedModel, progress: Progress) -> Any:
+def _is_as_in(run: ActivationRun, states: tuple[Tensor, ...], dtype: torch.dtype) -> bool:
+    """Tell whether the last state is that of the run, but for roundings."""
+    if len(states) != len(run.hidden_states) or states[-1].shape != run.hidden_states[-1].shape:
+        return True  # an encoder's, say, where the run has those of both sides
+    return is_alike(states[-1].to(dtype), torch.from_numpy(run.hidden_states[-1]))
+
+
+def _called(
+    module: Any,
+    inputs: Mapping[str, Any],
+    model: LoadedModel,
+    progress: Progress,
+    shows_attention: bool,
+) -> Any:
     choose_attention(module, inputs)
-    more = {"output_attentions": True, "output_hidden_states": True, "return_dict": True}
+    more = {"output_attentions": shows_attention, "output_hidden_states": True, "return_dict": True}
     parameters = inspect.signature(module.forward).parameters.values()
     takes_any = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
     names = {parameter.name for parameter in parameters}

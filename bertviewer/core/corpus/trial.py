@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.closer_look.eager import eager
+from bertviewer.core.closer_look.eager import eager, is_alike
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
@@ -90,9 +90,7 @@ def is_eager_alike(module: nn.Module, architecture: Architecture, lockstep: Lock
         return True  # it has no eager attention, and is run as it is
     (used,) = _run(module, architecture, texts, lockstep)
     one, other = first_tensor(seen.output), first_tensor(used.output)
-    assert one is not None
-    assert other is not None
-    return bool((one - other).float().norm() <= 10 * _ROUNDINGS * other.float().norm())
+    return one is not None and other is not None and is_alike(one, other)
 
 
 @frozen(eq=False)

@@ -188,10 +188,14 @@ def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str]
     if any(unit is None or not all(map(_can_be_repeated, kept.calls[unit])) for unit in units):
         return None
     module = model.running_module
-    shared = {id(module.get_submodule(path)): unit_of(path, kept_units) for path in paths}
+    within = {
+        id(module.get_submodule(path)): unit
+        for path in paths
+        if (unit := unit_of(path, kept_units)) != path
+    }
     for other, inner in module.named_modules(remove_duplicate=False):
         # XLM's layers hold one activation: it is listed in the first, and called by all.
-        if id(inner) in shared and unit_of(other, kept_units) != shared[id(inner)]:
+        if id(inner) in within and unit_of(other, kept_units) != within[id(inner)]:
             return None
     return [unit for unit in units if unit is not None]
 

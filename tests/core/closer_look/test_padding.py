@@ -1,5 +1,9 @@
 """What a mask does to a padded sentence, beside what transformers gives for the same."""
 
+import json
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 
@@ -7,7 +11,10 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.closer_look.padding import look_at_padding
 from bertviewer.core.errors import UserError
-from tests.core.closer_look.model_runs import Opened, known, opened
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from tests.core.checking.small_models import run
+from tests.core.closer_look.model_runs import Opened, known, opened, ran
 
 ALONE = Sentence("the cat sat on the mat")
 
@@ -42,6 +49,21 @@ def test_a_decoder_sees_no_padding_behind_its_text_mask_or_not() -> None:
     assert found.is_causal
     assert not any(state.changes for state in found.states)
     assert all(each.masked == each.unmasked == 0 for each in found.attentions)
+
+
+def test_a_model_whose_eager_attention_differs_is_run_in_its_own_way(tmp_path: Path) -> None:
+    """Falcon's adds ALiBi's biases twice."""
+    sizes = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 2}
+    values = {"model_type": "falcon", "num_attention_heads": 4, "alibi": True, **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    model = open_model(parse_source(str(tmp_path / "config.json")))
+    run(model)  # moves the weights away from those of the initialisation
+    one = ran(model, ALONE)
+    found = padded(one)
+    norm = np.linalg.norm(one.run.hidden_states[-1], axis=1).mean()
+    assert found.states[-1].norm == pytest.approx(norm, rel=1e-5)
+    assert found.is_causal
+    assert found.attentions == ()
 
 
 def test_the_numbers_are_those_of_plain_calls() -> None:
