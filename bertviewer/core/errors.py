@@ -21,6 +21,10 @@ class UserError(Exception):
         super().__init__(one_line(message))
 
 
+class TooLongError(UserError):
+    """A text has more tokens than the model takes; it can be cut."""
+
+
 class Cancelled(Exception):
     """The user asked for the work to stop; raised from ``progress`` and from forward hooks."""
 
