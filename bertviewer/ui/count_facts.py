@@ -7,7 +7,6 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.analysis.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
 from bertviewer.core.architecture.count_steps import count_steps, readable
@@ -17,6 +16,7 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate, lette
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.tensors.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.report.costs import (
     cost_of,
     memory_sizes,
