@@ -75,11 +75,12 @@ def heads_chart(attended: Attended, is_root: bool = False) -> HeadsChart:
     )
 
 
-def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChart:
+def head_chart(attended: Attended, head: int, is_root: bool = False, name: str = "") -> GridChart:
     """Return what each query token (rows) takes from each key token (columns) in one head.
 
     A row stands for its query token. Columns stand for tokens only where those are of another
-    text than the queries. Colours follow the square roots of the shares if ``is_root``.
+    text than the queries. Colours follow the square roots of the shares if ``is_root``. What is no
+    single head has another ``name``.
     """
     run, maps = attended.run, attended.maps
     names = token_names(run.tokens)
@@ -98,7 +99,7 @@ def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChar
         x_title=translate("charts", "Key"),
         y_title=translate("charts", "Query"),
         value_title=translate("charts", "Attention"),
-        subject=_of_head(attended, head),
+        subject=f"{attended.layer.name}, {name}" if name else _of_head(attended, head),
         is_root=is_root,
         is_top_down=True,
         levels=_levels(values),

@@ -21,6 +21,10 @@ class UserError(Exception):
         super().__init__(one_line(message))
 
 
+class TooLongError(UserError):
+    """A text has more tokens than the model takes; it can be cut."""
+
+
 class Stopped(Exception):
     """Work was stopped from outside: code that catches any error of a library lets it through."""
 

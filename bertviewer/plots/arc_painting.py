@@ -31,7 +31,11 @@ THIN, WIDEST = 1.0, 4.0  # pixels; Qt draws lines of just one pixel much faster
 FAINT = 0.1
 """A part of the most from which on lines are wider."""
 CROWDED = 5.0
-PALEST = 0.06
+PALEST, PALEST_AHEAD = 0.06, 0.3
+BEHIND = 0.35
+"""How much of their depth lines keep that others stand out from."""
+AHEAD = 0.8
+"""Pixels that lines which stand out are wider."""
 LEAST_FIGURE = 0.005
 """No weight below is written: it would be 0.00."""
 
@@ -43,13 +47,16 @@ class Pens:
     """What lines are drawn with: of one colour, or "" for that of their sign.
 
     A weight of ``most`` is drawn widest. Width and depth follow the square roots of the weights
-    where these ``are_roots``.
+    where these ``are_roots``. Where some lines are to stand out, those ``is_behind`` are thin and
+    pale, and those ``is_ahead`` wider and darker.
     """
 
     color: str
     theme: Theme
     most: float
     are_roots: bool = False
+    is_behind: bool = False
+    is_ahead: bool = False
 
     def pen(self, weight: float, room: float) -> QPen:
         """Return the pen of a weight, where tokens are so many pixels apart.
@@ -59,9 +66,12 @@ class Pens:
         part = min(1.0, abs(weight) / self.most)
         part = sqrt(part) if self.are_roots else part
         signed = self.theme.series[0] if weight >= 0 else self.theme.series[1]
-        color = tinted(self.color or signed, PALEST + (1 - PALEST) * part)
-        is_thin = part < FAINT or room < CROWDED
-        pen = QPen(color, THIN if is_thin else THIN + (WIDEST - THIN) * part)
+        palest = PALEST_AHEAD if self.is_ahead else PALEST
+        share = BEHIND if self.is_behind else 1.0
+        color = tinted(self.color or signed, share * (palest + (1 - palest) * part))
+        is_thin = self.is_behind or room < CROWDED or (part < FAINT and not self.is_ahead)
+        least = THIN + AHEAD if self.is_ahead and room >= CROWDED else THIN
+        pen = QPen(color, least if is_thin else least + (WIDEST - THIN) * part)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         return pen
 

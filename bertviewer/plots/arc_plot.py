@@ -47,6 +47,8 @@ class ArcPlot(TokenPlot):
     shows its own lines alone, with their weights. A click tells a token.
     """
 
+    shows_by_selection = True
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.arcs = NOTHING
@@ -160,9 +162,9 @@ class ArcPlot(TokenPlot):
         if chart is None or layout is None:
             return
         most = max(map(abs, self.levels)) or 1.0
-        quiet, strong = (
-            Pens(color, self.theme, most, chart.is_root) for color in (self.theme.muted, "")
-        )
+        has_own = bool(chart.chosen(self.selection)[0])
+        quiet = Pens(self.theme.muted, self.theme, most, chart.is_root, is_behind=has_own)
+        strong = Pens("", self.theme, most, chart.is_root, is_ahead=has_own)
         rows, columns = chart.chosen(self.selection)
         shown = self._shown(chart)
         own = () if shown is None else self._arcs_at(chart, shown)

@@ -9,9 +9,14 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
 from bertviewer.charts.naming import shortened
+from bertviewer.charts.translation import translate
 from bertviewer.plots.axis import Axis
 
 GAP = 6
+LEFT_OUT = "·"
+"""Where a label is that has no room."""
+LEAST_DOTTED = 8.0
+"""In cells of fewer pixels there is no such sign."""
 BEYOND = 160
 """So many pixels may half a label, laid flat, reach beyond the axis."""
 LABEL_LENGTH = 10
@@ -109,10 +114,19 @@ class LabelAxis(Axis):
         self._upright = False
         metrics = QFontMetricsF(self.font())
         step = self._step(width, min(LEAST_CELL, self._usual + GAP))
-        room = step * width / len(self._labels) - 2
-        cut = Qt.TextElideMode.ElideRight
         shown = self._chosen(step)
-        self.setTicks([[(at, metrics.elidedText(text, cut, room)) for at, text in shown]])
+        places = {at for at, _ in shown}
+        # A number that is left out follows from those that are shown.
+        left_out = [] if self._spacing else [at for at, _ in self._labels if at not in places]
+        has_dots = bool(left_out) and width / len(self._labels) >= LEAST_DOTTED
+        beside = metrics.horizontalAdvance(LEFT_OUT) if has_dots else 0.0
+        room = step * width / len(self._labels) - beside - 2
+        cut = Qt.TextElideMode.ElideRight
+        ticks = [(at, metrics.elidedText(text, cut, room)) for at, text in shown]
+        ticks += [(at, LEFT_OUT) for at in left_out if has_dots]
+        self.setTicks([sorted(ticks)])
+        hint = translate("plots", "Not all labels have room: point at a cell to read its own")
+        self.setToolTip(hint if left_out else "")
         self._needed = metrics.height()
         self._take_height()
         if self._beside is not None:

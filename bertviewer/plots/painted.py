@@ -15,8 +15,11 @@ class PaintedPlot(QWidget):
     ``clicked`` carries the place that was clicked, or gone to by a key, ``hovered`` the exact value
     under the mouse in words, or nothing. ``reached`` carries what a key has led to, in words, and
     where that is in the widget. ``neighbour`` is the side on which there is a plot of
-    the same kind; that at the right has the bar of colours for both.
+    the same kind; that at the right has the bar of colours for both. With
+    ``shows_by_selection`` what it shows depends on the selection, not just a frame.
     """
+
+    shows_by_selection = False
 
     clicked = Signal(Place)
     hovered = Signal(str)

@@ -5,16 +5,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
 
-from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QSizeF, Qt
-from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter, QResizeEvent
+from PySide6.QtCore import (
+    QBuffer,
+    QCoreApplication,
+    QEvent,
+    QIODevice,
+    QMarginsF,
+    QPointF,
+    QRectF,
+    QSize,
+    QSizeF,
+    Qt,
+)
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QPageLayout,
+    QPageSize,
+    QPainter,
+    QPdfWriter,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.theme import LIGHT, Theme
-from bertviewer.plots.fonts import load_fonts, window_font
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import GRID, LARGE, LIGHT, Theme
+from bertviewer.plots.fonts import load_fonts, sized, weighted, window_font
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.plot import Plot
 from bertviewer.plots.svg.writing import svg_of
 
+LEAST_FIGURE = QSize(720, 420)
+"""Pixels of a plot that is drawn as a figure."""
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
 
@@ -90,15 +112,61 @@ def lay_out(plot: ChartWidget, width: int, height: int) -> None:
     QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
 
 
-def plot_pdf(plot: ChartWidget, width: int, height: int) -> bytes:
+@contextmanager
+def as_figure(plot: ChartWidget, title: str) -> Iterator[None]:
+    """Let a plot be drawn as a figure with a title meanwhile, nothing changes without one.
+
+    It is as large as a figure in a text, and what is selected has no frame.
+    """
+    if not title:
+        yield
+        return
+    size, selection, reached = plot.size(), plot.selection, None
+    try:
+        if isinstance(plot, Plot):
+            reached, plot.reached_point = plot.reached_point, None
+        if not plot.shows_by_selection:
+            plot.mark(Place())
+        plot.resize(size.expandedTo(LEAST_FIGURE))
+        yield
+    finally:
+        if isinstance(plot, Plot):
+            plot.reached_point = reached
+        plot.mark(selection)
+        lay_out(plot, size.width(), size.height())
+
+
+def titled(plot: ChartWidget, title: str, width: int) -> tuple[Callable[[QPainter], None], int]:
+    """Return what draws a plot with its title above it, and the title's height in pixels."""
+    if not title:
+        return plot.draw_on, 0
+    font = weighted(sized(plot.font(), LARGE))
+    metrics = QFontMetricsF(font)
+    high = ceil(metrics.height()) + 3 * GRID
+
+    def draw(painter: QPainter) -> None:
+        painter.fillRect(QRectF(0, 0, width, high), QColor(plot.theme.surface))
+        painter.setFont(font)
+        painter.setPen(QColor(plot.theme.text))
+        room = width - 4.0 * GRID
+        text = metrics.elidedText(title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QPointF(2.0 * GRID, 2 * GRID + metrics.ascent()), text)
+        painter.translate(0, high)
+        plot.draw_on(painter)
+
+    return draw, high
+
+
+def plot_pdf(plot: ChartWidget, width: int, height: int, title: str = "") -> bytes:
     """Draw ``plot`` in the colours for paper at ``width`` × ``height`` pixels; return the PDF.
 
     The plot is resized for it, so it should be one made for paper. Letters come from the fonts that
-    the screen takes, whatever their script.
+    the screen takes, whatever their script. A title is drawn above it.
     """
     with on_paper(plot):
         lay_out(plot, width, height)
-        return pdf_by(plot.draw_on, width, height, "")
+        draw, high = titled(plot, title, width)
+        return pdf_by(draw, width, height + high, title)
 
 
 def pdf_by(
@@ -127,16 +195,19 @@ def pdf_by(
     return bytes(buffer.data().data())
 
 
-def plot_svg(plot: ChartWidget, width: int, height: int, theme: Theme = LIGHT) -> str:
+def plot_svg(
+    plot: ChartWidget, width: int, height: int, theme: Theme = LIGHT, title: str = ""
+) -> str:
     """Draw ``plot`` in a theme's colours at ``width`` × ``height`` pixels; return the SVG.
 
     The plot is resized for it, so it should be one made for paper. What it is called for those who
-    do not see it, its accessible name and description, is in it too.
+    do not see it, its accessible name and description, is in it too. A title is drawn above it.
     """
     with on_paper(plot, theme=theme):
         lay_out(plot, width, height)
+        draw, high = titled(plot, title, width)
         name, description = plot.accessibleName(), plot.accessibleDescription()
-        return svg_of(plot.draw_on, width, height, name, description)
+        return svg_of(draw, width, height + high, name, description)
 
 
 def windowless_application() -> QCoreApplication:

@@ -40,6 +40,7 @@ class Plot(pg.GraphicsView):  # type: ignore[misc]
     the screen tells what its axes are.
     """
 
+    shows_by_selection = False
     clicked = Signal(Place)
     hovered = Signal(str)
     reached = Signal(str, QPoint)

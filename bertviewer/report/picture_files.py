@@ -21,7 +21,7 @@ def picture_bytes(picture: Picture, architecture: Architecture, kind: str) -> by
     plot = plot_of(picture)
     plot.resize(picture.width, picture.height)
     try:
-        return content(plot)
+        return content(plot, "")
     finally:
         plot.close()
         plot.deleteLater()

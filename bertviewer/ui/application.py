@@ -17,8 +17,9 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from bertviewer import __version__
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.text import optional_sentence
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import TooLongError, UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
@@ -27,11 +28,13 @@ from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
-from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.dialogs import show_failure
 from bertviewer.ui.display import checked_display
+from bertviewer.ui.error_bar import Remedy, show_error
 from bertviewer.ui.look.appearance import apply_appearance, stored_appearance
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import is_there
+from bertviewer.ui.sentence_bar import EXAMPLE
 from bertviewer.ui.session.session import Session
 from bertviewer.ui.settings import mend_settings, note_start
 from bertviewer.ui.translation import install_translations, translate
@@ -106,11 +109,11 @@ def run_window(options: argparse.Namespace) -> int:
     end_signals = EndSignals(application.closeAllWindows, window)
     session = Session(window, window.workspace)
     session.restore()
-    shown = sentence or session.last.sentence
-    window.set_sentence(shown.text, shown.pair)
-    if sentence is not None:
-        window.run_area.run_when_open()
     source = asked or _open_last(session, window)
+    shown, is_run = first_sentence(asked, sentence, session.last.sentence)
+    window.set_sentence(shown.text, shown.pair)
+    if is_run:
+        window.run_area.run_when_open()
     if source is not None:
         window.welcome.expect(source.name, by_itself=asked is None)
         # torch takes seconds to import: the window is on screen before that begins.
@@ -131,6 +134,23 @@ def run_window(options: argparse.Namespace) -> int:
         # written by rename, so nothing is lost by leaving without it.
         leave(status)
     return status
+
+
+def first_sentence(
+    asked: ModelSource | None, given: Sentence | None, last: Sentence
+) -> tuple[Sentence, bool]:
+    """Return the sentence in the field at the start, and whether it is run at once.
+
+    The demo runs an example where there is none: it is opened to be looked at.
+
+    Args:
+        asked: the model of the command line, if it names one.
+        given: the sentence of the command line.
+        last: the sentence of the last session.
+    """
+    if given is None and not last.text and asked is not None and asked.kind == "demo":
+        return EXAMPLE, True
+    return given or last, given is not None
 
 
 def _asked_for(options: argparse.Namespace) -> ModelSource:
@@ -194,15 +214,26 @@ def tell(window: MainWindow, error: BaseException) -> None:
         if window.welcome.opens_by_itself:
             window.welcome.say(str(error))
         else:
-            show_error(window, str(error))
+            # A dialog that blocks the window would hide what is shown there.
+            place = QApplication.activeModalWidget() or window
+            show_error(place, str(error), *_remedies(window, error))
         return
     trace = "".join(traceback.format_exception(error))
     message = translate(
         "Application", "Something went wrong inside bertviewer. The program goes on."
     )
-    show_error(
-        window, message, translate("Application", "The details are in {0}").format(write_log(trace))
-    )
+    title = translate("Application", "Internal error")
+    details = translate("Application", "The details are in {0}").format(write_log(trace))
+    show_failure(window, title, message, details)
+
+
+def _remedies(window: MainWindow, error: UserError) -> list[Remedy]:
+    """Return what can be done about an error of a job."""
+    if isinstance(error, TooLongError):
+        cut = translate("Application", "Cut the sentence and run it")
+        return [(cut, window.run_area.bar.run_cut)]
+    retry = window.workspace.scheduler.retry
+    return [] if retry is None else [(translate("Application", "Try again"), retry)]
 
 
 def _tell_of_last_time(
@@ -212,15 +243,18 @@ def _tell_of_last_time(
     note_start()
     if damaged is not None:
         message = translate(
-            "Application", "The settings were damaged, so the program starts with its defaults."
+            "Application",
+            "The settings were damaged, so the program starts with its defaults. "
+            "The old file is {0}",
         )
-        show_error(window, message, translate("Application", "The old file is {0}").format(damaged))
+        show_error(window, message.format(damaged), lasts=True)
     if crash_log is not None and crash_log.last_crash:
+        title = translate("Application", "Unexpected end")
         message = translate("Application", "The program stopped unexpectedly last time.")
         details = translate("Application", "What it was doing is in {0}").format(
             write_log(crash_log.last_crash)
         )
-        show_error(window, message, details).setDetailedText(crash_log.last_crash)
+        show_failure(window, title, message, details).setDetailedText(crash_log.last_crash)
 
 
 class _Excepthook:

@@ -16,6 +16,7 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate, lette
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.tensors.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.report.costs import (
     cost_of,
     memory_sizes,
@@ -27,10 +28,13 @@ from bertviewer.report.costs import (
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import Fact, FactGroup
 from bertviewer.ui.layouts import named
+from bertviewer.ui.links import Link, links
 from bertviewer.ui.what_if.texts import domain_text
 from bertviewer.ui.workspace import Workspace
 
 TICK = "✓"
+MOST_PARTS = 6
+"""So many of the most expensive parts are listed."""
 
 
 class CountFacts(QObject):
@@ -56,6 +60,13 @@ class CountFacts(QObject):
         yield FactGroup(self.tr("Shapes"), shapes)
         lines = list(self._costs(node, architecture, values))
         yield FactGroup(self._costs_heading(architecture, values) + of_each, lines)
+        yield FactGroup(
+            self.tr("Most multiply-adds"), list(self._ranking(node, architecture, values))
+        )
+        cost = head_cost(architecture, node.path, values)
+        if cost is not None:
+            title = self.tr("One of {0} heads").format(cost.heads) + of_each
+            yield FactGroup(title, list(self._head(cost)))
         yield FactGroup(self.tr("Symbols"), list(self._legend(node, architecture, values)))
         yield FactGroup(self.tr("Memory of the weights") + of_each, list(self._memory(node)))
 
@@ -142,6 +153,35 @@ class CountFacts(QObject):
             yield self.tr("Holds where"), domain_text(architecture.costs.domain)
         if not node.path and (peak := peak_text(architecture, values)):
             yield self.tr("Activations at their peak"), self.tr("{0}, in float32").format(peak)
+
+    def _ranking(
+        self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
+    ) -> Iterator[Fact]:
+        """Yield the parts that multiply most, equal layers together, with their shares."""
+        parts = part_costs(architecture, node.path, values)
+        whole = sum(part.macs for part in parts)
+        for part in parts[:MOST_PARTS] if len(parts) > 1 else ():
+            label = part.label or self.tr("itself")
+            link = Link(f"{part.macs:,} · {label}", part.path)
+            yield f"{part.macs / whole:.1%}", links([link], self._workspace)
+
+    def _head(self, cost: HeadCost) -> Iterator[Fact]:
+        """Yield what one head has of an attention's parameters and multiply-adds."""
+        names = {"query": "Q", "key": "K", "value": "V"}
+        own = {names[part]: n for part, n in cost.parameters.items() if part in names}
+        each = ", ".join(f"{name} {count:,}" for name, count in own.items())
+        output, has_output = self.tr("W_O apart: {0}"), "output" in cost.parameters
+        text = f"{sum(own.values()):,} ({each})"
+        if has_output:
+            text += "\n" + output.format(f"{cost.parameters['output']:,}")
+        yield self.tr("Parameters"), text
+        if cost.macs:
+            text = f"{cost.macs:,}"
+            if cost.output_macs:
+                text += "\n" + output.format(f"{cost.output_macs:,}")
+            elif has_output:
+                text += "\n" + self.tr("W_O included")
+            yield self.tr("Multiply-adds"), text
 
     def _without_costs(self, node: ModuleNode, architecture: Architecture) -> str:
         """Say in one line why a module has no formula of its multiply-adds."""

@@ -12,11 +12,11 @@ MODEL_FILES = "*.json *.safetensors *.bin *.pt *.pth *.ckpt"
 """What a model can be opened by."""
 
 
-def show_error(parent: QWidget | None, message: str, details: str = "") -> QMessageBox:
-    """Show a message without stopping the program; texts are shown literally."""
+def show_failure(parent: QWidget, title: str, message: str, details: str) -> QMessageBox:
+    """Show what went wrong in the program itself; texts are shown literally."""
     box = named(QMessageBox(parent), "errorDialog")
     box.setIcon(QMessageBox.Icon.Warning)
-    box.setWindowTitle(translate("dialogs", "bertviewer"))
+    box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(as_sentence(message))
     box.setInformativeText(details)

@@ -12,12 +12,17 @@ class KeepButton(QPushButton):
         super().__init__()
         self._workspace = workspace
         self.setObjectName("keepRun")
-        self.setText(self.tr("Keep as A"))
+        self.set_narrow(False)
+        self.setAccessibleName(self.tr("Keep as A"))
         self.setToolTip(self.tr("Keep this run, to compare the next ones (B) with it"))
         self.clicked.connect(workspace.runs.keep)
         workspace.runs.run_changed.connect(self._update)
         workspace.runs.comparison_changed.connect(self._update)
         self._update()
+
+    def set_narrow(self, is_narrow: bool) -> None:
+        """Show no more than the letter where the bar is narrow."""
+        self.setText(self.tr("A") if is_narrow else self.tr("Keep as A"))
 
     def _update(self) -> None:
         watched = self._workspace.runs.watched

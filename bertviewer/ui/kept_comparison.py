@@ -24,6 +24,8 @@ def short_name(name: str) -> str:
 class KeptComparison(QObject):
     """How far each module of the open model is from the other one's.
 
+    ``window_wanted`` says that the window of the comparison shall be shown.
+
     Attributes:
         comparison: how the two models differ; ``None`` where nothing is compared.
         changes: ‖Δ‖ / ‖left‖ by the module's path; empty where nothing is compared.
@@ -31,6 +33,7 @@ class KeptComparison(QObject):
     """
 
     changed = Signal()
+    window_wanted = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -21,6 +21,8 @@ from bertviewer.ui.checkpoint.banner import NoticeBanner, RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.corpus.opening import CorpusOpening
 from bertviewer.ui.dialogs import show_about
+from bertviewer.ui.drop_hint import DropHint
+from bertviewer.ui.error_bar import ErrorBar
 from bertviewer.ui.exporting import Exporting
 from bertviewer.ui.frame.dock import Pane
 from bertviewer.ui.frame.panes import Panes
@@ -96,6 +98,7 @@ class MainWindow(QMainWindow):
         self.comparing = Comparing(workspace, self)
         self.corpora = CorpusOpening(workspace, self)
         self.opening.corpus_wanted.connect(self.corpora.open)
+        self.opening.dragged.connect(DropHint(self).show_over)
         self.exporting = Exporting(
             workspace, self, lambda: self.run_area.statistic, lambda: self.corpora.folder
         )
@@ -160,6 +163,7 @@ class MainWindow(QMainWindow):
         """Put the cursor into the field of that object name."""
         edit = self.findChild(QLineEdit, name)
         if isinstance(edit, QLineEdit):
+            self.panes.bring_parent(edit)
             edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
             edit.selectAll()
 
@@ -237,12 +241,18 @@ class MainWindow(QMainWindow):
             Breadcrumb(self.workspace),
             PaletteField(self.finder),
         )
-        parts = BarParts(models, menu, path, self.toggle_theme, self.exporting.choose_report)
+        parts = BarParts(
+            models, menu, path, self.panes, self.toggle_theme, self.exporting.choose_report
+        )
         bar = TopBar(self.workspace, icon, parts)
         self.addToolBar(bar)
         self.addToolBarBreak()
         # Above everything: it is to be seen whichever pane has all the room.
-        self.addToolBar(BannerBar(NoticeBanner(self.workspace), RandomBanner(self.workspace)))
+        self._errors = ErrorBar()
+        notices, random = NoticeBanner(self.workspace), RandomBanner(self.workspace)
+        banners = notices, random, self._errors
+        self.addToolBar(BannerBar(*banners))
+        self.workspace.scheduler.activity_changed.connect(self._on_activity)
         self.menuBar().hide()
 
     def _on_architecture(self) -> None:
@@ -250,6 +260,11 @@ class MainWindow(QMainWindow):
         assert architecture is not None
         self._leave_welcome()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
+
+    def _on_activity(self) -> None:
+        """Take back what failed before, now that something else is going on."""
+        if self.workspace.scheduler.activity and not self._errors.lasts:
+            self._errors.close()
 
     def _leave_welcome(self) -> None:
         if self._pages.currentWidget() is self.welcome:

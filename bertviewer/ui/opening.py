@@ -1,6 +1,7 @@
 """All ways to open a model: by name, by a dialog, by dropping it on the window, or once more."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, Signal
@@ -10,14 +11,15 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import RUNS_SUFFIX, parse_source
-from bertviewer.ui.dialogs import MODEL_FILES, show_error
+from bertviewer.ui.dialogs import MODEL_FILES
+from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.recent import forget, is_there, recent_names, remember
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
 
 
 class Opening(QObject):
-    """Opens models in a window; what cannot be opened gets a dialog, and nothing changes.
+    """Opens models in a window; an error is shown in the window, and nothing changes.
 
     ``began`` names a model that is about to be opened; ``dragged`` tells whether something that
     can be dropped is over the window. ``corpus_wanted`` brings the folder of a corpus.
@@ -31,6 +33,7 @@ class Opening(QObject):
         super().__init__(window)
         self._workspace = workspace
         self._window = window
+        self._hub_name = ""  # that could not be opened yet
         self._consent = WeightsConsent(workspace, window, workspace.open)
         workspace.architecture_changed.connect(self._on_opened)
         window.setAcceptDrops(True)
@@ -54,7 +57,9 @@ class Opening(QObject):
         try:
             self.open_source(parse_source(name))
         except UserError as error:
-            show_error(self._window, str(error))
+            retry = self.tr("Try again"), partial(self.open_named, name)
+            other = self.tr("Open another folder…"), self.choose_folder
+            show_error(self._window, str(error), retry, other)
 
     def open_again(self) -> None:
         """Open the open model anew, as its files are now."""
@@ -93,10 +98,15 @@ class Opening(QObject):
         """Ask for a model of the hub and open it, or ``use`` its name otherwise."""
         from bertviewer.ui.hub.dialog import HubDialog
 
-        dialog = HubDialog(self._window)
+        dialog = HubDialog(self._window, self._hub_name)
+        dialog.chosen.connect(self._keep_hub_name)
         dialog.chosen.connect(use or self.open_named)
         dialog.failed.connect(self._workspace.scheduler.errored)
         dialog.open()
+
+    def _keep_hub_name(self, name: str) -> None:
+        """Keep a name until its model is open: one that cannot be opened may be mistyped."""
+        self._hub_name = name
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take a file or folder that is dropped on the window; Qt calls it."""
@@ -115,6 +125,7 @@ class Opening(QObject):
         return super().eventFilter(watched, event)
 
     def _on_opened(self) -> None:
+        self._hub_name = ""
         if self._workspace.source is not None:
             remember(self._workspace.source)
 

@@ -75,7 +75,12 @@ class RunArea(QWidget):
     def _on_architecture(self) -> None:
         wished, self._runs_when_open = self._runs_when_open, False
         if wished:
-            self._workspace.draw_queue.later(self._workspace.run_next)
+            self._workspace.draw_queue.later(self._run_unless_busy)
+
+    def _run_unless_busy(self) -> None:
+        """Run the sentence, unless the user has started something else meanwhile."""
+        if not self._workspace.scheduler.activity:
+            self._workspace.run_next()
 
     def _give_up_run(self) -> None:
         self._runs_when_open = False

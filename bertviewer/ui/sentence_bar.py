@@ -28,11 +28,14 @@ from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace
 
+EXAMPLE = Sentence("The bank by the river was closed, so she walked to the other bank.")
 HEIGHT, OPEN = 56, 46
 """Pixels, alone and above the results of a run."""
 LEAST = 320
-NARROW = 880
+NARROWEST = 560
 """In fewer pixels keeping a run as A is left to the menu of Run."""
+NARROW = 880
+"""In fewer pixels the button that keeps a run as A is short."""
 
 
 class SentenceBar(QWidget):
@@ -48,6 +51,11 @@ class SentenceBar(QWidget):
         self._pair = SentenceEdit("pairEdit", self.tr("Second sentence (optional)"), hint)
         self._add = flat_button(
             "addPair", self.tr("+ second"), self.tr("Add a second sentence, to run a pair")
+        )
+        self._example = flat_button(
+            "exampleSentence",
+            self.tr("Try an example"),
+            self.tr("Run a sentence in which a word has two meanings"),
         )
         self._drop = flat_button("dropPair", "×", self.tr("Take the second sentence away"))
         self._count = TokenCountView()
@@ -77,7 +85,8 @@ class SentenceBar(QWidget):
             edit.earlier.connect(lambda: self._go_to(history.earlier(self._typed())))
             edit.later.connect(lambda: self._go_to(history.later(self._typed())))
         self._counter.counted.connect(self._count.show_count)
-        self._count.cut_wished.connect(self._run_cut)
+        self._count.cut_wished.connect(self.run_cut)
+        self._example.clicked.connect(self._run_example)
         self._add.clicked.connect(self._show_pair)
         self._drop.clicked.connect(self._hide_pair)
         self._random.toggled.connect(workspace.next_run.set_random_weights)
@@ -102,6 +111,12 @@ class SentenceBar(QWidget):
         self._show_lacking(self._workspace.next_run.lacking)
         self._workspace.run_next()
 
+    def run_cut(self) -> None:
+        """Run as much of the sentence as the model takes."""
+        next_run = self._workspace.next_run
+        sentence = replace(next_run.sentence, cut=True)
+        self._workspace.run_sentence(sentence, next_run.random_weights)
+
     def stop(self, seconds: float) -> bool:
         """Count what is typed no more; return whether that ended in time."""
         return self._counter.stop(seconds)
@@ -111,9 +126,10 @@ class SentenceBar(QWidget):
         return QSize(LEAST, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave out what the menu has too where there is no room; Qt calls it."""
+        """Shorten the buttons where the bar is narrow; Qt calls it."""
         super().resizeEvent(event)
-        self._keep.setVisible(self.width() >= NARROW)
+        self._keep.set_narrow(self.width() < NARROW)
+        self._keep.setVisible(self.width() >= NARROWEST)
 
     def _arrange(self) -> None:
         fields = in_row(
@@ -121,6 +137,7 @@ class SentenceBar(QWidget):
             (self._pair, 2),
             self._drop,
             self._count,
+            self._example,
             self._add,
             self._random,
             (self._lacking, 2),
@@ -172,10 +189,9 @@ class SentenceBar(QWidget):
         self._add.setVisible(not why and self._pair.isHidden())
         self._update()
 
-    def _run_cut(self) -> None:
-        next_run = self._workspace.next_run
-        sentence = replace(next_run.sentence, cut=True)
-        self._workspace.run_sentence(sentence, next_run.random_weights)
+    def _run_example(self) -> None:
+        self.set_sentence(EXAMPLE.text, EXAMPLE.pair)
+        self.run()
 
     def _on_next_run(self) -> None:
         next_run = self._workspace.next_run
@@ -214,6 +230,9 @@ class SentenceBar(QWidget):
         self._random.setVisible(
             has_model and not next_run.is_trained and self._use_random.isHidden()
         )
+        can_run = has_model and next_run.has_tokenizer and next_run.is_trained and not activity
+        is_empty = not next_run.sentence.text and self._lacking.isHidden()
+        self._example.setVisible(can_run and is_empty)
         lacking = next_run.lacking
         self.run_button.set_ready(lacking, bool(activity))
         self._count.set_ready(not lacking and not activity)

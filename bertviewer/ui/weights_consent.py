@@ -50,7 +50,7 @@ class WeightsConsent(QObject):
     def _ask(self, source: ModelSource, examined: "PickleReview") -> None:
         box = named(QMessageBox(self._window), "consentDialog")
         box.setIcon(QMessageBox.Icon.Warning)
-        box.setWindowTitle(self.tr("bertviewer"))
+        box.setWindowTitle(self.tr("Pickled weights"))
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(self._text(source, examined))
         box.setInformativeText(self._explanation(examined))

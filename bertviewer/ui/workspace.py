@@ -46,6 +46,7 @@ class Workspace(QObject):
     that name, in the page that shows tensors; ``values_wanted``: there what the module took or gave
     by a ``SeenName``, of one token or ``None``, or a ``CheckStep``;
     ``statistic_wanted``: the statistic of layers;
+    ``sentences_wanted``: both sentences as vectors, in the page "Tokens";
     ``map_picture_wanted``: the map shall be saved as a picture;
     ``config_key_wanted``: the row of that key in the configuration;
     ``question_wanted``: the answer of an explanation by its name, in the view of the title that
@@ -68,6 +69,7 @@ class Workspace(QObject):
     tensor_wanted = Signal(str)
     values_wanted = Signal(object, object)
     statistic_wanted = Signal(str)
+    sentences_wanted = Signal()
     map_picture_wanted = Signal()
     menu_wanted = Signal(object)
     config_key_wanted = Signal(str)

@@ -235,3 +235,20 @@ def test_what_a_mask_hides_is_hatched(plot: ArcPlot) -> None:
     assert foot(2) == {LIGHT.surface}
     assert "Hatched: masked." in words(plot)[0]
     assert plot.text_at(QPointF(above(plot, 4))).endswith("11 masked")
+
+
+def ink(plot: ArcPlot, row: int, column: int) -> float:
+    """Return how dark the picture is around the beginning of a line, from 0 to 1."""
+    layout = layout_of(plot)
+    x, y = layout.x(row, layout.rows), layout.top
+    part = plot.grab().toImage().copy(int(x) - 2, int(y) + 2, 5, 5)
+    return 1 - sum(part.pixelColor(i, j).lightnessF() for i in range(5) for j in range(5)) / 25
+
+
+def test_the_lines_of_the_selected_token_are_stronger_than_all_others(plot: ArcPlot) -> None:
+    tokens = range(2, 14)
+    before = {token: ink(plot, token, token) for token in tokens}
+    plot.mark(Place(token=7))
+    after = {token: ink(plot, token, token) for token in tokens}
+    assert all(after[token] < before[token] for token in tokens if token != 7)
+    assert after[7] > 1.5 * max(after[token] for token in tokens if token != 7)

@@ -170,3 +170,25 @@ def test_cells_stay_as_large_as_on_the_screen_beside_titles_that_only_paper_has(
     lay_out(plot, 300, 200)
     assert plot.area.vb.size() == shown
     assert plot.size() == QSize(300, 200)
+
+
+@EVERY
+def test_a_figure_has_a_title_a_size_and_no_frame(
+    show: Show, chart: Chart, words: set[str]
+) -> None:
+    plot = show(chart)
+    lay_out(plot, 391, 155)
+    plot.mark(Place(token=1, head=1))
+    marked = plot.grab().toImage()
+    pdf = export.pdf(plot, "Norms of all tokens")
+    (page,) = pypdf.PdfReader(io.BytesIO(pdf)).pages
+    assert "Norms of all tokens" in " ".join(page.extract_text().split())
+    assert float(page.mediabox.width) >= 0.75 * 720
+    assert float(page.mediabox.height) >= 0.75 * 420
+    assert b"Norms" in export.svg(plot, "Norms of all tokens")
+    png = export.png(plot, "Norms of all tokens")
+    plot.mark(Place())
+    assert export.png(plot, "Norms of all tokens") == png
+    plot.mark(Place(token=1, head=1))
+    assert plot.grab().toImage() == marked
+    assert (plot.width(), plot.height()) == (391, 155)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.ui.error_bar import ErrorBar, error_bar
 from bertviewer.ui.main_window import MainWindow
 
 T = TypeVar("T", bound=QObject)
@@ -19,6 +20,20 @@ def find(parent: QObject, kind: type[T], name: str | None = None) -> T:
     child = children[0]
     assert isinstance(child, kind)
     return child
+
+
+def has_error(window: QWidget) -> bool:
+    """Return whether a window shows an error."""
+    bar = error_bar(window)
+    return bar is not None and not bar.isHidden()
+
+
+def shown_error(window: QWidget) -> ErrorBar:
+    """Return the error that a window shows."""
+    bar = error_bar(window)
+    assert bar is not None
+    assert not bar.isHidden()
+    return bar
 
 
 def activate(window: QWidget, qtbot: QtBot) -> None:

@@ -10,10 +10,13 @@ from tests.ui.program import START, run_python
 
 LOOK = """
 from PySide6.QtWidgets import QMessageBox
+from bertviewer.ui.error_bar import ErrorBar
 def hook(window, worker):
     def look():
         for box in window.findChildren(QMessageBox):
             print(box.text(), "|", box.informativeText(), "|", box.detailedText())
+        if not window.findChild(ErrorBar).isHidden():
+            print(window.findChild(ErrorBar).text())
         window.close()
     window.painted.connect(lambda: QTimer.singleShot(100, look))
 sys.exit(app.main(["bert-base-uncased"]))
@@ -72,6 +75,5 @@ def test_damaged_settings_are_told(tmp_path: Path) -> None:
     file.write_bytes(b"\0 not settings")
     done = run_python(START + LOOK, tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
     assert done.returncode == 0, done.stderr
-    message, where, _ = done.stdout.split(" | ")
-    assert message == "The settings were damaged, so the program starts with its defaults."
-    assert where == f"The old file is {file}.damaged"
+    told = "The settings were damaged, so the program starts with its defaults. The old file is"
+    assert done.stdout.strip() == f"{told} {file}.damaged"

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QLineEdit,
-    QMessageBox,
     QProgressBar,
     QPushButton,
     QTableView,
@@ -34,7 +33,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tree.cells import CLASS, MODULE, OUTPUT_SHAPE
 from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn, last_run, show_tab
+from tests.ui.finding import find, has_error, is_drawn, last_run, show_tab, shown_error
 
 SENTENCE = "this is a 12212121 test sentence"
 
@@ -197,18 +196,31 @@ def test_the_filter_keeps_matches_and_their_ancestors(
 def test_a_bad_sentence_gets_a_dialog(demo_window: MainWindow, qtbot: QtBot) -> None:
     demo_window.set_sentence("word " * 600, None)
     find(demo_window, QPushButton, "runButton").click()
-    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox, "errorDialog")))
-    box = find(demo_window, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(demo_window))
+    box = shown_error(demo_window)
     assert "at most 512" in box.text()
-    assert box.textFormat() == Qt.TextFormat.PlainText
+    assert find(box, QLabel, "errorText").textFormat() == Qt.TextFormat.PlainText
     box.close()
     assert demo_window.workspace.architecture is not None
     assert find(demo_window, QPushButton, "runButton").isEnabled()
 
 
+def test_a_sentence_that_is_too_long_can_be_cut_where_the_error_is(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    demo_window.set_sentence("word " * 600, None)
+    demo_window.run()
+    qtbot.waitUntil(lambda: has_error(demo_window), timeout=OPEN_TIMEOUT)
+    (cut,) = shown_error(demo_window).findChildren(QPushButton, "errorRemedy")
+    cut.click()
+    assert not has_error(demo_window)
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
+    assert len(last_run(demo_window).tokens) == 512
+
+
 def test_an_unwritable_report_gets_a_dialog(demo_window: MainWindow, tmp_path: Path) -> None:
     demo_window.exporting.write_report(tmp_path / "missing" / "report.pdf")
-    box = find(demo_window, QMessageBox, "errorDialog")
+    box = shown_error(demo_window)
     assert "there is no folder" in box.text()
     box.close()
 
@@ -216,7 +228,7 @@ def test_an_unwritable_report_gets_a_dialog(demo_window: MainWindow, tmp_path: P
 def test_an_unknown_model_leaves_the_open_one(demo_window: MainWindow) -> None:
     before = demo_window.workspace.architecture
     demo_window.open_named("/nowhere/at/all")
-    box = find(demo_window, QMessageBox, "errorDialog")
+    box = shown_error(demo_window)
     assert "/nowhere/at/all" in box.text()
     box.close()
     assert demo_window.workspace.architecture is before
@@ -243,8 +255,8 @@ def test_the_menu_marks_what_is_open(demo_window: MainWindow, worker: Worker, qt
     demo_window.open_named("gpt2")
     qtbot.waitUntil(lambda: demo_window.windowTitle().startswith("gpt2"), timeout=OPEN_TIMEOUT)
     find(demo_window, QAction, "next-sentence").trigger()
-    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox, "errorDialog")))
-    find(demo_window, QMessageBox, "errorDialog").close()
+    qtbot.waitUntil(lambda: has_error(demo_window))
+    shown_error(demo_window).close()
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert marked("base")
     assert not marked("next-sentence")

@@ -17,12 +17,13 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.drop_hint import DropHint
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import (
     recent_names,
 )
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import activate, find
+from tests.ui.finding import activate, find, has_error, shown_error
 
 Wait = Callable[[Path], None]
 
@@ -119,13 +120,28 @@ def test_a_pipe_among_the_files_is_told(
     (bad / name).unlink()
     os.mkfifo(bad / name)
     assert drop(window, bad.as_uri())
-    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox, "errorDialog")))
-    box = find(window, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(window))
+    box = shown_error(window)
     assert box.text() == f"{bad / name}: {NOT_REGULAR}"
     assert window.workspace.source is not None
     assert window.workspace.source.name == str(folder)
     box.close()
     wait(folder)
+
+
+def test_what_is_dragged_over_the_window_can_be_dropped_there(
+    window: MainWindow, folder: Path, wait: Wait
+) -> None:
+    window.open_named(str(folder))
+    wait(folder)
+    hint = find(window, DropHint)
+    for is_over in (True, False):
+        window.opening.dragged.emit(is_over)
+        assert hint.isVisible() == is_over
+    window.opening.dragged.emit(True)
+    assert hint.geometry() == window.rect()
+    assert window.childAt(window.rect().center()) is not hint
+    window.opening.dragged.emit(False)
 
 
 def test_what_is_no_file_is_not_taken(window: MainWindow, folder: Path) -> None:
@@ -136,9 +152,35 @@ def test_what_is_no_file_is_not_taken(window: MainWindow, folder: Path) -> None:
 
 def test_dropping_something_else_is_told(window: MainWindow, folder: Path) -> None:
     assert drop(window, (folder / "vocab.txt").as_uri())
-    box = find(window, QMessageBox, "errorDialog")
+    box = shown_error(window)
     assert "not a model folder, and neither a config.json nor weights" in box.text()
     box.close()
+
+
+def test_what_failed_can_be_tried_again_where_the_error_is(
+    window: MainWindow, folder: Path, wait: Wait, qtbot: QtBot
+) -> None:
+    # A missing folder fails before a job is started, a broken file in one.
+    elsewhere, config = folder.with_name("elsewhere"), folder / "config.json"
+    text = config.read_bytes()
+    for is_missing in (True, False):
+        if is_missing:
+            folder.rename(elsewhere)
+        else:
+            config.write_bytes(b"{")
+            window.workspace.source = None
+        window.open_named(str(folder))
+        qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
+        assert not window.findChildren(QMessageBox)
+        retry = shown_error(window).findChildren(QPushButton, "errorRemedy")[0]
+        assert retry.text() == "Try again"
+        if is_missing:
+            elsewhere.rename(folder)
+        else:
+            config.write_bytes(text)
+        retry.click()
+        wait(folder)
+        assert not has_error(window)
 
 
 def test_the_dialogs(
@@ -194,7 +236,7 @@ def test_what_is_gone_is_said(window: MainWindow, folder: Path, wait: Wait) -> N
     (action,) = recent(window)
     assert action.text().endswith("(not found)\tCtrl+1")
     action.trigger()
-    box = find(window, QMessageBox, "errorDialog")
+    box = shown_error(window)
     assert box.text() == f"{folder} is not there any more; it has been taken off the list"
     box.close()
     assert recent(window) == []
@@ -208,8 +250,8 @@ def test_a_folder_that_is_gone_is_named_when_it_is_read_again(
     wait(folder)
     shutil.rmtree(folder)
     window.opening.open_again()
-    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
-    box = find(window, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
+    box = shown_error(window)
     assert box.text() == f"{folder / 'config.json'}: No such file or directory"
     box.close()
     assert window.workspace.architecture is not None
@@ -249,8 +291,8 @@ def test_a_model_that_does_not_open_is_not_remembered(
 ) -> None:
     (folder / "model.safetensors").write_bytes(b"")
     window.open_named(str(folder))
-    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
-    box = find(window, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
+    box = shown_error(window)
     assert box.text() == f"{folder / 'model.safetensors'}: the file is empty"
     box.close()
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)

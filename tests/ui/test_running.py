@@ -8,7 +8,6 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
     QApplication,
     QLabel,
-    QMessageBox,
     QPushButton,
     QTableView,
     QTabWidget,
@@ -22,7 +21,7 @@ from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.sentence_bar import HEIGHT, SentenceBar
 from tests.patient_bot import PATIENCE
-from tests.ui.finding import bring_view, find, last_run
+from tests.ui.finding import bring_view, find, has_error, last_run
 
 LONG = "word " * 500
 
@@ -62,7 +61,7 @@ def test_cancel_works_in_the_middle_of_the_forward_pass(
     idle(window, worker, qtbot)
     assert pressed.is_set()
     assert window.workspace.runs.run is None
-    assert not window.findChildren(QMessageBox, "errorDialog")
+    assert not has_error(window)
     # Nothing of the run that was cancelled stays on the model.
     window.set_sentence("a test", None)
     window.run()

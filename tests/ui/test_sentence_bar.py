@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QLabel,
     QLineEdit,
-    QMessageBox,
     QProgressBar,
     QPushButton,
     QToolButton,
@@ -20,10 +19,12 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import jobs
+from bertviewer.ui.application import first_sentence
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run_button import RunButton
+from bertviewer.ui.sentence_bar import EXAMPLE
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn, last_run
+from tests.ui.finding import find, has_error, is_drawn, last_run
 
 
 def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) -> None:
@@ -159,7 +160,7 @@ def test_enter_in_an_empty_field_does_nothing(demo_window: MainWindow, qtbot: Qt
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     demo_window.run()
     assert demo_window.workspace.scheduler.activity == ""
-    assert not demo_window.findChildren(QMessageBox)
+    assert not has_error(demo_window)
     assert find(demo_window, QPushButton, "runButton").toolTip() == "Type a sentence first."
 
 
@@ -207,3 +208,39 @@ def test_the_menu_of_run_has_its_choices(demo_window: MainWindow, qtbot: QtBot) 
     button.device_chosen.connect(chosen.append)
     find(button.menu(), QAction, "device-cpu").trigger()
     assert chosen == ["cpu"]
+
+
+def test_an_example_is_offered_until_there_is_a_sentence(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    button = find(demo_window, QToolButton, "exampleSentence")
+    assert button.isVisible()
+    demo_window.set_sentence("a", None)
+    assert not button.isVisible()
+    demo_window.set_sentence("", None)
+    button.click()
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
+    assert last_run(demo_window).sentence == EXAMPLE
+    assert not button.isVisible()
+
+
+def test_the_demo_starts_with_an_example_and_other_models_do_not() -> None:
+    demo, other = parse_source("demo"), parse_source("gpt2")
+    none, last = Sentence(""), Sentence("of the last session")
+    assert first_sentence(demo, None, none) == (EXAMPLE, True)
+    assert first_sentence(demo, None, last) == (last, False)
+    assert first_sentence(demo, Sentence("given"), none) == (Sentence("given"), True)
+    assert first_sentence(other, None, none) == (none, False)
+    assert first_sentence(None, None, none) == (none, False)
+
+
+@pytest.mark.parametrize("width", [600, 690, 1200])
+def test_a_run_is_kept_as_a_in_a_narrow_bar_too(
+    demo_window: MainWindow, qtbot: QtBot, width: int
+) -> None:
+    bar = demo_window.run_area.bar
+    bar.resize(width, bar.height())
+    keep = find(demo_window, QPushButton, "keepRun")
+    assert not keep.isHidden()
+    assert keep.text() == ("Keep as A" if width > 1000 else "A")
+    assert keep.accessibleName() == "Keep as A"

@@ -16,6 +16,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.weights_consent import SETTING
 from tests.core.pickles.bad_pickles import SYSTEM
+from tests.ui.finding import has_error, shown_error
 
 TIMEOUT = 120_000
 
@@ -163,11 +164,8 @@ def test_a_damaged_one_is_told_at_once(
     file = folder / "pytorch_model.bin"
     file.write_bytes(file.read_bytes()[:-100])
     window.open_named(str(folder))
-    qtbot.waitUntil(
-        lambda: window.findChild(QMessageBox, "errorDialog") is not None, timeout=TIMEOUT
-    )
-    box = window.findChild(QMessageBox, "errorDialog")
-    assert isinstance(box, QMessageBox)
+    qtbot.waitUntil(lambda: has_error(window), timeout=TIMEOUT)
+    box = shown_error(window)
     assert box.text() == f"{file}: cut off or damaged"
     box.close()
     assert not questions(window)

@@ -3,7 +3,7 @@
 from bertviewer.charts.flow.drawing import Point, Rect
 from bertviewer.core.frozen import frozen
 
-MOST_FITTED = 1.5
+MOST_FITTED = 2.25
 """A drawing that is fitted is never shown larger than so many times."""
 
 

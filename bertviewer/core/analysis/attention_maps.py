@@ -1,5 +1,7 @@
 """Attention as a run shows it: probabilities of every head, and a figure or two of each."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,17 +90,61 @@ def head_entropies(probabilities: Probabilities) -> NDArray[np.float64]:
     return np.array([_mean(entropies(head)) for head in probabilities])
 
 
-def head_distances(probabilities: Probabilities) -> NDArray[np.float64]:
+def head_distances(
+    probabilities: Probabilities,
+    queries: Sequence[int] | None = None,
+    keys: Sequence[int] | None = None,
+) -> NDArray[np.float64]:
     """Return how far each head looks, in tokens: Σ p |i - j| of query i, mean over queries; [A].
 
     Rows that are not finite are left out; without any other the distance is NaN. (Vig & Belinkov
-    2019, "Analyzing the Structure of Attention in a Transformer Language Model".)
+    2019, "Analyzing the Structure of Attention in a Transformer Language Model".) Rows and columns
+    are the tokens at the places ``queries`` and ``keys``, ``None`` for all of a sentence.
     """
-    _, queries, keys = probabilities.shape
-    distances = np.abs(np.arange(queries)[:, np.newaxis] - np.arange(keys)).astype(np.float64)
+    rows = np.arange(probabilities.shape[1]) if queries is None else np.array(queries, dtype=int)
+    columns = np.arange(probabilities.shape[2]) if keys is None else np.array(keys, dtype=int)
+    distances = np.abs(rows[:, np.newaxis] - columns).astype(np.float64)
     return np.array(
         [_mean(np.einsum("qk,qk->q", head.astype(np.float64), distances)) for head in probabilities]
     )
+
+
+def mean_of_heads(maps: AttentionMaps) -> AttentionMaps:
+    """Return the mean of all heads as the only one; its figures are those of the mean."""
+    mean = maps.probabilities.mean(axis=0, keepdims=True, dtype=np.float64)
+    masked = None if maps.masked is None else np.array([maps.masked.all(axis=0)])
+    return _measured(replace(maps, probabilities=mean.astype(np.float32), masked=masked))
+
+
+def without_tokens(maps: AttentionMaps, tokens: Collection[int]) -> AttentionMaps:
+    """Return the attention between the other tokens: each row is scaled to sum to 1 again.
+
+    A row that gives nothing to the other tokens is NaN. Distances count the tokens in between,
+    those that are left out too.
+    """
+    rows = [place for place, token in enumerate(maps.query_tokens) if token not in tokens]
+    columns = [place for place, token in enumerate(maps.key_tokens) if token not in tokens]
+    part = np.ix_(range(len(maps.probabilities)), rows, columns)
+    left = maps.probabilities[part]
+    sums = left.sum(axis=2, keepdims=True, dtype=np.float64)
+    scaled = np.divide(left, sums, out=np.full(left.shape, np.nan), where=sums > 0)
+    return _measured(
+        replace(
+            maps,
+            probabilities=scaled.astype(np.float32),
+            query_tokens=tuple(maps.query_tokens[row] for row in rows),
+            key_tokens=tuple(maps.key_tokens[column] for column in columns),
+            masked=None if maps.masked is None else maps.masked[part],
+        )
+    )
+
+
+def _measured(maps: AttentionMaps) -> AttentionMaps:
+    """Return maps with the figures of their probabilities."""
+    distances = None
+    if not maps.is_cross:
+        distances = head_distances(maps.probabilities, maps.query_tokens, maps.key_tokens)
+    return replace(maps, entropies=head_entropies(maps.probabilities), distances=distances)
 
 
 def masked_by_pattern(probabilities: Probabilities) -> NDArray[np.bool_] | None:

@@ -128,6 +128,14 @@ def heads_in(architecture: Architecture, attention: ModuleNode) -> int:
     return next((value for value in given if isinstance(value, int) and value > 0), 0)
 
 
+def attention_of_tensor(architecture: Architecture, tensor: TensorInfo) -> str | None:
+    """Return the path of the attention that a tensor is a part of, ``None`` if it is of none."""
+    nodes = {node.path: node for node in architecture.modules}
+    owner = nodes.get(tensor.owner)
+    found = None if owner is None else _attention(architecture, nodes, owner)
+    return None if found is None else found.path
+
+
 def seen_heads(
     architecture: Architecture, path: str, shape: tuple[int, ...], *, is_given: bool
 ) -> HeadLayout | None:

@@ -10,7 +10,7 @@ from bertviewer.core.activations.activation_run import Sentence, Token, Tokenize
 from bertviewer.core.activations.text import check_text
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import TooLongError, UserError
 from bertviewer.core.families.special_tokens import DECODER_STARTS, LAST_TOKEN_FIRST
 from bertviewer.core.lengths.length_limits import (
     FindLimits,
@@ -251,7 +251,7 @@ def check_tokens(
         for part, reading, limit in each:
             if limit is not None and len(reading) > limit:
                 taker = part if len(readings) > 1 else "model"
-                raise UserError(
+                raise TooLongError(
                     f"the sentence is too long: it has {len(reading):,} tokens, and the {taker} "
                     f"takes at most {limit:,}"
                 )

@@ -1,6 +1,7 @@
 """What the worker does next: what a person asked for first, then what views request."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from PySide6.QtCore import QObject, Signal
@@ -33,6 +34,8 @@ class Scheduler(QObject):
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.activity: Activity = ""
+        self.retry: Callable[[], None] | None = None
+        """Starts the activity that failed once more, while ``errored`` is emitted for one."""
         self.draw_queue = DrawQueue(self)
         self.requests = RequestQueue(worker, self)
         self._worker = worker
@@ -78,7 +81,9 @@ class Scheduler(QObject):
 
         def fail(error: BaseException) -> None:
             rest()
+            self.retry = partial(self.start, activity, work, returned, until_drawn=until_drawn)
             self.errored.emit(error)
+            self.retry = None
 
         def stop() -> None:
             rest()

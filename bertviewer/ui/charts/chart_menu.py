@@ -18,7 +18,7 @@ from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.paper import ChartWidget
 from bertviewer.plots.plot import Plot
-from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.layouts import named
 from bertviewer.ui.links import show_values
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -75,14 +75,17 @@ def save(parent: QWidget, path: Path, content: Callable[[], bytes], workspace: W
         show_error(parent, str(error))
 
 
-def save_picture(plot: ChartWidget, path: Path, workspace: Workspace) -> None:
-    """Write the plot's picture; the file's name says of what kind, PNG if it says nothing."""
+def save_picture(plot: ChartWidget, path: Path, workspace: Workspace, title: str = "") -> None:
+    """Write the plot's picture; the file's name says of what kind, PNG if it says nothing.
+
+    With a title it is drawn as a figure.
+    """
     suffix = path.suffix.lower()
     kind = next((kind for kind in export.PICTURES if kind.suffix == suffix), None)
     if kind is None:
         kind = export.PICTURES[0]
         path = path.with_name(f"{path.name}{kind.suffix}")
-    save(plot, path, partial(kind.content, plot), workspace)
+    save(plot, path, partial(kind.content, plot, title), workspace)
 
 
 def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) -> None:
@@ -90,13 +93,13 @@ def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) 
     save(parent, path, lambda: csv_text(data).encode(), workspace)
 
 
-def _copy_picture(plot: ChartWidget, _chart: Chart, _title: str, _workspace: Workspace) -> None:
-    copy_picture(plot)
+def _copy_picture(plot: ChartWidget, _chart: Chart, title: str, _workspace: Workspace) -> None:
+    copy_picture(plot, title or plot.accessibleName())
 
 
-def copy_picture(plot: ChartWidget) -> None:
-    """Put the plot's picture on the clipboard."""
-    QApplication.clipboard().setImage(QImage.fromData(export.png(plot)))
+def copy_picture(plot: ChartWidget, title: str = "") -> None:
+    """Put the plot's picture on the clipboard, drawn as a figure if it has a title."""
+    QApplication.clipboard().setImage(QImage.fromData(export.png(plot, title)))
 
 
 def _copy_data(_plot: ChartWidget, chart: Chart, _title: str, _workspace: Workspace) -> None:
@@ -104,10 +107,11 @@ def _copy_data(_plot: ChartWidget, chart: Chart, _title: str, _workspace: Worksp
 
 
 def _choose_picture(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:
-    choose_picture(plot, _proposal(plot, chart, title, export.PICTURES[0].suffix), workspace)
+    proposal = _proposal(plot, chart, title, export.PICTURES[0].suffix)
+    choose_picture(plot, proposal, workspace, title or plot.accessibleName())
 
 
-def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace) -> None:
+def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace, title: str = "") -> None:
     """Ask for a file and write the plot's picture to it."""
     name, chosen = QFileDialog.getSaveFileName(
         plot,
@@ -120,7 +124,7 @@ def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace) -> No
         if not path.suffix:
             suffixes = {kind.file_filter: kind.suffix for kind in export.PICTURES}
             path = path.with_name(f"{path.name}{suffixes.get(chosen, '')}")
-        save_picture(plot, path, workspace)
+        save_picture(plot, path, workspace, title)
 
 
 def _choose_data(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:

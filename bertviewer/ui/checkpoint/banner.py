@@ -1,8 +1,7 @@
 """Lines above everything, for as long as the model is open, that qualify its figures."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QPushButton
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton
 
 from bertviewer.charts.theme import GRID
 from bertviewer.core.text.numerals import count_text
@@ -12,6 +11,7 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_column, in_row, named
 from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.look.warning_frame import WarningFrame
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
@@ -19,10 +19,9 @@ from bertviewer.ui.workspace import Workspace
 _SHOW = QT_TRANSLATE_NOOP("NoticeBanner", "Show all…")
 _SHOW_WHICH = QT_TRANSLATE_NOOP("RandomBanner", "Show which…")
 NOTICE_WIDTH = 520
-TINT, LINE = 26, 110  # of 255: how much of the warning's colour lies on the window's
 
 
-class Banner(QFrame):
+class Banner(WarningFrame):
     """A line in the warning's colour with a button that shows more."""
 
     def __init__(self, workspace: Workspace, name: str, action: str) -> None:
@@ -34,18 +33,6 @@ class Banner(QFrame):
         self._button = named(QPushButton(action), f"{name}Button")
         in_row((self._text, 1), self._button, on=self, margins=(12, 5, 8, 5))
         self.hide()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Tint the window's colour with the warning's; Qt calls it."""
-        super().paintEvent(event)
-        color = QColor(self.palette().color(WARNING))
-        painter = QPainter(self)
-        color.setAlpha(TINT)
-        painter.fillRect(self.rect(), color)
-        color.setAlpha(LINE)
-        painter.setPen(color)
-        painter.drawLine(self.rect().bottomLeft(), self.rect().bottomRight())
-        painter.end()
 
 
 class NoticeBanner(Banner):

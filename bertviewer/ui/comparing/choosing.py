@@ -13,7 +13,8 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.dialogs import MODEL_FILES, show_error
+from bertviewer.ui.dialogs import MODEL_FILES
+from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
 
@@ -42,7 +43,10 @@ def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compar
 
 @frozen
 class Sides:
-    """The open model, and the other one; the open one is the right one if they were swapped."""
+    """The open model, and the other one; the open one is the left one if they were swapped.
+
+    Changes go from left to right, as run B differs from run A, which is the other model's.
+    """
 
     opened: ModelSource
     other: ModelSource
@@ -51,12 +55,12 @@ class Sides:
     @property
     def left(self) -> ModelSource:
         """The one that the other is compared with."""
-        return self.other if self.is_swapped else self.opened
+        return self.opened if self.is_swapped else self.other
 
     @property
     def right(self) -> ModelSource:
         """The one that is compared."""
-        return self.opened if self.is_swapped else self.other
+        return self.other if self.is_swapped else self.opened
 
     def swapped(self) -> "Sides":
         """Return the same models the other way round."""
@@ -73,7 +77,12 @@ class Comparing(QObject):
         self._consent = WeightsConsent(workspace, window, self._compare)
         self._shown: ComparisonWindow | None = None
         self._opened: ModelSource | None = None  # of the window that is shown
+        self._waits_for_run = False
         workspace.architecture_changed.connect(self._on_architecture)
+        workspace.comparison.window_wanted.connect(self._bring_back)
+        workspace.scheduler.errored.connect(self._on_errored)
+        workspace.scheduler.cancelled.connect(self._on_errored)
+        workspace.runs.run_changed.connect(self._on_run)
 
     def choose_folder(self) -> None:
         """Ask for a model's folder and compare it."""
@@ -100,7 +109,9 @@ class Comparing(QObject):
         try:
             self._consent.ask(parse_source(name, left.task.name))
         except UserError as error:
-            show_error(self._window, str(error))
+            retry = self.tr("Try again"), partial(self.compare_with, name)
+            other = self.tr("Choose another folder…"), self.choose_folder
+            show_error(self._window, str(error), retry, other)
 
     def _compare(self, right: ModelSource) -> None:
         opened = self._workspace.source
@@ -120,13 +131,40 @@ class Comparing(QObject):
         self._opened = sides.opened
         window.chosen.connect(partial(self._go, sides.opened))
         window.swap_wanted.connect(partial(self._start, sides.swapped()))
-        window.run_wanted.connect(partial(self._workspace.run_both, sides.other))
+        window.run_wanted.connect(partial(self._run_both, sides.other))
+        if sides.is_swapped:
+            why = self.tr("Run B is of the model that is open: swap the sides back first")
+            window.refuse_run(why)
         window.finished.connect(partial(self._on_closed, window))
         if self._workspace.source == sides.opened:
             comparison = compared.comparison
-            other = comparison.left if sides.is_swapped else comparison.right
+            other = comparison.right if sides.is_swapped else comparison.left
             self._workspace.comparison.keep(comparison, other.name)
         window.show()
+
+    def _run_both(self, other: ModelSource) -> None:
+        """Run the sentence through both models, and let what it gives be seen."""
+        if self._shown is not None:
+            self._shown.hide()
+        self._waits_for_run = True
+        self._workspace.run_both(other)
+
+    def _on_run(self) -> None:
+        self._waits_for_run = False
+
+    def _bring_back(self) -> None:
+        """Show the window of the comparison again."""
+        if self._shown is not None:
+            self._shown.show()
+            self._shown.raise_()
+
+    def _on_errored(self, error: object) -> None:
+        """Show the window again, with the reason, if its run failed or was cancelled."""
+        if self._shown is not None and self._waits_for_run:
+            self._bring_back()
+            if isinstance(error, UserError):
+                show_error(self._shown, str(error))
+        self._waits_for_run = False
 
     def _close(self) -> None:
         """Let a window give way to the next one."""
@@ -143,6 +181,8 @@ class Comparing(QObject):
         if self._shown is not None and self._workspace.source != self._opened:
             self._workspace.comparison.close()
             self._shown.unlink()
+            if self._shown.isHidden():
+                self._shown.reject()
 
     def _go(self, opened: ModelSource, path: str) -> None:
         # Another model may be open by now, with a module of the same path.

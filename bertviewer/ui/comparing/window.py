@@ -48,6 +48,7 @@ class ComparisonWindow(QDialog):
         self._comparison = comparison
         self._workspace = workspace
         self._is_linked = True
+        self._refusal = ""
         self._change = ChangePage(comparison, workspace)
         self._tensors = TensorsPage(comparison, workspace)
         self._tensors.chosen.connect(self.chosen)
@@ -73,13 +74,18 @@ class ComparisonWindow(QDialog):
         self._change.unlink()
         self._update_run()
 
+    def refuse_run(self, why: str) -> None:
+        """Let no sentence be run through both; the button's tip says why."""
+        self._refusal = why
+        self._update_run()
+
     def _make_head(self) -> QHBoxLayout:
         """Return what both sides are, and what can be done with them."""
         comparison = self._comparison
         sides = in_column(spacing=2)
         for side, source, parameters in (
-            (self.tr("Left"), comparison.left, comparison.left_parameters),
-            (self.tr("Right"), comparison.right, comparison.right_parameters),
+            (self.tr("Left (A)"), comparison.left, comparison.left_parameters),
+            (self.tr("Right (B)"), comparison.right, comparison.right_parameters),
         ):
             label = ElidedLabel()
             label.setText(f"{side}: {self._described(source, parameters)}")
@@ -110,7 +116,7 @@ class ComparisonWindow(QDialog):
 
     def _update_run(self) -> None:
         """Let the sentence be run if it can be; the tip says why not."""
-        lacking = self._workspace.next_run.lacking
+        lacking = self._refusal or self._workspace.next_run.lacking
         if not self._is_linked:
             lacking = self.tr("Another model is open now.")
         elif self._workspace.scheduler.activity:

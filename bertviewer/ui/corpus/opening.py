@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The panes around the middle: Qt's docks, closed, moved, torn off, and put back."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -18,7 +18,7 @@ WIDE = 1900
 """From this width on a run stands beside the middle."""
 
 SIDE, RUN_BESIDE = 330, 0.40
-RUN_BELOW, LEAST_RUN = 0.42, 370
+RUN_BELOW, LEAST_RUN = 0.42, 340
 """The run's part of the height, and so many pixels in a low window: its plots are to be seen."""
 
 _LEFT, _RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
@@ -29,19 +29,24 @@ _AREAS: dict[PaneName, Qt.DockWidgetArea] = {"structure": _LEFT, "module": _RIGH
 class Panes(QObject):
     """Arranges docks around a window's central widget.
 
-    ``maximised`` says which pane has all the room, "" for none. A window that gets narrow or wide
-    is arranged anew in what a person has not arranged: the panes at the sides come and go, the run
-    stands below or beside.
+    ``maximised`` says which pane has all the room, "" for none; ``shown_changed`` that a pane was
+    shown or hidden. When a window becomes narrow or wide, panes at the sides are hidden or shown
+    and the run is placed below or next to the middle, except for what the user has chosen.
+
+    Attributes:
+        moved: panes that the user has put somewhere.
+        wished: whether a pane is shown, where the user wants it otherwise than the window's width.
     """
 
     maximised = Signal(str)
+    shown_changed = Signal()
 
     def __init__(self, window: QMainWindow, panes: Iterable[Pane]) -> None:
         super().__init__(window)
         self._window = window
         self._docks: dict[PaneName, Dock] = {}
-        self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
-        self._closed: set[PaneName] = set()  # by a person, before all went out of sight
+        self.moved: set[PaneName] = set()
+        self.wished: dict[PaneName, bool] = {}
         self._is_arranging = self._is_run_open = self._is_shown = False
         self._run_height = 0  # that it had when it was open last
         self._keys = LentKeys()
@@ -57,6 +62,11 @@ class Panes(QObject):
         self._arrange()
         window.installEventFilter(self)
 
+    @property
+    def are_shown(self) -> bool:
+        """Whether panes can be shown: a model is open."""
+        return self._is_shown
+
     def dock(self, name: PaneName) -> Dock:
         """Return the dock of a pane."""
         return self._docks[name]
@@ -64,18 +74,22 @@ class Panes(QObject):
     def toggle(self, name: PaneName) -> None:
         """Close a pane that is in sight, or open it again."""
         self._room.share()
-        dock, had = self._docks[name], focused(self._window)
-        self._chosen.add(name)
-        dock.setVisible(not dock.isVisible())
+        had, is_wanted = focused(self._window), self._docks[name].isHidden()
+        self._wish(name, is_wanted)
+        self._docks[name].setVisible(is_wanted)
         self._keys.follow(had, self._middle)
 
     def tear_off(self, name: PaneName) -> None:
         """Make a pane a window of its own, or put it back; the keys stay where they are."""
         self._room.share()
         dock, had = self._docks[name], focused(self._window)
-        self._chosen.add(name)
         dock.setFloating(not dock.isFloating())
         dock.show()
+        self._wish(name, True)
+        if dock.isFloating():
+            self.moved.add(name)
+        else:
+            self.moved.discard(name)
         if had is not None and dock.isAncestorOf(had):
             # Where the desktop gives a new window no keys, they are not left to chance.
             self._keys.lend(self._middle)
@@ -88,38 +102,55 @@ class Panes(QObject):
             self._room.give(name)
 
     def bring(self, name: PaneName | None) -> None:
-        """Have a pane in sight, ``None`` for the middle, if others have all the room."""
+        """Show a pane, ``None`` for the middle, if it is closed or another has all the room."""
         if self._room.hides(name):
             self._room.share()
+        if name is not None and self._is_shown and self._docks[name].isHidden():
+            self.toggle(name)
+
+    def bring_parent(self, widget: QWidget) -> None:
+        """Show the pane that a widget is in."""
+        for name, dock in self._docks.items():
+            if dock.isAncestorOf(widget):
+                self.bring(name)
 
     def set_shown(self, shown: bool) -> None:
         """Show the panes that are open, or none: there is nothing in them without a model."""
         self._room.share()
-        if self._is_shown and not shown:
-            self._closed = {name for name in self._chosen if self._docks[name].isHidden()}
         self._is_shown, self._is_arranging = shown, True
         for name, dock in self._docks.items():
-            is_open = name not in self._closed and (name in self._chosen or self._has_room(name))
-            dock.setVisible(shown and is_open)
+            dock.setVisible(shown and self._is_wanted(name))
         self._is_arranging = False
         if shown and not self._is_run_open:
             # The session before may have ended with one.
             self._leave_run_a_line()
 
-    def fit(self) -> None:
-        """Make the best of a layout of an earlier session, for this window and without a run."""
-        for name in LEAST_WIDTHS:
-            if not self._has_room(name):
-                self._docks[name].hide()
-            elif self._docks[name].isHidden():
-                self._chosen.add(name)
-        if self._is_wide:
+    def restore(
+        self, restore_layout: Callable[[], object], moved: Iterable[str], wished: Mapping[str, bool]
+    ) -> None:
+        """Restore an earlier session's layout, as far as it suits this window.
+
+        Which panes are shown follows from the window's width and what the user wished, not from
+        the layout: in a narrow window a pane is hidden because it has no room.
+        """
+        self._is_arranging = True  # what Qt moves now is not moved by the user
+        restore_layout()
+        self.moved = {name for name in self._docks if name in moved}
+        self.wished = {name: wished[name] for name in self._docks if name in wished}
+        hidden = {name for name, dock in self._docks.items() if dock.isHidden()}
+        if "run" not in self.moved:
             self._place_run()
+        for name, dock in self._docks.items():
+            dock.setVisible(self._is_shown and self._is_wanted(name))
+            if name in hidden and name in LEAST_WIDTHS:
+                self._window.resizeDocks([dock], [SIDE], Qt.Orientation.Horizontal)
+        self._is_arranging = False
 
     def reset(self) -> None:
         """Put every pane where it stands at first."""
         self._room.share()
-        self._chosen.clear()
+        self.moved.clear()
+        self.wished.clear()
         for dock in self._docks.values():
             dock.setFloating(False)
         self._arrange()
@@ -131,6 +162,8 @@ class Panes(QObject):
         """
         run = self._docks["run"]
         self._is_run_open = is_open
+        if is_open and self.wished.get("run") is False:
+            self.toggle("run")
         if not is_open:
             self._run_height = run.height()
         if self._is_wide:
@@ -161,6 +194,8 @@ class Panes(QObject):
             self._follow_room()
         elif watched is self._window and event.type() == QEvent.Type.FontChange:
             QTimer.singleShot(0, self, self._follow_room)  # Qt is still giving it to all
+        elif event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
+            self.shown_changed.emit()
         return super().eventFilter(watched, event)
 
     def _follow_room(self) -> None:
@@ -171,6 +206,16 @@ class Panes(QObject):
 
     def _has_room(self, name: PaneName) -> bool:
         return self._width >= LEAST_WIDTHS.get(name, 0)
+
+    def _wish(self, name: PaneName, shown: bool) -> None:
+        """Remember what the user wants of a pane, unless the window's width says the same."""
+        self.wished.pop(name, None)
+        if shown != self._is_wanted(name):
+            self.wished[name] = shown
+
+    def _is_wanted(self, name: PaneName) -> bool:
+        has_room = self._has_room(name) or self._docks[name].isFloating()
+        return self.wished.get(name, has_room)
 
     @property
     def _is_wide(self) -> bool:
@@ -192,6 +237,7 @@ class Panes(QObject):
         dock.title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
         dock.title.maximise.clicked.connect(partial(self.maximise, pane.name))
         dock.title.close_button.clicked.connect(partial(self.toggle, pane.name))
+        dock.installEventFilter(self)
         dock.dockLocationChanged.connect(partial(self._on_moved, pane.name))
         self._docks[pane.name] = dock
         self._window.addDockWidget(_AREAS[pane.name], dock)
@@ -200,11 +246,11 @@ class Panes(QObject):
         """Put what a person has not moved into its place for the window's width."""
         self._is_arranging = True
         run = self._docks["run"]
-        if "run" not in self._chosen:
+        if "run" not in self.moved:
             self._place_run()
+        for name, dock in self._docks.items():
+            dock.setVisible(self._is_shown and self._is_wanted(name))
         for name in LEAST_WIDTHS:
-            if name not in self._chosen:
-                self._docks[name].setVisible(self._is_shown and self._has_room(name))
             self._window.resizeDocks([self._docks[name]], [SIDE], Qt.Orientation.Horizontal)
         if self._is_run_beside:
             width = round(self._window.width() * RUN_BESIDE)
@@ -215,11 +261,11 @@ class Panes(QObject):
         module, run = self._docks["module"], self._docks["run"]
         if self._is_run_beside:
             self._window.addDockWidget(_RIGHT, run)
-            if "module" not in self._chosen:
+            if "module" not in self.moved:
                 self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
         elif self._window.dockWidgetArea(run) != _BOTTOM:
             self._window.addDockWidget(_BOTTOM, run)
 
     def _on_moved(self, name: PaneName, _area: Qt.DockWidgetArea) -> None:
         if not self._is_arranging and self._window.isVisible():
-            self._chosen.add(name)
+            self.moved.add(name)

@@ -1,6 +1,7 @@
 """The bar above everything: what is open, where one is, what can be found and done."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QKeySequence, QShortcut
@@ -17,10 +18,13 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import DARK, GRID
 from bertviewer.core.frozen import frozen
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.frame.dock import PaneName
 from bertviewer.ui.frame.model_chip import ModelChip
+from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.layouts import Gap, in_column, in_row
 from bertviewer.ui.look.icons import put_icon
 from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 HEIGHT = 46
@@ -36,6 +40,7 @@ class BarParts:
         models: what the chip of the open model offers.
         menu: the window's menus.
         path: widgets that say where one is, and find what one looks for.
+        panes: the panes that buttons show and hide.
         toggle_theme: makes a light window dark, and the other way round.
         export: shows the report, to be written.
     """
@@ -43,6 +48,7 @@ class BarParts:
     models: QMenu
     menu: QMenu
     path: Sequence[QWidget]
+    panes: Panes
     toggle_theme: Callable[[], None]
     export: Callable[[], None]
 
@@ -87,7 +93,7 @@ class TopBar(QToolBar):
         )
         for widget in parts.path:
             layout.addWidget(widget, int(widget.sizePolicy().horizontalPolicy() == _EXPANDING))
-        for button in (self._theme, self._menu, self._export):
+        for button in (_pane_buttons(parts.panes), self._theme, self._menu, self._export):
             layout.addWidget(button)
         self.addWidget(content)
         self._show_theme()
@@ -123,6 +129,33 @@ class TopBar(QToolBar):
         self._export.setEnabled(is_ready)
 
 
+def _pane_buttons(panes: Panes) -> QWidget:
+    """Return a button for each pane, which shows it, or hides it."""
+    tips: dict[PaneName, str] = {
+        "structure": translate("TopBar", "Show or hide the structure (F6)"),
+        "run": translate("TopBar", "Show or hide the sentence and its run"),
+        "module": translate("TopBar", "Show or hide the module (F7)"),
+    }
+    buttons = {
+        name: flat_button(f"{name}Toggle", "", tip, f"pane-{name}") for name, tip in tips.items()
+    }
+
+    def update() -> None:
+        for name, button in buttons.items():
+            button.setEnabled(panes.are_shown)
+            button.setChecked(panes.are_shown and not panes.dock(name).isHidden())
+
+    for name, button in buttons.items():
+        button.setCheckable(True)
+        button.clicked.connect(partial(panes.toggle, name))
+        button.clicked.connect(update)
+    panes.shown_changed.connect(update)
+    update()
+    row = QWidget()
+    in_row(*buttons.values(), on=row, spacing=0)
+    return row
+
+
 class BannerBar(QToolBar):
     """A line below the bar for each banner that is visible."""
 
@@ -136,17 +169,22 @@ class BannerBar(QToolBar):
         # A toolbar shows and hides what stands in it by itself.
         place = QWidget()
         in_column(*banners, on=place, spacing=0)
-        self.addWidget(place)
         self._banners = banners
         for banner in banners:
             banner.installEventFilter(self)
-        self._show_any()
+        self.addWidget(place)
+        self.setVisible(True)
+
+    def setVisible(self, visible: bool) -> None:
+        """Stay hidden without a banner, also where a saved layout shows this bar; Qt calls it."""
+        super().setVisible(visible and self._has_words)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Come and go with the banners; Qt calls it."""
         if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
-            self._show_any()
+            self.setVisible(True)
         return super().eventFilter(watched, event)
 
-    def _show_any(self) -> None:
-        self.setVisible(any(not banner.isHidden() for banner in self._banners))
+    @property
+    def _has_words(self) -> bool:
+        return not all(banner.isHidden() for banner in self._banners)

@@ -64,7 +64,7 @@ def _written(keys: Sequence[str]) -> str:
     return ", ".join(written_keys(each) or each for each in keys)
 
 
-SIZE = (620, 640)
+SIZE = (860, 640)
 
 
 class KeysDialog(QDialog):

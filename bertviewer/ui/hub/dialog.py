@@ -65,13 +65,14 @@ class CachedTableModel(TableModel):
 class HubDialog(QDialog):
     """A field for a name, and the models that are on this disk already.
 
-    ``chosen`` brings the name of the one to open. Nothing is sent before that.
+    ``chosen`` brings the name of the one to open. Nothing is sent before that. ``name`` is what
+    stands in the field at first.
     """
 
     chosen = Signal(str)
     failed = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, name: str = "") -> None:
         super().__init__(parent)
         self.setObjectName("hubDialog")
         self.setWindowTitle(self.tr("Open from the hub"))
@@ -117,7 +118,8 @@ class HubDialog(QDialog):
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         self._explain()
-        self._open.setEnabled(False)
+        self._name.setText(name)
+        self._open.setEnabled(bool(name))
         self._worker.start(_cached_models, self._on_models, self._on_failed)
         self._heading.setText(self.tr("Looking for models on this disk…"))
         self._name.setFocus()

@@ -72,7 +72,7 @@ class _Card(QFrame):
             self._value,
             self._remark,
             on=self,
-            margins=(3 * GRID - 1, GRID // 2, 2 * GRID, GRID // 2),
+            margins=(3 * GRID - 1, GRID - 1, 2 * GRID, GRID - 1),
             spacing=0,
         )
 

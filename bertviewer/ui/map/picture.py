@@ -25,11 +25,13 @@ from bertviewer.ui.translation import translate
 class FlowPicture(Pointed):
     """Shows a part of a model, and in large boxes what is in them.
 
-    The signals: ``opened`` that another part is; ``moved`` that it is seen otherwise.
+    The signals: ``opened`` that another part is; ``moved`` that it is seen otherwise; ``explored``
+    that the user zoomed or moved it, which may have opened another part.
     """
 
     opened = Signal(object)
     moved = Signal()
+    explored = Signal()
 
     def __init__(self) -> None:
         super().__init__("mapCanvas", translate("map", "Map of the model"))
@@ -111,6 +113,7 @@ class FlowPicture(Pointed):
             self._motion.stop()
             self.sight.zoom(factor, place.x(), place.y())
             self._tell()
+            self.explored.emit()
 
     def move_by(self, way: QPointF) -> None:
         """Move what is seen."""
@@ -118,6 +121,7 @@ class FlowPicture(Pointed):
             self._motion.stop()
             self.sight.move(way.x(), way.y())
             self._tell()
+            self.explored.emit()
 
     def mark(self, keys: tuple[str, ...], *, is_new: bool) -> None:
         """Mark nodes of the opened part as selected, by their ids.

@@ -8,6 +8,7 @@ from PySide6.QtGui import (
     QAccessible,
     QAccessibleEvent,
     QColor,
+    QFocusEvent,
     QHelpEvent,
     QPainter,
     QPen,
@@ -44,6 +45,7 @@ class Pointed(QWidget):
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._hovered: object | None = None
+        self._is_reached_by_keys = False
 
     def tip_at(self, place: QPointF) -> str:
         """Return what is told of what stands at a place."""
@@ -55,6 +57,19 @@ class Pointed(QWidget):
             QToolTip.showText(event.globalPos(), plain_tip(self.tip_at(QPointF(event.pos()))), self)
             return True
         return super().event(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show the focus unless a click gave it; Qt calls it."""
+        reason, kept = (
+            event.reason(),
+            (
+                Qt.FocusReason.ActiveWindowFocusReason,
+                Qt.FocusReason.PopupFocusReason,
+            ),
+        )
+        if reason not in kept:
+            self._is_reached_by_keys = reason != Qt.FocusReason.MouseFocusReason
+        super().focusInEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:
         """Point at nothing; Qt calls it."""
@@ -91,8 +106,8 @@ class Pointed(QWidget):
             QAccessible.updateAccessibility(event)
 
     def paint_focus(self, painter: QPainter, rect: QRectF | None = None) -> None:
-        """Paint a ring if the keys come here: around all of it, or around a place in it."""
-        if self.hasFocus():
+        """Paint a ring if keys gave the focus: around all of it, or around a place in it."""
+        if self.hasFocus() and self._is_reached_by_keys:
             whole = QRectF(self.rect()).adjusted(1, 1, -1, -1)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(theme_of(self).accent), 1.5))

@@ -22,7 +22,7 @@ FADE_OUT, IS_ALONE = 0.64, 0.92
 _ENTER, _LEAVE = 0.72, 0.5
 _FARTHEST, _CLOSEST = 0.4, 3.0
 _IN_SIGHT = 48.0
-"""So many pixels of what is drawn stay in the window."""
+"""So many pixels of a node stay in the window."""
 _EDGE = 24.0
 """So many pixels away from the window's edge is that which is to be seen."""
 
@@ -203,12 +203,22 @@ class Sight:
         return False
 
     def _limit(self) -> None:
-        """Keep something of the drawing in the window."""
+        """Keep a node in the window, and all of a drawing that has room in it."""
         seen = self.camera.seen(self.sheets.bounds(self.part))
-        x = max(_IN_SIGHT - seen.right, 0.0) + min(self.width - _IN_SIGHT - seen.x, 0.0)
-        y = max(_IN_SIGHT - seen.bottom, 0.0) + min(self.height - _IN_SIGHT - seen.y, 0.0)
-        if x or y:
-            self.camera = self.camera.moved(x, y)
+        x = _back(seen.x, seen.right, self.width, _least(seen.width, self.width))
+        y = _back(seen.y, seen.bottom, self.height, _least(seen.height, self.height))
+        self.camera = self.camera.moved(x, y)
+        drawing = self.sheets.drawing(self.part)
+        nodes = [self.camera.seen(node.rect) for node in (drawing.nodes if drawing else ())]
+        moves = [
+            (
+                _back(node.x, node.right, self.width, min(_IN_SIGHT, node.width)),
+                _back(node.y, node.bottom, self.height, min(_IN_SIGHT, node.height)),
+            )
+            for node in nodes
+        ]
+        x, y = min(moves, key=lambda move: abs(move[0]) + abs(move[1]), default=(0.0, 0.0))
+        self.camera = self.camera.moved(x, y)
 
     def _around(self, part: Part) -> tuple[Inset, Part] | None:
         above = self.sheets.atlas.above(part)
@@ -239,6 +249,16 @@ class Sight:
 
     def _closeness(self, part: Part, camera: Camera) -> float:
         return camera.scale / self.sheets.fit(part).scale
+
+
+def _back(begin: float, end: float, room: float, least: float) -> float:
+    """Return how far to move for so many pixels of what reaches from here to there to be seen."""
+    return max(least - end, 0.0) + min(room - least - begin, 0.0)
+
+
+def _least(size: float, room: float) -> float:
+    """Return how much of a drawing stays in the window: all that has room, or half a window."""
+    return size if size <= room else room / 2
 
 
 def _smooth(value: float, least: float, most: float) -> float:

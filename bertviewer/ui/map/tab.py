@@ -87,6 +87,7 @@ class MapTab(MapFrame):
         self._strip.opened.connect(self._on_block)
         self._strip.moved.connect(self.update)
         self._canvas.opened.connect(self._on_opened)
+        self._canvas.explored.connect(self._on_explored)
         self._canvas.picked.connect(self._on_picked)
         for picture in (self._canvas, self._treemap.view):
             picture.menu_wanted.connect(self._workspace.menu_wanted)
@@ -216,6 +217,12 @@ class MapTab(MapFrame):
         self._strip.set_current(block_of(self._strip.blocks, part))
         self._mark(is_new=False)
         self._show_heads()
+
+    def _on_explored(self) -> None:
+        """Select the part that fills the map now, unless it is around what is selected."""
+        part = self._canvas.part.path
+        if part and self._path != part and not self._path.startswith(f"{part}."):
+            self._select(part)
 
     def _on_picked(self, found: Hit) -> None:
         node = found.placed.node

@@ -8,7 +8,7 @@ from bertviewer.charts.theme import GRID, RADIUS, SMALL
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.palette.palette import Palette
 
-WIDTH, WISHED, NARROWEST = 380, 220, 150
+WIDTH, WISHED, NARROWEST = 380, 220, 80
 GLASS = 5
 """The radius of the glass, in pixels."""
 

@@ -7,6 +7,7 @@ from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
+from bertviewer.core.text.numerals import count_text
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel
@@ -17,6 +18,7 @@ from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.offers import another_view, retry
 from bertviewer.ui.run.picture_choice import PictureChoice, RootColors
+from bertviewer.ui.run.shown_attention import ShownAttention
 from bertviewer.ui.run.view import InSight, View
 from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.watched_run import WatchedRun
@@ -33,6 +35,7 @@ class AttentionView(View):
         self._layer: AttentionLayer | None = None
         self._request = AttentionRequest(workspace, self)
         self._pair: AttentionPair | None = None
+        self._large: AttentionPair | None = None  # as it is drawn large
         # What is drawn already: 512 tokens take a while.
         self._charts: tuple[object, tuple[HeadsChart, HeadsChart | None]] | None = None
         self._drawn_heads: object = None
@@ -48,7 +51,8 @@ class AttentionView(View):
         grid.setObjectName("headGrid")
         grid.captions_changed.connect(self._title_heads)
         self._every = AllHeads(workspace)
-        self._head = HeadPanel(workspace, (self._picture, self._root))
+        self._shown = ShownAttention()
+        self._head = HeadPanel(workspace, (self._shown, self._picture, self._root))
         self._head.turn_to(self._picture.picture)
         self._pages = stacked(self._heads, self._every)
         self._arrange()
@@ -58,6 +62,7 @@ class AttentionView(View):
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
         self._root.toggled.connect(self._draw_later)
+        self._shown.currentIndexChanged.connect(self._draw_later)
         self._picture.picked.connect(self._head.turn_to)
         workspace.runs.run_changed.connect(self._on_runs)
         workspace.runs.comparison_changed.connect(self._on_runs)
@@ -110,6 +115,7 @@ class AttentionView(View):
             self._refuse(self._request.error, retry(self.workspace, self._request, self.refresh))
             return
         self._pair = attention_pair(self._request.b, self._request.a)
+        self._shown.offer_for(self._request.b.run)
         self._root.setEnabled(True)
         self._head.show()
         self._share_room()
@@ -136,7 +142,7 @@ class AttentionView(View):
         self._heads.show_message(why, offer)
 
     def _forget_drawn(self) -> None:
-        self._pair = self._charts = self._drawn_heads = self._drawn_head = None
+        self._pair = self._large = self._charts = self._drawn_heads = self._drawn_head = None
         self._root.setEnabled(False)
 
     def _show_heads(self) -> None:
@@ -184,13 +190,19 @@ class AttentionView(View):
         if self._pair is None:
             return
         # Without a selected one the first: showing it selects nothing.
-        head = min(self.workspace.selection.head or 0, len(self._pair.b.maps.probabilities) - 1)
-        self._head.show_most(self._pair.b, head, self.workspace.selection.token)
-        is_root = self._root.isChecked()
-        wanted = self._pair, self.workspace.runs.comparison, head, is_root
+        count = len(self._pair.b.maps.probabilities)
+        head, is_root = min(self.workspace.selection.head or 0, count - 1), self._root.isChecked()
+        name = ""
+        if self._shown.is_mean:
+            head, name = 0, count_text(count, self.tr("1 head"), self.tr("mean of {0} heads"))
+        choice = self._shown.currentData()
+        wanted = self._pair, self.workspace.runs.comparison, head, is_root, choice
         if self._drawn_head != wanted:
             self._drawn_head = wanted
-            self._head.show_head(self._pair, head, is_root)
+            self._large = self._shown.shown(self._pair)
+            self._head.show_head(self._large, head, is_root, name)
+        if self._large is not None:
+            self._head.show_most(self._large.b, head, self.workspace.selection.token)
 
     def _on_chosen(self, layer: AttentionLayer) -> None:
         self._layer = layer

@@ -1,6 +1,6 @@
 """Draws a token as a chip: a rounded field whose colour tells a figure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
@@ -17,7 +17,7 @@ from bertviewer.plots.fonts import weighted
 from bertviewer.ui.look.theme_of import theme_of
 
 LONGEST = 24  # letters of a chip; its tip has the whole
-PADDING = 9
+PADDING, LEAST_PADDING = 9, 5
 GAP, JOIN_GAP, PAIR_GAP = 6, 2, 17  # pixels before a word, a piece of one, a second sentence
 PALEST, DEEPEST = 0.06, 0.42
 """How much of its hue a chip has, at the least figure and at the largest."""
@@ -62,6 +62,7 @@ class ChipDelegate(QStyledItemDelegate):
         self._view = view
         self.measure: TokenMeasure = no_measure()
         self.chips: tuple[Chip, ...] = ()
+        self._padding = PADDING
         self._of = QFont()
         self._fonts: dict[tuple[bool, bool], QFont] = {}
         self._widths: dict[tuple[str, bool], int] = {}
@@ -79,9 +80,21 @@ class ChipDelegate(QStyledItemDelegate):
         if key not in self._widths:
             # Wide enough for the strong type of a selected one: nothing moves when it is selected.
             metrics = QFontMetrics(self._font(chip, is_chosen=True))
-            width = metrics.horizontalAdvance(chip.text) + 2 * PADDING
-            self._widths[key] = max(width, ROW)
-        return QSize(self._widths[key] + chip.gap, ROW + GRID)
+            self._widths[key] = metrics.horizontalAdvance(chip.text)
+        width = max(self._widths[key] + 2 * self._padding, ROW)
+        return QSize(width + chip.gap, ROW + GRID)
+
+    def fit(self, widths: Callable[[], int], room: int) -> bool:
+        """Take narrower padding where all chips have room with it and not without.
+
+        ``widths`` returns what they need together. Returns whether the padding changed.
+        """
+        before, self._padding = self._padding, PADDING
+        if widths() > room:
+            self._padding = LEAST_PADDING
+            if widths() > room:
+                self._padding = PADDING
+        return self._padding != before
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         """Draw one chip; Qt calls it."""

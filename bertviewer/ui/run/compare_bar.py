@@ -30,13 +30,19 @@ class CompareBar(QWidget):
         drop.clicked.connect(workspace.runs.drop)
         self._how = Switch((tool_button(name, self.tr(title)) for name, title in CHOICES), 2)
         self._how.turned.connect(workspace.runs.compare)
-        in_row((self._name, 1), self._how, drop, on=self, spacing=2)
+        self._models = flat_button(
+            "showComparison", self.tr("Models"), self.tr("Show the comparison of both models")
+        )
+        self._models.clicked.connect(workspace.comparison.window_wanted)
+        in_row((self._name, 1), self._models, self._how, drop, on=self, spacing=2)
+        workspace.comparison.changed.connect(self._update)
         workspace.runs.comparison_changed.connect(self._update)
         self._update()
 
     def _update(self) -> None:
         run_a = self._workspace.runs.watched_a
         self.setVisible(run_a is not None)
+        self._models.setVisible(bool(self._workspace.comparison.other))
         if run_a is not None:
             sentence = run_a.run.sentence
             text = " / ".join(text for text in (sentence.text, sentence.pair) if text)

@@ -62,7 +62,7 @@ class HeadPanel(QWidget):
     def __init__(self, workspace: Workspace, controls: Sequence[QWidget]) -> None:
         super().__init__()
         self._controls = tuple(controls)
-        self._shown: tuple[AttentionPair, int, bool] | None = None
+        self._shown: tuple[AttentionPair, int, bool, str] | None = None
         self._panels: dict[Picture, ChartPanel] = {
             "matrix": ChartPanel(workspace, "", TokenMatrix),
             "arcs": ChartPanel(workspace, "", ArcPlot),
@@ -82,12 +82,15 @@ class HeadPanel(QWidget):
         if self._shown is not None:
             self.show_head(*self._shown)
 
-    def show_head(self, pair: AttentionPair, head: int, is_root: bool) -> None:
-        """Show a head of both runs, coloured by the square roots of the weights or by them."""
-        self._shown = pair, head, is_root
+    def show_head(self, pair: AttentionPair, head: int, is_root: bool, name: str = "") -> None:
+        """Show a head of both runs, coloured by the square roots of the weights or by them.
+
+        What is no single head has another ``name``.
+        """
+        self._shown = pair, head, is_root, name
         panel = self._panels[self._picture]
-        panel.set_title(*self._figures(pair, head))
-        make = partial(head_chart, head=head, is_root=is_root)
+        panel.set_title(*self._figures(pair, head, name))
+        make = partial(head_chart, head=head, is_root=is_root, name=name)
         panel.show_charts(*pair.charts(make), pair.partners)
 
     def show_most(self, attended: Attended, head: int, token: int | None) -> None:
@@ -102,13 +105,13 @@ class HeadPanel(QWidget):
             panel.set_title("")
             panel.show_charts(None)
 
-    def _figures(self, pair: AttentionPair, head: int) -> tuple[str, str]:
+    def _figures(self, pair: AttentionPair, head: int, name: str) -> tuple[str, str]:
         """Return the head's figures, and what they mean."""
         both = [one.maps for one in (pair.b, pair.a) if one is not None]
         keys = pair.b.maps.probabilities.shape[2]
-        text = self.tr("Head {0}: H {1} nats").format(
-            head, _beside(*(maps.entropies[head] for maps in both))
-        )
+        name = name[:1].upper() + name[1:] if name else self.tr("Head {0}").format(head)
+        entropies = _beside(*(maps.entropies[head] for maps in both))
+        text = self.tr("{0}: H {1} nats").format(name, entropies)
         tip = self.tr(
             "H: entropy of what a token looks at, mean over the tokens that ask:\n"
             "0 where each looks at one token, ln {0} = {1} where each looks at all alike."

@@ -9,7 +9,7 @@ from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_matrix import PairMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.layouts import in_row, split
+from bertviewer.ui.layouts import in_row, split, tool_button
 from bertviewer.ui.run.offers import another_view
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
@@ -34,13 +34,17 @@ class SimilarityView(View):
         self._whole.setChecked(True)
         # B's, and A's once there is a run A.
         self._grids: list[PairMatrix] = []
-        controls = (self._state, self._whole)
+        tip = self.tr("How alike two sentences are as vectors, next to unrelated sentences")
+        self._sentences = tool_button("wholeSentences", self.tr("Sentences"), tip)
+        self._sentences.setAutoRaise(True)
+        controls = (self._state, self._whole, self._sentences)
         self._tokens = ChartPanel(workspace, self.tr("Cosines at"), self._make_grid, controls)
         self._grids[0].setObjectName("similarityGrid")
         self._pair = PairPanel(workspace)
         in_row(split(self._tokens, self._pair, sizes=(1, 1)), on=self, margins=(0, 4, 0, 0))
         self._state.chosen.connect(self._on_state)
         self._whole.toggled.connect(self._show_tokens)
+        self._sentences.clicked.connect(self._show_sentences)
         self._grids[0].paired.connect(self._on_pair)
         self._pair.other_chosen.connect(self._mark_other)
         workspace.runs.run_changed.connect(self._forget)
@@ -71,6 +75,10 @@ class SimilarityView(View):
         self._state.follow(run, self.workspace.selection.place.path)
         self.workspace.draw_queue.later(self._show_pair)
         self.workspace.draw_queue.later(self._show_tokens)
+
+    def _show_sentences(self) -> None:
+        self.workspace.page_wanted.emit("Tokens")
+        self.workspace.sentences_wanted.emit()
 
     def _forget(self) -> None:
         self._drawn = self._partners = None

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
-from PySide6.QtGui import QAction, QFocusEvent, QKeySequence
+from PySide6.QtGui import QAction, QFocusEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView
 
 from bertviewer.charts.place import Place
@@ -18,6 +18,8 @@ from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
 from bertviewer.ui.workspace import Workspace
 
 SCROLL_BAR = 6
+MOST_FITTED = 80
+"""More chips than these have no room in any window."""
 
 
 class ChipRows(TokenRows):
@@ -73,6 +75,7 @@ class TokenChips(QListView):
         tokens = () if run is None else run.tokens
         self._delegate.chips = chips_of(tokens, joined(tokens))
         self._rows.set_run(run)
+        self._fit()
         self.scrollToTop()
         self.horizontalScrollBar().setValue(0)
         self.follow()
@@ -89,6 +92,22 @@ class TokenChips(QListView):
             self.setCurrentIndex(QModelIndex())
         elif self.currentIndex().row() != token:
             self.setCurrentIndex(self._rows.index(token, TOKEN))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show all chips if they have room with less padding; Qt calls it."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        if self._rows.rowCount() > MOST_FITTED:
+            return
+
+        def widths() -> int:
+            return sum(self.sizeHintForIndex(index).width() for index in indices)
+
+        indices = [self._rows.index(row, TOKEN) for row in range(self._rows.rowCount())]
+        if self._delegate.fit(widths, self.viewport().width()):
+            self.scheduleDelayedItemsLayout()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Show where the focus is; Qt calls it."""

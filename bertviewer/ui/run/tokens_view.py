@@ -36,6 +36,7 @@ class TokensView(View):
         self._switch.addTab(self.tr("Token by token"))
         self._switch.addTab(self.tr("The sentence as a whole"))
         self._switch.currentChanged.connect(self._turn)
+        workspace.sentences_wanted.connect(lambda: self._switch.setCurrentIndex(1))
         in_column(
             (self._switch, Qt.AlignmentFlag.AlignLeft),
             (self._pages, 1),

@@ -31,6 +31,10 @@ class WhyButton(QToolButton):
         self._wanted = ""  # the question that is opened, the first one for an empty name
         self.clicked.connect(self._ask)
         workspace.question_wanted.connect(self._show_question)
+        # It keeps its place, so that what is next to it never moves.
+        policy = self.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.setSizePolicy(policy)
         workspace.runs.run_changed.connect(self.follow)
 
     def follow(self) -> None:

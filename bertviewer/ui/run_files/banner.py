@@ -10,7 +10,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import in_row, named
 from bertviewer.ui.watched_run import WatchedRun
@@ -75,7 +75,8 @@ class SavedBanner(QWidget):
         try:
             source = parse_source(saved.model.name, saved.model.task)
         except UserError as error:
-            show_error(self.window(), str(error))
+            retry = self.tr("Try again"), self._on_open
+            show_error(self, str(error), retry)
             return
         self._waiting = saved, watched
         self._opening.open_source(source)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.parsing import RUNS_SUFFIX
-from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.error_bar import show_error
 from bertviewer.ui.workspace import Workspace
 
 

@@ -97,6 +97,10 @@ class Session(QObject):
                 (normal.x(), normal.y(), normal.width(), normal.height()),
                 window.isMaximized(),
                 bytes(layout),
+                tuple(sorted(self._panes.moved)) if has_model else self.last.window.moved,
+                {str(name): shown for name, shown in self._panes.wished.items()}
+                if has_model
+                else self.last.window.wished,
             ),
             self._model_state() if has_model else self.last.model,
             {**self.last.pages, **(pages if has_model else {})},
@@ -122,6 +126,12 @@ class Session(QObject):
             None if tree is None else tree.open_rows(MOST_ROWS),
         )
 
+    @property
+    def _panes(self) -> Panes:
+        panes = self._window.findChild(Panes)
+        assert panes is not None  # the main window has them
+        return panes
+
     def _tree(self) -> OpensRows | None:
         found: object = self._window.findChild(QTreeView, "moduleTree")
         return found if isinstance(found, OpensRows) else None
@@ -137,10 +147,13 @@ class Session(QObject):
         self._is_model_back = True
         if layout := self.last.window.layout:
             had = self._window.focusWidget()
-            is_back = self._window.restoreState(QByteArray(layout), LAYOUT_VERSION)
-            panes = self._window.findChild(Panes)
-            if is_back and panes is not None:
-                panes.fit()
+            window, panes = self.last.window, self._panes
+            content = QByteArray(layout)
+            panes.restore(
+                lambda: self._window.restoreState(content, LAYOUT_VERSION),
+                window.moved,
+                window.wished,
+            )
             # Each pane was out of sight for a moment, and with it the keys.
             if had is not None and had.isVisible():
                 had.setFocus(Qt.FocusReason.OtherFocusReason)

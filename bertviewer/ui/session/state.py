@@ -34,11 +34,15 @@ class WindowState:
         place: left, top, width and height while it is not maximised.
         is_maximised: whether it filled its screen.
         layout: Qt's description of docks and bars.
+        moved: the panes that the user has put somewhere.
+        wished: whether a pane is shown, where the user chose that.
     """
 
     place: tuple[int, int, int, int] | None = None
     is_maximised: bool = False
     layout: bytes = b""
+    moved: tuple[str, ...] = ()
+    wished: Mapping[str, bool] = field(default_factory=dict)
 
 
 @frozen
@@ -122,8 +126,13 @@ def _sentence(pair: Any) -> Sentence | None:
 def _window(data: Any) -> WindowState:
     if not isinstance(data, dict):
         return WindowState()
+    moved, wished = data.get("moved"), data.get("wished")
     return WindowState(
-        _place(data.get("place")), data.get("is_maximised") is True, _bytes(data.get("layout"))
+        _place(data.get("place")),
+        data.get("is_maximised") is True,
+        _bytes(data.get("layout")),
+        tuple(name for name in moved if isinstance(name, str)) if isinstance(moved, list) else (),
+        {name: shown is True for name, shown in wished.items()} if isinstance(wished, dict) else {},
     )
 
 

@@ -158,6 +158,7 @@ class Inspector(QWidget):
         if part is None or part.matrix != matrix or part.rows is not rows:
             part = TensorPart(matrix, rows, columns, beside, found.metadata)
         self._views.show_part(part)
+        self._title.show_part(matrix.shape)
 
     def _go_to_worst(self) -> None:
         """Bring the element that differs the most into sight."""

@@ -1,5 +1,7 @@
 """What the tensor is that is looked into, and where its values come from."""
 
+from math import prod
+
 from PySide6.QtGui import QPalette
 
 from bertviewer.core.expressions.shape_text import shape_text
@@ -26,6 +28,7 @@ class TensorTitle(ElidedLabel):
         super().__init__()
         self._workspace = workspace
         self._shown: tuple[Subject, NamedValues] | None = None
+        self._part: tuple[int, ...] = ()
         for signal in (
             workspace.next_run.changed,
             workspace.device_chosen,
@@ -42,15 +45,24 @@ class TensorTitle(ElidedLabel):
 
     def show_values(self, subject: Subject, found: NamedValues) -> None:
         """Show what values these are."""
-        self._shown = subject, found
+        self._shown, self._part = (subject, found), ()
         self._write()
+
+    def show_part(self, shape: tuple[int, ...]) -> None:
+        """Say how large the part is that is shown, as the rows of one head, if it is not all."""
+        if shape != self._part:
+            self._part = shape
+            self._write()
 
     def _write(self) -> None:
         if self._shown is None:
             return
         subject, found = self._shown
         values, origin = found.values, found.values.origin
-        facts = f"{shape_text(values.shape)}  {values.dtype}"
+        shape = shape_text(values.shape)
+        if self._part and prod(self._part) != prod(values.shape):
+            shape = self.tr("{0} of {1}").format(shape_text(self._part), shape)
+        facts = f"{shape}  {values.dtype}"
         stale = self._why_stale(subject)
         # What is random or stale has to be seen first, however narrow the pane is.
         parts = [stale.rstrip(":"), self.tr("RANDOM") if origin.is_random else ""]

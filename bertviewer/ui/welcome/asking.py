@@ -4,7 +4,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QComboBox
 
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.pages import PageTabs
@@ -99,6 +99,13 @@ class Asking(QObject):
                 button.click()
         self._request.want(watched, lambda model, progress: question.find(model, watched, progress))
 
+    def _choose(self) -> None:
+        """Have the view show the measure that the answer is about."""
+        for name, data in () if self.question is None else self.question.chooses:
+            choice = self._window.findChild(QComboBox, name)
+            if choice is not None:
+                choice.setCurrentIndex(max(choice.findData(data), 0))
+
     def _on_activity(self) -> None:
         if self.question is not None and not self._workspace.scheduler.activity:
             # Later: an activity has ended before its result is taken.
@@ -119,5 +126,6 @@ class Asking(QObject):
             self.answer = self._request.error or translate("questions", "There is no answer here.")
         else:
             self.answer = found.text
+            self._choose()
             self._workspace.selection.go(found.place)
         self.changed.emit()

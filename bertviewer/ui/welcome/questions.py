@@ -27,6 +27,7 @@ class Question:
         sentence: what is run.
         view: the title of the view that shows it.
         presses: the object names of buttons in the view that show what is meant.
+        chooses: what to choose in lists of the view, by their object names.
         find: finds the answer in the run, in the worker's thread.
     """
 
@@ -38,6 +39,7 @@ class Question:
     view: str
     find: "Callable[[LoadedModel, WatchedRun, Progress], Answer]"
     presses: tuple[str, ...] = ()
+    chooses: tuple[tuple[str, str], ...] = ()
 
 
 QUESTIONS = (
@@ -49,6 +51,8 @@ QUESTIONS = (
         Sentence("The bank by the river was closed, so she walked to the other bank."),
         "Attention",
         answers.previous_head,
+        ("allLayers",),
+        (("headMeasure", "previous"),),
     ),
     Question(
         "questionTwoSenses",

@@ -226,7 +226,8 @@ class KnobPanel(QWidget):
             note = symbol.key if symbol.key != symbol.letter else ""
             note = note or ("" if symbol.key else symbol.meaning)
             if value != real:
-                note = self.tr("was {0}").format(f"{real:,}")
+                was = self.tr("was {0}").format(f"{real:,}")
+                note = f"{was} · {note}" if note else was
             knob.show_value(value, note, value != real, is_enabled)
 
     def _make_knob(self, symbol: Symbol) -> Knob:

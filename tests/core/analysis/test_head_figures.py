@@ -12,6 +12,8 @@ from bertviewer.core.analysis.attention_maps import (
     head_distances,
     head_entropies,
     masked_by_pattern,
+    mean_of_heads,
+    without_tokens,
 )
 from bertviewer.core.analysis.head_figures import (
     MEASURES,
@@ -146,3 +148,44 @@ def test_what_is_hidden_shows_where_no_mask_is_known() -> None:
     # One head's 0 is a measured one.
     plain[0, 0, 5] = plain[1, :, 4] = 0
     assert masked_by_pattern(plain) is None
+
+
+def test_the_mean_of_all_heads_has_the_figures_of_the_mean() -> None:
+    maps = maps_of(weights(1, 3, 4, 4), (0, 1, 2, 3), (0, 1, 2, 3))
+    mean = mean_of_heads(maps)
+    assert mean.probabilities.shape == (1, 4, 4)
+    assert mean.probabilities[0] == pytest.approx(maps.probabilities.mean(axis=0), abs=1e-6)
+    assert mean.entropies == pytest.approx(head_entropies(mean.probabilities))
+    # The mean of all is more even than the heads are on average.
+    assert mean.entropies[0] > maps.entropies.mean()
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "left"),
+    [((0, 1, 2, 3), (0, 1, 2, 3), (1, 2)), ((4, 5, 6), (0, 1, 2, 3), (1, 2))],
+)
+def test_what_is_left_without_some_tokens_sums_to_1(
+    queries: tuple[int, ...], keys: tuple[int, ...], left: tuple[int, ...]
+) -> None:
+    maps = maps_of(weights(2, 3, len(queries), 4), queries, keys)
+    found = without_tokens(maps, (0, 3, 6))
+    assert found.key_tokens == left
+    assert found.query_tokens == tuple(token for token in queries if token not in (0, 3, 6))
+    assert found.probabilities.sum(axis=2) == pytest.approx(1.0)
+    row = queries.index(found.query_tokens[1])
+    plain = maps.probabilities[2, row, 1:3] / maps.probabilities[2, row, 1:3].sum()
+    assert found.probabilities[2, 1] == pytest.approx(plain)
+    assert (found.distances is None) == (queries != keys)
+
+
+def test_tokens_that_are_left_out_in_between_count_as_distance() -> None:
+    even = np.full((1, 3, 3), 1 / 3, np.float32)
+    found = without_tokens(maps_of(even, (0, 1, 2), (0, 1, 2)), (1,))
+    assert found.distances == pytest.approx([1.0])  # half of the weight is 2 tokens away
+
+
+def test_a_query_that_looks_at_nothing_else_has_no_row() -> None:
+    only = np.array([[[1, 0], [0.5, 0.5]]], np.float32)
+    found = without_tokens(maps_of(only, (1, 2), (0, 1)), (0,))
+    assert isnan(found.probabilities[0, 0, 0])
+    assert found.probabilities[0, 1, 0] == 1

@@ -7,12 +7,12 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QApplication,
     QFileDialog,
     QMenu,
     QMessageBox,
     QPushButton,
     QTableView,
+    QToolButton,
 )
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
@@ -26,9 +26,10 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.comparing.window import ComparisonWindow
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.error_bar import ErrorBar
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find
+from tests.ui.finding import find, has_error, shown_error
 
 
 @pytest.fixture
@@ -89,9 +90,8 @@ def test_no_file_of_both_models_is_replaced(
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     comparison = find(tiny_window, ComparisonWindow)
 
-    def errors() -> list[QMessageBox]:
-        boxes = QApplication.topLevelWidgets()
-        return [box for box in boxes if isinstance(box, QMessageBox) and box.isVisible()]
+    def errors() -> list[ErrorBar]:
+        return [shown_error(each) for each in (tiny_window, comparison) if has_error(each)]
 
     for file in (other / "config.json", tiny_bert_folder / "vocab.txt"):
         before = file.read_bytes()
@@ -114,7 +114,7 @@ def test_what_is_no_model_gets_a_dialog(
 ) -> None:
     choose(monkeypatch, tmp_path)
     find(tiny_window, QAction, "compareFolder").trigger()
-    box = find(tiny_window, QMessageBox, "errorDialog")
+    box = shown_error(tiny_window)
     assert "no config.json" in box.text()
     assert tiny_window.findChild(ComparisonWindow) is None
 
@@ -189,11 +189,11 @@ def test_presets_are_offered_and_sides_are_swapped(
     tiny_window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
 ) -> None:
     window = compare_with("bert-large-uncased", tiny_window, worker, qtbot)
-    assert window.windowTitle() == f"{tiny_bert_folder} ↔ bert-large-uncased"
+    assert window.windowTitle() == f"bert-large-uncased ↔ {tiny_bert_folder}"
     kept = tiny_window.workspace.comparison
     assert kept.other == "bert-large-uncased"
     find(window, QPushButton, "swapSides").click()
-    title = f"bert-large-uncased ↔ {tiny_bert_folder}"
+    title = f"{tiny_bert_folder} ↔ bert-large-uncased"
     qtbot.waitUntil(
         lambda: any(w.windowTitle() == title for w in tiny_window.findChildren(ComparisonWindow)),
         timeout=OPEN_TIMEOUT,
@@ -260,8 +260,14 @@ def test_the_same_sentence_through_both(
     tiny_window.set_sentence("the cat sat", None)
     qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
     runs = tiny_window.workspace.runs
+    window = find(tiny_window, ComparisonWindow)
+    assert window.windowTitle() == f"{other} ↔ {tiny_bert_folder}"  # left is A
     button.click()
     qtbot.waitUntil(lambda: runs.watched_a is not None, timeout=OPEN_TIMEOUT)
+    # It covers no result, and comes back on demand.
+    assert not window.isVisible()
+    find(tiny_window, QToolButton, "showComparison").click()
+    assert window.isVisible()
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert runs.run is not None
     assert runs.watched_a is not None
@@ -293,8 +299,10 @@ def test_models_that_are_built_differently_say_so(
     qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
     button.click()
     qtbot.waitUntil(
-        lambda: tiny_window.findChild(QMessageBox, "errorDialog") is not None,
+        lambda: has_error(tiny_window),
         timeout=OPEN_TIMEOUT,
     )
-    assert "built differently" in find(tiny_window, QMessageBox, "errorDialog").text()
+    assert "built differently" in shown_error(tiny_window).text()
+    assert "built differently" in shown_error(window).text()
+    assert window.isVisible()
     assert tiny_window.workspace.runs.run is None

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QListWidget,
-    QMessageBox,
     QPushButton,
     QSpinBox,
     QToolButton,
@@ -27,7 +26,7 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.corpus.corpora import LINES
-from tests.ui.finding import find
+from tests.ui.finding import find, has_error
 
 
 def open_dialog(window: MainWindow) -> CorpusDialog:
@@ -200,7 +199,7 @@ def test_what_fails_is_a_line_in_the_dialog(
     data.write_bytes(b"")
     start(dialog).click()
     qtbot.waitUntil(lambda: told(dialog) == "lines.txt: the file is empty", timeout=OPEN_TIMEOUT)
-    assert not demo_window.findChildren(QMessageBox)
+    assert not has_error(demo_window)
     assert dialog.isVisible()
     assert dialog.wishes.files == (str(data),)
     dialog.close()

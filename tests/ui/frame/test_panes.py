@@ -51,6 +51,43 @@ def test_a_pane_is_closed_and_opened_again(demo_window: MainWindow) -> None:
     assert not structure.isVisible()
 
 
+def test_a_floating_pane_needs_no_room(demo_window: MainWindow) -> None:
+    choose(demo_window, "tearOffModule")
+    module = dock(demo_window, "module")
+    resize(demo_window, 1024, 700)
+    assert module.isVisible()
+    # Put back in a narrow window it is a drawer that the user opened.
+    choose(demo_window, "tearOffModule")
+    assert module.isVisible()
+    resize(demo_window, 1366, 768)
+    resize(demo_window, 1024, 700)
+    assert module.isVisible()
+    choose(demo_window, "toggleModule")
+    resize(demo_window, 1366, 768)
+    assert module.isVisible()
+
+
+@pytest.mark.parametrize("name", ["structure", "run", "module"])
+def test_a_button_brings_every_pane_back(demo_window: MainWindow, name: str) -> None:
+    button, pane = find(demo_window, QToolButton, f"{name}Toggle"), dock(demo_window, name)
+    choose(demo_window, f"tearOff{name.title()}")
+    find(pane, QToolButton, f"{name}Close").click()
+    assert (pane.isVisible(), button.isChecked()) == (False, False)
+    button.click()
+    assert (pane.isVisible(), button.isChecked()) == (True, True)
+    choose(demo_window, "resetPanes")
+    button.click()
+    assert (pane.isVisible(), button.isChecked()) == (False, False)
+    choose(demo_window, "showWelcome")
+    assert not button.isEnabled()
+
+
+def test_what_is_edited_is_in_a_pane_that_is_shown(demo_window: MainWindow) -> None:
+    find(demo_window, QToolButton, "runToggle").click()
+    choose(demo_window, "focusSentence")
+    assert find(demo_window, QLineEdit, "sentenceEdit").isVisible()
+
+
 def test_a_pane_is_torn_off_and_put_back(demo_window: MainWindow) -> None:
     module = dock(demo_window, "module")
     choose(demo_window, "tearOffModule")

@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
-    QMessageBox,
     QProgressBar,
     QPushButton,
     QTableView,
@@ -22,7 +21,7 @@ from bertviewer.ui.hub.dialog import HubDialog
 from bertviewer.ui.main_window import MainWindow
 from tests.core.hub.hub_server import Fault, HubServer
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn, last_run, show_tab
+from tests.ui.finding import find, has_error, is_drawn, last_run, show_tab, shown_error
 
 REPO = "someone/tiny-bert"
 
@@ -161,10 +160,10 @@ def test_a_failed_download_leaves_the_model_open(
     open_model(window, worker, qtbot)
     server.fail("model.safetensors", *[Fault(404)] * 5)
     find(window, QPushButton, "hubDownload").click()
-    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
-    box = find(window, QMessageBox)
+    qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
+    box = shown_error(window)
     assert "does not have it" in box.text()
-    assert box.textFormat() == Qt.TextFormat.PlainText
+    assert find(box, QLabel, "errorText").textFormat() == Qt.TextFormat.PlainText
     box.close()
     assert window.workspace.architecture is not None
     assert find(window, HubBar).isVisible()
@@ -177,12 +176,33 @@ def test_a_model_that_is_not_there_leaves_the_open_one(
     open_model(window, worker, qtbot)
     before = window.workspace.architecture
     window.open_named("hf://someone/else")
-    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
-    box = find(window, QMessageBox)
+    qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
+    box = shown_error(window)
     assert box.text() == f"hf://someone/else@main: {server.url[7:]} does not have it"
     box.close()
     assert window.workspace.architecture is before
     wait(qtbot, worker)
+
+
+def test_a_name_that_could_not_be_opened_is_not_typed_again(
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
+) -> None:
+    dialog = dialog_of(window, qtbot)
+    find(dialog, QLineEdit, "hubName").setText("someone/else")
+    dialog.accept()
+    qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not window.findChildren(HubDialog))
+    again = dialog_of(window, qtbot)
+    name = find(again, QLineEdit, "hubName")
+    assert "someone/else" in name.text()
+    name.setText(REPO)
+    again.accept()
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    wait(qtbot, worker)
+    qtbot.waitUntil(lambda: not window.findChildren(HubDialog))
+    last = dialog_of(window, qtbot)
+    assert find(last, QLineEdit, "hubName").text() == ""
+    last.reject()
 
 
 def test_the_dialog_opens_what_is_typed(

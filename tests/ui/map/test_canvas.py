@@ -1,7 +1,8 @@
 """Moving, zooming, opening and selecting on the map."""
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.atlas import WHOLE
@@ -9,6 +10,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.workspace import Workspace
 from tests.core.walk.walked import small
+from tests.ui.finding import activate
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, middle, node, sight_of
 from tests.ui.map.shown import LAYER, ringed, selected
@@ -201,3 +203,59 @@ def test_what_moves_can_be_told_not_to(monkeypatch: pytest.MonkeyPatch, qtbot: Q
             qtbot.waitUntil(lambda: len(ends) == 2)
             assert steps == sorted(steps)
             assert steps[-1] == 1.0
+
+
+@pytest.mark.parametrize("corner", [(0.01, 0.01), (0.99, 0.01), (0.01, 0.99), (0.99, 0.99)])
+def test_something_is_seen_however_close_or_far(tab: MapTab, corner: tuple[float, float]) -> None:
+    canvas, sight = canvas_of(tab), sight_of(tab)
+    place = QPointF(canvas.width() * corner[0], canvas.height() * corner[1])
+
+    def is_something_seen() -> bool:
+        drawing = sight.sheets.drawing(sight.part)
+        assert drawing is not None
+        seen = [sight.camera.seen(each.rect) for each in drawing.nodes]
+        return any(
+            box.right > 0 and box.bottom > 0 and box.x < canvas.width() and box.y < canvas.height()
+            for box in seen
+        )
+
+    for factor in (1.25, 1 / 1.25):
+        for _ in range(20):
+            canvas.zoom(factor, place)
+            assert is_something_seen()
+    # All of a small drawing is.
+    whole = sight.camera.seen(sight.sheets.bounds(WHOLE))
+    assert whole.x >= -1
+    assert whole.bottom <= canvas.height() + 1
+
+
+def test_what_is_zoomed_into_is_selected(tab: MapTab, workspace: Workspace) -> None:
+    canvas = canvas_of(tab)
+    assert selected(workspace) == ""
+    place = QPointF(middle(tab, "embeddings"))
+    while canvas.part == WHOLE:
+        canvas.zoom(1.25, place)
+    assert canvas.part == Part("embeddings")
+    assert selected(workspace) == "embeddings"
+    # What is around it stays around it.
+    while canvas.part != WHOLE:
+        canvas.zoom(0.8, place)
+    assert selected(workspace) == "embeddings"
+
+
+def test_a_click_draws_no_frame_and_keys_do(tab: MapTab, qtbot: QtBot) -> None:
+    canvas = canvas_of(tab)
+    activate(tab, qtbot)
+
+    def edge() -> str:
+        QApplication.processEvents()
+        return canvas.grab().toImage().pixelColor(canvas.width() // 2, 1).name()
+
+    canvas.clearFocus()
+    plain = edge()
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=QPoint(3, 3))
+    assert canvas.hasFocus()
+    assert edge() == plain
+    canvas.clearFocus()
+    canvas.setFocus(Qt.FocusReason.TabFocusReason)
+    assert edge() != plain

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QComboBox, QLineEdit, QMessageBox, QPushButton
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.errors import UserError
@@ -21,7 +21,7 @@ from bertviewer.ui.report.pages_view import PagesView
 from bertviewer.ui.report.preview import Preview
 from tests.pdf_text import text_of
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find
+from tests.ui.finding import find, has_error, shown_error
 from tests.ui.report.reporting import SENTENCE, answer, open_report, outcome, run
 
 OLD = b"what was there before"
@@ -210,8 +210,8 @@ def test_one_that_fails_gets_one_dialog_and_leaves_the_old_file(
     monkeypatch.setattr(typesetting, "report_pdf", fail)
     answer(monkeypatch, path)
     press(dialog, "reportExport")
-    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
-    box = find(demo_window, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(dialog), timeout=OPEN_TIMEOUT)
+    box = shown_error(dialog)
     assert box.text() == "Cannot typeset the report: no room"
     box.close()
     assert path.read_bytes() == OLD
@@ -241,7 +241,7 @@ def test_a_file_that_cannot_be_written_is_told_at_once(
     dialog = open_report(demo_window, qtbot)
     answer(monkeypatch, tmp_path / "missing" / "report.pdf")
     press(dialog, "reportExport")
-    box = find(dialog, QMessageBox, "errorDialog")
+    box = shown_error(dialog)
     assert "there is no folder" in box.text()
     box.close()
     assert demo_window.workspace.scheduler.activity == ""

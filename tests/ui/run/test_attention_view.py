@@ -18,7 +18,7 @@ from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import head_survey
 from tests.plots.looking import click, pixel
-from tests.ui.finding import find
+from tests.ui.finding import find, last_run
 from tests.ui.run.attention_window import (
     A,
     B,
@@ -43,6 +43,26 @@ from tests.ui.run.attention_window import (
 def shown(demo_window: MainWindow, settle: Settle) -> MainWindow:
     show_layer_2(demo_window, settle)
     return demo_window
+
+
+def test_the_mean_and_words_alone_are_shown_large(shown: MainWindow, settle: Settle) -> None:
+    expected = eager(B)[2]
+    box = find(shown, QComboBox, "attentionShown")
+    texts = [box.itemText(number) for number in range(box.count())]
+    assert texts[3] == "Mean without [CLS], [SEP]"
+    words = [place for place, token in enumerate(last_run(shown).tokens) if not token.is_special]
+    for number, at in ((1, slice(None)), (2, words), (3, words)):
+        box.setCurrentIndex(number)
+        settle()
+        values = expected[0] if number == 2 else expected.mean(axis=0)
+        if number > 1:
+            values = (expected if number == 3 else expected[:1])[:, at][:, :, at]
+            values = (values / values.sum(axis=2, keepdims=True)).mean(axis=0)
+        assert head(shown).values == pytest.approx(values, abs=1e-5)
+        assert len(head(shown).rows) == len(values)
+    box.setCurrentIndex(0)
+    settle()
+    assert head(shown).values == pytest.approx(expected[0], abs=1e-5)
 
 
 def test_all_is_what_transformers_gives_under_eager(shown: MainWindow, settle: Settle) -> None:

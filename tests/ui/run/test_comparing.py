@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QToolButton
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart, LineChart
@@ -17,7 +17,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
-from tests.ui.finding import find, last_run
+from tests.ui.finding import find, last_run, shown_error
 from tests.ui.run.two_runs import A, run, settle
 
 
@@ -126,7 +126,7 @@ def test_a_plot_is_taken_along(
     path = tmp_path / "no" / "plot.png"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "PNG (*.png)"))
     actions["savePicture"].trigger()
-    box = find(demo_window, QMessageBox, "errorDialog")
+    box = shown_error(demo_window)
     assert "there is no folder" in box.text() or "No such file" in box.text()
     box.close()
 

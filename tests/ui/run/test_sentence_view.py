@@ -1,7 +1,7 @@
 """The sentence as a whole: as a vector beside unrelated ones, and padded."""
 
 import pytest
-from PySide6.QtWidgets import QLabel, QSpinBox, QTabBar
+from PySide6.QtWidgets import QLabel, QSpinBox, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.errors import UserError
@@ -27,6 +27,16 @@ def turn(window: MainWindow) -> None:
     """Show the sentence as a whole."""
     bring_view(window, "Tokens")
     find(window, QTabBar, "tokensSwitch").setCurrentIndex(1)
+
+
+def test_it_is_reached_from_where_tokens_are_compared(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    run(demo_window, FIRST, SECOND, qtbot)
+    bring_view(demo_window, "Similarity")
+    find(demo_window, QToolButton, "wholeSentences").click()
+    assert find(demo_window, SentencesPanel).isVisible()
+    assert find(demo_window, QTabBar, "tokensSwitch").currentIndex() == 1
 
 
 def label(window: MainWindow, name: str) -> QLabel:

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QListWidget,
-    QMessageBox,
     QPushButton,
 )
 from pytestqt.qtbot import QtBot
@@ -27,7 +26,7 @@ from bertviewer.ui.recent import recent_names
 from bertviewer.ui.watched_run import FROM_FILE
 from tests.core.run_files.saved_runs import run_file, write
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import bring_view, find, is_drawn, last_run
+from tests.ui.finding import bring_view, find, has_error, is_drawn, last_run, shown_error
 
 A, B = "the cat sat", "the dog sat"
 
@@ -138,8 +137,8 @@ def test_no_view_of_them_fails(opened: MainWindow, worker: Worker, qtbot: QtBot)
 
 def test_a_check_of_them_says_what_it_needs(opened: MainWindow, qtbot: QtBot) -> None:
     opened.workspace.check("embeddings")
-    qtbot.waitUntil(lambda: bool(opened.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
-    box = find(opened, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(opened), timeout=OPEN_TIMEOUT)
+    box = shown_error(opened)
     assert box.text() == FROM_FILE
     box.close()
 
@@ -195,8 +194,8 @@ def test_a_bad_file_is_one_dialog_and_nothing_changes(
     bad = tmp_path / "bad.bertviewer"
     bad.write_bytes(b"PK")
     demo_window.open_named(str(bad))
-    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
-    box = find(demo_window, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(demo_window), timeout=OPEN_TIMEOUT)
+    box = shown_error(demo_window)
     assert "not a file of runs" in box.text()
     box.close()
     assert demo_window.workspace.source is not None

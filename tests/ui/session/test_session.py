@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QDockWidget, QLineEdit, QTreeView
+from PySide6.QtCore import QRect, QSettings, Qt
+from PySide6.QtWidgets import QDockWidget, QLineEdit, QToolButton, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.frame import place
 from bertviewer.ui.frame.place import mended_place
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run_area import LEAST_OPEN
@@ -23,6 +24,7 @@ from tests.ui.finding import find, is_drawn, show_tab
 from tests.ui.session.starts import another, is_open, opened, tab
 
 LAYER = "encoder.layer.3"
+RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 
 
 @pytest.fixture
@@ -128,6 +130,43 @@ def test_a_layout_of_a_large_screen_is_fitted_to_a_small_one(
     opened(other, worker, "demo", qtbot)
     assert not find(other, QDockWidget, "modulePane").isVisible()
     assert find(other, QDockWidget, "structurePane").isVisible()
+
+
+def test_a_pane_that_had_no_room_is_shown_in_a_wide_window(
+    window: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "room_on", lambda _: QRect(0, 0, 2560, 1440))
+    Session(window, window.workspace)
+    window.resize(1024, 700)
+    opened(window, worker, "demo", qtbot)
+    module = find(window, QDockWidget, "modulePane")
+    assert module.isHidden()
+    # Opened for a moment as a drawer.
+    window.panes.toggle("module")
+    window.panes.toggle("module")
+    window.close()
+    other, _ = another(worker, qtbot)
+    other.resize(2560, 1400)
+    opened(other, worker, "demo", qtbot)
+    assert find(other, QDockWidget, "modulePane").isVisible()
+    # What the user closed where it had room stays closed, and has a button.
+    find(other, QToolButton, "moduleToggle").click()
+    other.panes.set_run_open(True)
+    assert other.dockWidgetArea(find(other, QDockWidget, "runPane")) == RIGHT
+    other.close()
+    third, _ = another(worker, qtbot)
+    third.resize(2560, 1400)
+    opened(third, worker, "demo", qtbot)
+    button, module = (
+        find(third, QToolButton, "moduleToggle"),
+        find(third, QDockWidget, "modulePane"),
+    )
+    assert (module.isVisible(), button.isChecked()) == (False, False)
+    button.click()
+    assert (module.isVisible(), button.isChecked()) == (True, True)
+    # A run goes beside the map there too: a layout that Qt restores was not chosen by the user.
+    third.panes.set_run_open(True)
+    assert third.dockWidgetArea(find(third, QDockWidget, "runPane")) == RIGHT
 
 
 def test_a_layout_of_another_version_is_left_out(

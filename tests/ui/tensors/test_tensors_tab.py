@@ -29,7 +29,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.views import TensorViews
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import find, is_drawn, shown_error
 from tests.ui.tensors.tensor_window import (
     HEATMAP,
     HISTOGRAM,
@@ -111,6 +111,7 @@ def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
     rest(worker, qtbot)
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (8, 32)
+    assert " · [8, 32] of [32, 32] " in find(window, QLabel, "tensorTitle").text()
     assert model.headerData(0, Qt.Orientation.Vertical) == "16"
     assert model.index(3, 5).data() == cell_text(every[QUERY][19, 5].item())
     view(window, worker, qtbot, SPECTRUM)
@@ -212,9 +213,7 @@ def test_values_are_copied_and_saved(
     assert_array_equal(np.load(tmp_path / "query.npy"), stored)
     assert window.statusBar().currentMessage() == f"Written: {tmp_path / 'query.npy'}"
     button.save(tmp_path / "missing" / "query.npy")
-    dialog = window.findChild(QLabel, "qt_msgbox_label")
-    assert dialog is not None
-    assert "there is no folder" in dialog.text()
+    assert "there is no folder" in shown_error(window).text()
     rest(worker, qtbot)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMessageBox, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
@@ -22,7 +22,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.typing.counter import Counting, TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn, last_run
+from tests.ui.finding import find, has_error, is_drawn, last_run, shown_error
 
 Open = Callable[[Path], MainWindow]
 
@@ -107,8 +107,8 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
     # Run still means all of it, and says why that cannot be.
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     find(window, QPushButton, "runButton").click()
-    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox, "errorDialog")))
-    box = find(window, QMessageBox, "errorDialog")
+    qtbot.waitUntil(lambda: has_error(window))
+    box = shown_error(window)
     assert "it has 102 tokens, and the model takes at most 64" in box.text()
     box.close()
 
@@ -186,7 +186,7 @@ def test_models_that_read_no_text_say_nothing(
     assert found.args == [None]
     assert workers() == 2
     assert label(window).text() == ""
-    assert not window.findChildren(QMessageBox, "errorDialog")
+    assert not has_error(window)
 
 
 def test_without_a_limit_only_the_count_is_shown(
@@ -211,7 +211,7 @@ def test_bad_texts_are_not_complained_about_while_typing(
     wait_for("3 of 64 tokens", window, qtbot)
     find(window, QLineEdit, "pairEdit").setText("x" * 200_001)
     wait_for("", window, qtbot)
-    assert not window.findChildren(QMessageBox, "errorDialog")
+    assert not has_error(window)
 
 
 def test_an_error_of_ours_is_told_once(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QTabWidget, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
@@ -56,6 +56,21 @@ def test_a_question_opens_the_demo_runs_and_answers(
     assert workspace.selection.row is not None
     assert workspace.selection.row.node.path.startswith("encoder.layer.")
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def test_the_grid_shows_the_measure_that_answers(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    find(window, QAbstractButton, PREVIOUS.name).click()
+    qtbot.waitUntil(lambda: bool(window.asking.answer), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    assert find(window, QToolButton, "allLayers").isChecked()
+    assert find(window, QComboBox, "headMeasure").currentData() == "previous"
+    highest = find(window, QToolButton, "bestHead")
+    qtbot.waitUntil(lambda: window.workspace.selection.head is not None, timeout=OPEN_TIMEOUT)
+    place = window.workspace.selection.place
+    assert f"head {place.head} " in highest.text()
+    assert window.asking.answer.startswith(f"Head {place.head} of ")
 
 
 def test_the_head_is_the_one_whose_maps_look_one_back(opened_demo: LoadedModel) -> None:
