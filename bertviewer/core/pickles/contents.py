@@ -107,7 +107,9 @@ class PickleContents:
         """Why it will not be read, one line; empty if it holds nothing but tensors."""
         if self.refused:
             names = _listed(self.refused)
-            return f"{self.file}: refused: it asks for {names}, which no tensor needs"
+            of_training = self.file.suffix in (".ckpt", ".pt", ".pth")
+            instead = "; save the model's state_dict alone, and open that" if of_training else ""
+            return f"{self.file}: refused: it asks for {names}, which no tensor needs{instead}"
         if self.instructions:
             return (
                 f"{self.file}: refused: its pickle has instructions that torch does not write "

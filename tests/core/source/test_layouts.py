@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,14 @@ def test_what_training_saved(model: Path, name: str, key: str) -> None:
     assert "--allow-pickle" in refused(model)
     assert opened(model, allow_pickle=True).task == "masked-lm"
     assert opened(model / name, allow_pickle=True).task == "masked-lm"
+
+
+def test_a_training_with_other_objects_says_what_to_save(tmp_path: Path) -> None:
+    saved = {"state_dict": {"a": torch.zeros(1)}, "hyper_parameters": Namespace(rate=0.1)}
+    torch.save(saved, tmp_path / "last.ckpt")
+    text = refused(tmp_path / "last.ckpt", allow_pickle=True)
+    assert "it asks for argparse.Namespace, which no tensor needs" in text
+    assert text.endswith("save the model's state_dict alone, and open that")
 
 
 def test_only_the_state_of_a_training(tmp_path: Path) -> None:
