@@ -36,17 +36,20 @@ class Banner(WarningFrame):
 
 
 class NoticeBanner(Banner):
-    """The notices of the open model; hidden if it has none."""
+    """The notices of the open model and of its last run; hidden if there are none."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace, "noticeBanner", translate("NoticeBanner", _SHOW))
         self._notices: tuple[str, ...] = ()
         self._button.clicked.connect(self._show_all)
         workspace.architecture_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
 
     def _update(self) -> None:
-        architecture = self._workspace.architecture
-        notices = () if architecture is None else architecture.source.notices
+        architecture, run = self._workspace.architecture, self._workspace.runs.run
+        sources = (None if one is None else one.source for one in (architecture, run))
+        every = (notice for source in sources if source is not None for notice in source.notices)
+        notices = tuple(dict.fromkeys(every))
         self._notices = tuple(map(printable, notices))
         self.setVisible(bool(notices))
         if notices:

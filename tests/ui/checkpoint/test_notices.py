@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtWidgets import QDialog, QLabel, QPushButton
@@ -12,7 +13,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import NoticeBanner
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find
+from tests.ui.finding import find, is_drawn
 
 
 def opened(window: MainWindow, worker: Worker, qtbot: QtBot, path: Path) -> NoticeBanner:
@@ -43,4 +44,16 @@ def test_notices_are_shown_for_as_long_as_the_model_is_open(
     window.panes.maximise("run")
     assert banner.isVisible()
     window.panes.maximise(None)
-    assert not opened(window, worker, qtbot, tiny_bert_folder).isVisible()
+    banner = opened(window, worker, qtbot, tiny_bert_folder)
+    assert not banner.isVisible()
+    window.set_sentence("the cat", None)
+    window.run()
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
+    runs = window.workspace.runs
+    assert runs.watched is not None
+    assert not banner.isVisible()
+    source = replace(runs.watched.run.source, notices=("Too long.",))
+    runs.set_run(replace(runs.watched, run=replace(runs.watched.run, source=source)))
+    runs.run_changed.emit()
+    assert banner.isVisible()
+    assert find(window, QLabel, "noticeBannerText").text() == "Too long."
