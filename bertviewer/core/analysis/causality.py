@@ -41,7 +41,7 @@ def is_causal(architecture: Architecture, path: str = "") -> bool | None:
             reads_text = any(_reads_text(node, flows) for node in nodes)
             found.append(_Attention(_stack(module.path), reads_text, hides))
     found = [one for one in found if one.reads_text] or found
-    # A pooler may have attention of its own, outside of the numbered layers.
+    # A pooler may have attention too, outside of the numbered layers.
     found = [one for one in found if one.stack] or found
     return all(one.hides for one in found if one.stack == found[-1].stack) if found else None
 

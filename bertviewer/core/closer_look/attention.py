@@ -28,7 +28,7 @@ from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.check import BUILT_OTHERWISE
 from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
 from bertviewer.core.checking.recomputations import recomputation
-from bertviewer.core.closer_look.eager import eager, is_alike
+from bertviewer.core.closer_look.eager import eager, is_close
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.flow.nested_tensors import tensors_in
@@ -204,7 +204,7 @@ def _shares_of(
 def _gives_the_same(seen: KeptCall, used: KeptCall) -> bool:
     """Tell whether an attention mixed the values in the same shares, but for roundings."""
     one, other = (first_tensor(call.output) for call in (seen, used))
-    return one is not None and other is not None and is_alike(one, other)
+    return one is not None and other is not None and is_close(one, other)
 
 
 def _recomputed(

@@ -40,7 +40,7 @@ def eager(module: Any) -> Iterator[bool]:
             config._attn_implementation = implementation
 
 
-def is_alike(one: Any, other: Any) -> bool:
+def is_close(one: Any, other: Any) -> bool:
     """Tell whether two ways to calculate a tensor gave the same numbers, but for roundings.
 
     Roundings of float32 add up over the layers to a millionth or so of the norm, those of 16 bits

@@ -18,7 +18,7 @@ from bertviewer.core.analysis.padding import (
     rounding_of,
 )
 from bertviewer.core.closer_look.attention import are_probabilities
-from bertviewer.core.closer_look.eager import eager, is_alike
+from bertviewer.core.closer_look.eager import eager, is_close
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
@@ -117,7 +117,7 @@ def _is_as_in(run: ActivationRun, states: tuple[Tensor, ...], dtype: torch.dtype
     """Tell whether the last state is that of the run, but for roundings."""
     if len(states) != len(run.hidden_states) or states[-1].shape != run.hidden_states[-1].shape:
         return True  # an encoder's, say, where the run has those of both sides
-    return is_alike(states[-1].to(dtype), torch.from_numpy(run.hidden_states[-1]))
+    return is_close(states[-1].to(dtype), torch.from_numpy(run.hidden_states[-1]))
 
 
 def _called(

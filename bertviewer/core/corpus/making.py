@@ -208,14 +208,14 @@ def _plan(
     model.tokenizer(progress)
     progress(0, 0, _LOOKING)
     from bertviewer.core.corpus.texts import settle_attention, step_by_step
-    from bertviewer.core.corpus.trial import is_eager_alike, look
+    from bertviewer.core.corpus.trial import eager_gives_the_same, look
     from bertviewer.core.loading.lockstep import Lockstep
 
     settle_attention(module, config, choices.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
     lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _LOOKING))
     with as_user_error(module, problem):
-        is_eager = is_eager_alike(module, architecture, lockstep)
+        is_eager = eager_gives_the_same(module, architecture, lockstep)
         with step_by_step(module, config, is_eager=is_eager):
             measured = look(module, model.architecture, choices.modules, lockstep)
     measured = replace(measured, is_eager=is_eager)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.analysis.attention_places import attention_paths, is_cross
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.closer_look.eager import eager, is_alike
+from bertviewer.core.closer_look.eager import eager, is_close
 from bertviewer.core.corpus.layouts import FIRST, SECOND, Shape, layout_of
 from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
@@ -75,7 +75,7 @@ def look(
 
 
 @torch.no_grad()
-def is_eager_alike(module: nn.Module, architecture: Architecture, lockstep: Lockstep) -> bool:
+def eager_gives_the_same(module: nn.Module, architecture: Architecture, lockstep: Lockstep) -> bool:
     """Tell whether a model gives with eager attention what it gives otherwise, but for roundings.
 
     Where transformers switches the attention itself, it does. Falcon's adds ALiBi's biases twice.
@@ -87,10 +87,10 @@ def is_eager_alike(module: nn.Module, architecture: Architecture, lockstep: Lock
                 return True
             (seen,) = _run(module, architecture, texts, lockstep)
     except (ValueError, NotImplementedError, ImportError):
-        return True  # it has no eager attention, and is run as it is
+        return True  # it has no eager attention
     (used,) = _run(module, architecture, texts, lockstep)
     one, other = first_tensor(seen.output), first_tensor(used.output)
-    return one is not None and other is not None and is_alike(one, other)
+    return one is not None and other is not None and is_close(one, other)
 
 
 @frozen(eq=False)

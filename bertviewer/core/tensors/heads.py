@@ -196,8 +196,8 @@ def _fused(
     keys = count if keys is None else keys
     if count % keys:
         return None
-    beside = {node.name for node in architecture.children(attention.path)}
-    if "q_attn" in beside:  # GPT-2's attention to an encoder
+    siblings = {node.name for node in architecture.children(attention.path)}
+    if "q_attn" in siblings:  # GPT-2's attention to an encoder
         is_whole = made == 2 * count * size
         return HeadLayout(axis, ("key", "value"), count, size) if is_whole else None
     is_by_head = owner.name in _BY_HEAD or attention.attributes.get("multi_query") is False
