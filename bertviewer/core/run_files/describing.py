@@ -12,7 +12,6 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.plain_data import Odd
 from bertviewer.core.run_files.run_file import SCHEMA, RunFile, SavedModel
-from bertviewer.core.run_files.soundness import check_size
 from bertviewer.core.source.demo import SHA256
 from bertviewer.core.source.hub_name import parse_hub_name
 from bertviewer.core.source.model_source import ModelSource
@@ -44,6 +43,8 @@ def described(
     Raises:
         UserError: it was not built from a configuration, or a run is too large.
     """
+    from bertviewer.core.run_files.soundness import check_size  # needs numpy
+
     for run in filter(None, (kept.run, kept.run_a)):
         try:
             check_size(run)
