@@ -86,13 +86,14 @@ def check_fits(shard: Shard, measured: Measured) -> None:
     wanted = [
         [_like(RowSums.empty(*_MODEL), sizes) for sizes in rows],
         [_like(HeadSums.empty(_MODEL[1]), (0, one.heads)) for one in measured.attentions],
-        [_like(StateSums.empty(_MODEL[1]), (0, measured.width))] * measured.states,
+        [_like(StateSums.empty(_MODEL[1]), (0, measured.width))] * len(measured.state_calls),
     ]
     found = [
         [{name: (array.shape, array.dtype) for name, array in sums.items()} for sums in part]
         for part in (shard.rows, shard.heads, shard.states)
     ]
-    if found != wanted or shard.counted.shape != (len(COUNTED),):
+    is_whole = measured.states == len(measured.state_calls)
+    if not is_whole or found != wanted or shard.counted.shape != (len(COUNTED),):
         raise ValueError("its arrays are not those of what is measured")
 
 

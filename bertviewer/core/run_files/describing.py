@@ -10,8 +10,8 @@ from bertviewer.core.activations.check_step import Check
 from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
+from bertviewer.core.plain_data import Odd
 from bertviewer.core.run_files.run_file import SCHEMA, RunFile, SavedModel
-from bertviewer.core.run_files.soundness import MOST_TOKENS
 from bertviewer.core.source.demo import SHA256
 from bertviewer.core.source.hub_name import parse_hub_name
 from bertviewer.core.source.model_source import ModelSource
@@ -41,14 +41,15 @@ def described(
     """Return what a file of these runs holds; ``data`` is what their model was built from.
 
     Raises:
-        UserError: it was not built from a configuration, or a run has too many tokens.
+        UserError: it was not built from a configuration, or a run is too large.
     """
-    for run in (kept.run, kept.run_a):
-        if run is not None and len(run.tokens) > MOST_TOKENS:
-            raise UserError(
-                f"{source.name}: a run of {len(run.tokens):,} tokens cannot be saved: more than "
-                f"{MOST_TOKENS:,} cannot be read again"
-            )
+    from bertviewer.core.run_files.soundness import check_size  # needs numpy
+
+    for run in filter(None, (kept.run, kept.run_a)):
+        try:
+            check_size(run)
+        except Odd as error:
+            raise UserError(f"{source.name}: it cannot be saved: {error}") from error
     saved = kept.origin or _saved_model(source, data, checkpoint)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return RunFile(

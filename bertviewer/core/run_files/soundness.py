@@ -18,7 +18,9 @@ from bertviewer.core.source.tasks import find_task
 MOST_TOKENS = 10_000
 """The cosines of all tokens with one another take 0.8 GB then."""
 MOST_STATES = 2_000
-"""As many layers as a configuration may have."""
+"""Twice as many layers as a configuration may have."""
+MOST_COSINES = 4_000_000_000
+"""Of all tokens with one another, in all hidden states; a report takes minutes for so many."""
 _EXPONENTS = range(-1074, 1024)
 
 
@@ -30,6 +32,17 @@ def check_file(file: RunFile) -> None:
     """
     for run in _runs(file):
         _check_run(run)
+
+
+def check_size(run: ActivationRun) -> None:
+    """Return if a run is small enough for all that is calculated of it.
+
+    Raises:
+        Odd: it is not.
+    """
+    count, states = len(run.tokens), max(len(run.hidden_states), len(run.token_norms))
+    if count > MOST_TOKENS or states > MOST_STATES or count**2 * states > MOST_COSINES:
+        raise Odd(f"its run has {count:,} tokens in {states:,} hidden states, which is too much")
 
 
 def check_modules(file: RunFile, architecture: Architecture) -> None:
@@ -69,7 +82,8 @@ def _check_run(run: ActivationRun) -> None:
     except UserError as error:
         raise Odd(str(error)) from error
     count = len(run.tokens)
-    _check(0 < count <= MOST_TOKENS, "its run has no tokens, or too many")
+    _check(count > 0, "its run has no tokens")
+    check_size(run)
     for token in run.tokens:
         numbers = (token.id, token.segment, token.word or 0, token.sentence or 0)
         _check(all(0 <= number < 2**31 for number in numbers), "a number of a token is none")
@@ -88,7 +102,6 @@ def _check_run(run: ActivationRun) -> None:
 
 def _check_states(run: ActivationRun) -> None:
     count, states = len(run.tokens), run.hidden_states
-    _check(len(run.token_norms) <= MOST_STATES, "it has more hidden states than any model")
     shapes = {state.shape for state in states}
     _check(
         all(state.ndim == 2 and state.shape[0] == count and state.shape[1] for state in states)

@@ -272,6 +272,15 @@ def test_plans_of_parts(part: Path, key: str, value: Any) -> None:
         merge_corpora([part], "")
 
 
+def test_a_plan_with_more_states_than_memory(part: Path) -> None:
+    file = part / FOLDER / NAME
+    plan = json.loads(file.read_text(encoding="utf-8"))
+    plan["measured"]["stacks"] = [10**17]
+    file.write_text(json.dumps(plan), encoding="utf-8")
+    with pytest.raises(UserError, match="its arrays are not those of what is measured"):
+        merge_corpora([part], "")
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -88,12 +88,13 @@ def test_more_tokens_or_states_than_any_model(path: Path, sound: bytes) -> None:
     run = data["run"]
     run["tokens"] = run["tokens"][:1] * 10_001
     run["token_norms"], run["hidden_states"], run["state_paths"] = [], [], []
-    assert "no tokens, or too many" in why(path, packed(json.dumps(data).encode(), arrays))
+    assert "10,001 tokens" in why(path, packed(json.dumps(data).encode(), arrays))
     run["tokens"] = run["tokens"][:1]
     run["token_norms"] = [[1.0]] * 2_001
-    for module in run["modules"]:
-        module["token_norms"] = None
-    assert "more hidden states" in why(path, packed(json.dumps(data).encode(), arrays))
+    assert "2,001 hidden states" in why(path, packed(json.dumps(data).encode(), arrays))
+    # Few tokens and few states, and yet too many cosines.
+    run["tokens"], run["token_norms"] = run["tokens"] * 2_000, [[1.0] * 2_000] * 1_001
+    assert "too much" in why(path, packed(json.dumps(data).encode(), arrays))
 
 
 def test_reading_can_be_cancelled(
