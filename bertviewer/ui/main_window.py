@@ -108,6 +108,7 @@ class MainWindow(QMainWindow):
 
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.page_wanted.connect(self._bring_pane)
+        workspace.question_wanted.connect(self._bring_question)
         # Later: the choice may come from the menu that is filled anew then.
         workspace.device_chosen.connect(lambda: workspace.draw_queue.later(self._menus.update))
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
@@ -260,6 +261,13 @@ class MainWindow(QMainWindow):
         """Have the pane in sight that a page stands in, if another one has all the room."""
         is_in_middle = any(kind.title == title for kind in TABS)
         self.panes.bring(None if is_in_middle else "run")
+
+    def _bring_question(self, view: str, _name: str) -> None:
+        """Have the pane of the module in sight for a question that is answered there."""
+        if not view:
+            self.panes.bring("module")
+            if not self.panes.dock("module").isVisible():
+                self.panes.toggle("module")
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":

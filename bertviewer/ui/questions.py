@@ -82,10 +82,12 @@ class Questions(QWidget):
             rows[name] = row
         self._rows = rows
 
-    def open(self, name: str) -> None:
-        """Open the answer of that explanation, if it is asked for."""
-        if name in self._rows:
-            self._rows[name].open()
+    def open(self, name: str) -> QWidget | None:
+        """Open the answer of that explanation and return its row, ``None`` if it is not there."""
+        row = self._rows.get(name)
+        if row is not None:
+            row.open()
+        return row
 
     def focus_first(self) -> None:
         """Put the focus on the first question, for those who came by the keyboard."""

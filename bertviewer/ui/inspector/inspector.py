@@ -37,6 +37,7 @@ class Inspector(QWidget):
         workspace.formulas_changed.connect(self._on_change)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))
         workspace.overview_ready.connect(self._build)
+        workspace.question_wanted.connect(self._on_question)
         # In a turn of its own: the run's views are built in this one.
         workspace.views_wanted.connect(lambda: workspace.draw_queue.later(self._on_views))
 
@@ -63,6 +64,16 @@ class Inspector(QWidget):
             self._scroll.setWidget(self._page)
             self._layout.addWidget(CheckSummary(self._workspace, self._page.stale))
             self._on_change()
+
+    def _on_question(self, view: str, name: str) -> None:
+        """Open a question of the selected module, and scroll to its answer."""
+        if view or self._page is None:
+            return
+        if self._is_stale:  # the pane may come into sight only now
+            self.refresh()
+        row = self._page.open_question(name)
+        if row is not None:
+            self._workspace.draw_queue.later(lambda: self._scroll.ensureWidgetVisible(row))
 
     def _on_change(self) -> None:
         if self.isVisible():

@@ -46,7 +46,6 @@ class InspectorPage(QWidget):
         self._first, self._view = FactsView(), FactsView()
         self._asked = heading_label(self.tr("What people ask here"))
         self._questions = named(Questions(workspace), "moduleQuestions")
-        workspace.question_wanted.connect(self._show_question)
         self._facts = ModuleFacts(workspace, self.refresh, self)
         self.stale = StaleLabel("staleModule", workspace, self)
         in_column(
@@ -89,9 +88,9 @@ class InspectorPage(QWidget):
             ]
         )
 
-    def _show_question(self, view: str, name: str) -> None:
-        if not view:
-            self._questions.open(name)
+    def open_question(self, name: str) -> QWidget | None:
+        """Open the answer of an explanation; return its row, ``None`` if it is not asked here."""
+        return self._questions.open(name)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Mark figures of a run that is stale; Qt calls it."""

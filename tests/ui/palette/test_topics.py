@@ -95,8 +95,11 @@ def test_a_formula_and_a_question_are_shown(
     choose(demo_window, qtbot)
     assert page(demo_window) == "Formula"
     assert demo_window.workspace.selection.place.path == "encoder.layer.0.attention.self"
+    demo_window.panes.toggle("module")
+    assert not demo_window.panes.dock("module").isVisible()
     search("what does gamma")
     choose(demo_window, qtbot)
+    assert demo_window.panes.dock("module").isVisible()
     assert demo_window.workspace.selection.place.path == "embeddings.LayerNorm"
     (answer,) = [
         each
