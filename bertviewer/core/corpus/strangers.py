@@ -24,6 +24,7 @@ MOST_HEADS = 1_000_000
 """Of all attentions together."""
 _MOST = 1 << 53
 """Counts up to here add up exactly, in any format."""
+_LARGEST = float(np.finfo(np.float32).max)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -155,8 +156,10 @@ def check_rows(columns: Mapping[str, NDArray[Any]]) -> None:
         raise ValueError("a histogram has not as many values as were counted")
     if (zeros > count - nan - inf).any():
         raise ValueError("a count is larger than that of all values")
-    if not all(np.isfinite(columns[name]).all() for name in ("sum", "squares")):
-        raise ValueError("a sum is no number")
+    sums, squares = np.abs(columns["sum"]), columns["squares"]
+    # What is summed are values in float32; NaN is not below anything.
+    if not ((sums <= count * _LARGEST) & (squares >= 0) & (squares <= count * _LARGEST**2)).all():
+        raise ValueError("a sum is not one of so many values")
     low, high = columns["min"], columns["max"]  # NaN where there is none
     is_none = np.isnan(low) & np.isnan(high)
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high) | is_none).all():
