@@ -55,19 +55,20 @@ class Limits:
     def __init__(self, progress: Progress, seconds: float, memory: int, base: int | None) -> None:
         self.reason = ""
         self.was_reached = False
+        self.cancelled: Cancelled | None = None
         self._deadline = time.monotonic() + seconds
         self._seconds = seconds
         self._memory = memory
         self._base = base
         self._progress = progress
         self._last = (0, 0, "")
-        self.cancelled: Cancelled | None = None
         self._is_report_due = False
         self._beats = 0
         self._work = threading.get_ident()
         self._lock = threading.Lock()
         self._reporting = threading.Lock()
         self._ended = threading.Event()
+        self._body = _calling_frame()
         self._watcher = threading.Thread(target=self._watch, name="bertviewer-limits", daemon=True)
 
     def start(self) -> None:
@@ -152,7 +153,7 @@ class Limits:
         An import stopped halfway can't be repeated; a context manager must restore what it changed.
         """
         frame: FrameType | None = sys._current_frames().get(self._work)
-        while frame is not None:
+        while frame is not None and id(frame) != self._body:
             code = frame.f_code
             if code.co_filename.startswith("<frozen importlib") or (
                 code.co_filename == contextlib.__file__
@@ -264,6 +265,14 @@ def reserve(needed: int) -> None:
     limits = _active.get()
     if limits is not None:
         limits.reserve(needed)
+
+
+def _calling_frame() -> int:
+    """Return the identity of the frame whose ``with`` is entered."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename in (__file__, contextlib.__file__):
+        frame = frame.f_back
+    return id(frame)
 
 
 def _interrupt(thread: int, error: type[Stopped] | None) -> None:

@@ -118,6 +118,17 @@ def test_what_a_context_manager_restores_is_restored() -> None:
     assert done == [True]
 
 
+def test_work_inside_a_context_manager_that_is_entered_is_stopped() -> None:
+    @contextmanager
+    def opening() -> Iterator[None]:
+        with limited(no_progress, seconds=0.1):
+            _count()
+        yield
+
+    with pytest.raises(OverBudget), opening():
+        pass
+
+
 def test_progress_is_reported_while_the_work_is_silent() -> None:
     said: list[str] = []
     with limited(lambda done, total, label: said.append(label)) as limits:

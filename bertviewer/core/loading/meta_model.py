@@ -68,6 +68,7 @@ def read_meta_model(
         check_demo_weights(source.path)
     try:
         with limited(progress) as limits:
+            limits.report(0, 3, "Reading the configuration")
             config = build_config(data, source.name)
             limits.report(1, 3, "Building the architecture")
             module = build_on_meta(config, source.task, source.name, source.untied)

@@ -28,7 +28,7 @@ TINY = {
     "config",
     [
         {"model_type": "albert", "num_hidden_groups": 20, "inner_group_num": 20, "hidden_size": 8},
-        {"model_type": "resnet", "depths": [1000, 1, 1, 1]},
+        {"model_type": "resnet", "depths": [900, 1, 1, 1]},
     ],
     ids=lambda config: config["model_type"],
 )
