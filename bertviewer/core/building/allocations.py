@@ -1,6 +1,8 @@
 """Estimates what an operation on the CPU allocates, before it does."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from math import prod
 from typing import Any
@@ -14,6 +16,23 @@ from bertviewer.core import budget
 
 _SMALL = 2**23
 """Elements that no result can exceed where nothing is estimated: 64 MiB of int64."""
+
+
+_is_unfilled: ContextVar[bool] = ContextVar("is_unfilled", default=False)
+
+
+@contextmanager
+def unfilled() -> Iterator[None]:
+    """Don't count uninitialized memory: the system provides none until it is written to.
+
+    For models that are built without initializing their weights. Legacy constructors such as
+    ``torch.FloatTensor(sizes)``, in XLNet, allocate on the CPU within ``torch.device("meta")`` too.
+    """
+    token = _is_unfilled.set(True)
+    try:
+        yield
+    finally:
+        _is_unfilled.reset(token)
 
 
 class AllocationGuard(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -47,6 +66,8 @@ def reserve_for(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         OverBudget: they don't.
     """
     if not budget.is_limited():
+        return
+    if _is_unfilled.get() and operation.overloadpacket is torch.ops.aten.empty:
         return
     device = kwargs.get("device")
     if not _allocates(operation) or (device is not None and device.type == "meta"):

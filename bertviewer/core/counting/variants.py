@@ -13,6 +13,7 @@ from typing import Any
 from transformers.initialization import no_init_weights
 
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.allocations import unfilled
 from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
@@ -171,7 +172,7 @@ def _unfilled() -> Iterator[None]:
     Tied weights are tied as always.
     """
     init_weights = transformers.PreTrainedModel.init_weights
-    with no_init_weights():
+    with no_init_weights(), unfilled():
         # On the meta device this ties weights and does nothing else.
         transformers.PreTrainedModel.init_weights = init_weights
         yield

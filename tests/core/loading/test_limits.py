@@ -137,3 +137,11 @@ def test_large_images_take_no_memory(tmp_path: Path) -> None:
     assert found.flows is not None
     assert found.flows.missing == {}
     assert found.flows.flow("") is not None
+
+
+def test_uninitialized_memory_of_a_variant_is_not_counted(tmp_path: Path) -> None:
+    # XLNet allocates with torch.FloatTensor, on the CPU whatever the device is: 16 GB in a variant.
+    model = _opened(tmp_path, {"model_type": "xlnet", "n_layer": 3})
+    found = model.with_counts()
+    assert found.source.notices == ()
+    assert found.root.count_formula == "V*D + D + N*(5*D**2 + 2*D*d_inner + 10*D + d_inner)"
