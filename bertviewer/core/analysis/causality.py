@@ -19,7 +19,8 @@ def is_causal(architecture: Architecture, path: str = "") -> bool | None:
 
     A single layer in which tokens see later ones makes it ``False``. Of several stacks, as an
     encoder's and a decoder's, or a tower for images before the text's layers, the last one that
-    reads text counts.
+    reads text counts. A module that is not in the flow, such as BigBird's block-sparse attention,
+    which the model replaces during its forward pass, is as the module around it.
 
     Returns:
         ``None`` where no self-attention was traced: before the flows are derived, where they
@@ -40,6 +41,8 @@ def is_causal(architecture: Architecture, path: str = "") -> bool | None:
             hides = any(node.details.get("causal") is True for node in nodes)
             reads_text = any(_reads_text(node, flows) for node in nodes)
             found.append(_Attention(_stack(module.path), reads_text, hides))
+    if not found and path and not is_cross(path):
+        return is_causal(architecture, path.rpartition(".")[0])
     found = [one for one in found if one.reads_text] or found
     # A pooler may have attention too, outside of the numbered layers.
     found = [one for one in found if one.stack] or found
