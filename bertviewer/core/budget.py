@@ -148,20 +148,20 @@ class Limits:
                 self.cancelled = cancelled
 
     def _is_interruptible(self) -> bool:
-        """Return whether the work is outside imports and context managers' enter and exit.
+        """Return whether the work goes on, outside imports and context managers' enter and exit.
 
         An import stopped halfway can't be repeated; a context manager must restore what it changed.
         """
         frame: FrameType | None = sys._current_frames().get(self._work)
         while frame is not None and id(frame) != self._body:
             code = frame.f_code
-            if code.co_filename.startswith("<frozen importlib") or (
-                code.co_filename == contextlib.__file__
-                and code.co_name in ("__enter__", "__exit__")
+            if code.co_filename.startswith("<frozen importlib") or code.co_name in (
+                "__enter__",
+                "__exit__",
             ):
                 return False
             frame = frame.f_back
-        return True
+        return frame is not None
 
 
 _active: ContextVar[Limits | None] = ContextVar("limits", default=None)
