@@ -42,6 +42,8 @@ MOST = 2**16
 """Longer lengths are not tried: a text has at most 200,000 characters."""
 MOST_STEPS = 50_000
 """Operations of one run; a model that takes more is not run to its end."""
+SECONDS = 20.0
+"""The time limit of all runs together."""
 
 _aten = torch.ops.aten
 
@@ -141,16 +143,19 @@ def length_limits(config: Mapping[str, Any]) -> LengthLimits:
     Where it cannot be run without weights, these are the lengths that the configuration names.
     """
     try:
-        with limited(no_progress):
-            return _measured(json.dumps(config, sort_keys=True, default=str))
+        return _known(json.dumps(config, sort_keys=True, default=str))
     except OverBudget as error:
         _log(config, error)
         return stated_limits(config)
 
 
 @lru_cache(maxsize=64)
-def _measured(document: str) -> LengthLimits:
-    config = json.loads(document)
+def _known(document: str) -> LengthLimits:
+    with limited(no_progress, SECONDS):
+        return _measured(json.loads(document))
+
+
+def _measured(config: Mapping[str, Any]) -> LengthLimits:
     for few in FEW:
         first = _try(config, few, few)
         if first.runs:
