@@ -55,7 +55,7 @@ class Limits:
     def __init__(self, progress: Progress, seconds: float, memory: int, base: int | None) -> None:
         self.reason = ""
         self.was_reached = False
-        self.cancelled: Cancelled | None = None
+        self.cancelled: Exception | None = None
         self._deadline = time.monotonic() + seconds
         self._seconds = seconds
         self._memory = memory
@@ -144,8 +144,8 @@ class Limits:
         with self._reporting:
             try:
                 self._progress(*self._last)
-            except Cancelled as cancelled:
-                self.cancelled = cancelled
+            except Exception as error:  # noqa: BLE001 - it is raised again in the other thread
+                self.cancelled = error
 
     def _is_interruptible(self) -> bool:
         """Return whether the work goes on, outside imports and context managers' enter and exit.
