@@ -105,6 +105,7 @@ class Limits:
     def reserve(self, needed: int) -> None:
         """Raise ``OverBudget`` if so many bytes more would exceed the memory limit."""
         if needed > _TRUSTED and self._used() + needed > self._memory:
+            self.was_reached = True
             raise OverBudget(
                 f"{needed / 1e9:.1f} GB more would exceed the memory limit of "
                 f"{self._memory / 1e9:.1f} GB"

@@ -158,3 +158,10 @@ def test_an_error_in_reporting_ends_the_work_too() -> None:
 
     with pytest.raises(OSError, match="the terminal is closed"), limited(progress):
         _count()
+
+
+def test_a_budget_is_exceeded_by_what_was_refused() -> None:
+    budget = Budget()
+    with pytest.raises(OverBudget), budget.spend(no_progress, 1.0):
+        reserve(10**15)
+    assert budget.was_exceeded
