@@ -156,6 +156,6 @@ def test_the_configuration_knows_better(settings: Any, found: tuple[str, int | N
 
 def test_settings_may_be_nested_deeply() -> None:
     settings: dict[str, Any] = {}
-    for _ in range(900):
+    for _ in range(2000):
         settings = {"a": settings}
     assert quantization_of(None, settings) == Quantization("unknown", None)
