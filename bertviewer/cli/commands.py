@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bertviewer.cli import corpus, formats
-from bertviewer.cli.printing import check_takes_bytes, print_text, print_warnings
+from bertviewer.cli.printing import check_takes_bytes, print_text
 from bertviewer.cli.progress_line import progress_line
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.text import check_text, optional_sentence
@@ -70,10 +70,7 @@ def _run(options: argparse.Namespace) -> None:
     sentence = Sentence(options.text, options.pair)
     check_text(sentence)
     with progress_line(sys.stderr) as progress:
-        model = _opened(source, progress)
-        run = _ran(model, sentence, options)
-    of_model = model.architecture.source.notices
-    print_warnings(notice for notice in run.data.source.notices if notice not in of_model)
+        run = _ran(_opened(source, progress), sentence, options)
     form = formats.chosen(formats.RUN, options)
     form.write(form.result(run, options))
 

@@ -58,7 +58,8 @@ def check_interrupted() -> None:
 def _noting(give_up: Callable[[], None]) -> Iterator[None]:
     # Python's own handler writes to it at once, even while the main thread is in native code.
     read, write = os.pipe()
-    os.set_blocking(write, False)
+    if hasattr(os, "set_blocking"):  # Windows has no such function, and does not ask for it
+        os.set_blocking(write, False)
     watcher = threading.Thread(target=_watch, args=(read, give_up), daemon=True)
     watcher.start()
     signal.signal(signal.SIGINT, lambda *_: _noted.set())

@@ -3,7 +3,6 @@
 import io
 import json
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from bertviewer.core.errors import UserError
@@ -30,13 +29,6 @@ def print_text(text: str) -> None:
     """
     # Whatever the texts of strangers hold: nothing of it moves a terminal's cursor.
     _write("\n".join(map(printable, text.split("\n"))))
-
-
-def print_warnings(sentences: Iterable[str]) -> None:
-    """Print a line for each sentence on the standard error."""
-    for sentence in sentences:
-        if sys.stderr is not None:
-            sys.stderr.write(f"bertviewer: warning: {printable(sentence)}\n")
 
 
 def print_bytes(data: bytes) -> None:

@@ -55,7 +55,7 @@ class Limits:
     def __init__(self, progress: Progress, seconds: float, memory: int, base: int | None) -> None:
         self.reason = ""
         self.was_reached = False
-        self.cancelled: Cancelled | None = None
+        self.cancelled: Exception | None = None
         self._deadline = time.monotonic() + seconds
         self._seconds = seconds
         self._memory = memory
@@ -105,6 +105,7 @@ class Limits:
     def reserve(self, needed: int) -> None:
         """Raise ``OverBudget`` if so many bytes more would exceed the memory limit."""
         if needed > _TRUSTED and self._used() + needed > self._memory:
+            self.was_reached = True
             raise OverBudget(
                 f"{needed / 1e9:.1f} GB more would exceed the memory limit of "
                 f"{self._memory / 1e9:.1f} GB"
@@ -144,24 +145,24 @@ class Limits:
         with self._reporting:
             try:
                 self._progress(*self._last)
-            except Cancelled as cancelled:
-                self.cancelled = cancelled
+            except Exception as error:  # noqa: BLE001 - it is raised again in the other thread
+                self.cancelled = error
 
     def _is_interruptible(self) -> bool:
-        """Return whether the work is outside imports and context managers' enter and exit.
+        """Return whether the work goes on, outside imports and context managers' enter and exit.
 
         An import stopped halfway can't be repeated; a context manager must restore what it changed.
         """
         frame: FrameType | None = sys._current_frames().get(self._work)
         while frame is not None and id(frame) != self._body:
             code = frame.f_code
-            if code.co_filename.startswith("<frozen importlib") or (
-                code.co_filename == contextlib.__file__
-                and code.co_name in ("__enter__", "__exit__")
+            if code.co_filename.startswith("<frozen importlib") or code.co_name in (
+                "__enter__",
+                "__exit__",
             ):
                 return False
             frame = frame.f_back
-        return True
+        return frame is not None
 
 
 _active: ContextVar[Limits | None] = ContextVar("limits", default=None)

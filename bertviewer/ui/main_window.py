@@ -278,11 +278,9 @@ class MainWindow(QMainWindow):
         self.panes.bring(None if is_in_middle else "run")
 
     def _bring_question(self, view: str, _name: str) -> None:
-        """Have the pane of the module in sight for a question that is answered there."""
+        """Show the pane of the module for a question that is answered there."""
         if not view:
             self.panes.bring("module")
-            if not self.panes.dock("module").isVisible():
-                self.panes.toggle("module")
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":

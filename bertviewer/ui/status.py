@@ -16,7 +16,7 @@ from bertviewer.ui.workspace import Workspace
 
 
 class WeightsLabel(QLabel):
-    """Stands in the status bar; the tooltip has the notices, and tensors that are random."""
+    """A label of the status bar; its tooltip has the notices, and tensors that are random."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()

@@ -147,3 +147,21 @@ def test_parts_of_a_budget_share_its_time() -> None:
     with pytest.raises(OverBudget), budget.spend(no_progress, 1.0):
         _count()
     assert time.monotonic() - start < LONG / 2
+
+
+def test_an_error_in_reporting_ends_the_work_too() -> None:
+    work = threading.get_ident()
+
+    def progress(done: int, total: int, label: str) -> None:
+        if threading.get_ident() != work:
+            raise OSError("the terminal is closed")
+
+    with pytest.raises(OSError, match="the terminal is closed"), limited(progress):
+        _count()
+
+
+def test_a_budget_is_exceeded_by_what_was_refused() -> None:
+    budget = Budget()
+    with pytest.raises(OverBudget), budget.spend(no_progress, 1.0):
+        reserve(10**15)
+    assert budget.was_exceeded

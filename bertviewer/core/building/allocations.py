@@ -43,7 +43,7 @@ class AllocationGuard(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled here."""
+        """Nothing is compiled; to keep torch's compiler out it would be imported, and asked."""
         return False
 
     def __torch_dispatch__(

@@ -4,6 +4,7 @@ import copy
 import inspect
 import itertools
 import json
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -275,8 +276,11 @@ def _few_modules(name: str) -> Iterator[None]:
         UserError: it has too many.
     """
     count = itertools.count(1)
+    thread = threading.get_ident()  # the hook is called in all of them
 
     def note(_module: torch.nn.Module, _name: str, _child: torch.nn.Module | None) -> None:
+        if threading.get_ident() != thread:
+            return
         budget.check()
         if next(count) > MOST_MODULES:
             raise UserError(f"{name}: it has more than {MOST_MODULES:,} modules, too many to show")

@@ -62,7 +62,9 @@ _ACTIVATIONS = re.compile(r"(^|_)act(ivation)?(_fn|_function|_type)?$|hidden_act
 _HEADS, _ANY = re.compile(r"heads?$"), re.compile("")
 _ORDINARY = frozenset(("absolute", "default", "none", "eager", "learned", "full", "standard"))
 """Values that name what every model does."""
+_DECLARATION = re.compile(r"^    (\w+): [^=\n]*= (.+)$", re.MULTILINE)
 _MOST_TEXT = 60
+_MOST_KEYS = 10
 
 
 @frozen
@@ -123,8 +125,10 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _notice(said: list[str], name: str, reason: str) -> str:
+    more = len(said) - _MOST_KEYS
+    keys = ", ".join(said[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
     return (
-        f"The configuration has {', '.join(said)}, {reason.format(name)}: if the model was trained "
+        f"The configuration has {keys}, {reason.format(name)}: if the model was trained "
         "with it, the figures shown are not those of the trained model."
     )
 
@@ -340,20 +344,24 @@ def _reads(code: CodeType, owners: tuple[str, ...]) -> frozenset[str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=1000)
 def declared_defaults(key: str) -> tuple[Any, ...]:
     """Return the defaults that transformers' configuration classes declare for a key.
 
-    Empty if none has it, or if the sources are not there, as in a packed program.
+    Empty if none has it, or if the sources are missing, as in a packed program.
     """
-    if not key.isidentifier() or (spec := find_spec("transformers")) is None:
-        return ()
-    pattern = re.compile(rf"^    {key}: [^=\n]*= (.+)$", re.MULTILINE)
-    found: list[Any] = []
-    for folder in spec.submodule_search_locations or ():
+    return tuple(map(_literal, _declared().get(key, ())))
+
+
+@lru_cache(maxsize=1)
+def _declared() -> Mapping[str, list[str]]:
+    """Return the source text of those defaults, by key."""
+    found: dict[str, list[str]] = {}
+    spec = find_spec("transformers")
+    for folder in (spec and spec.submodule_search_locations) or ():
         for file in sorted(Path(folder, "models").glob("*/configuration_*.py")):
-            found.extend(map(_literal, pattern.findall(file.read_text(encoding="utf-8"))))
-    return tuple(found)
+            for key, text in _DECLARATION.findall(file.read_text(encoding="utf-8")):
+                found.setdefault(key, []).append(text)
+    return found
 
 
 def _literal(text: str) -> Any:

@@ -211,7 +211,7 @@ def _plan(
     from bertviewer.core.corpus.trial import eager_gives_the_same, look
     from bertviewer.core.loading.lockstep import Lockstep
 
-    settle_attention(module, config, choices.max_tokens)
+    settle_attention(module, architecture.whole_config, choices.max_tokens)
     problem = f"{model.source.name}: the model cannot run a batch"
     lockstep = Lockstep(module, model.reading, lambda: progress(0, 0, _LOOKING))
     with as_user_error(module, problem):

@@ -114,7 +114,7 @@ class _Work:
         self._tokenizer = model.tokenizer()
         self._names = ClassNames(self._tokenizer)
         self._turn = threading.Lock()
-        self._limit = token_limit(self._config, plan.choices.max_tokens)
+        self._limit = token_limit(model.architecture.whole_config, plan.choices.max_tokens)
         self._padding = padding_of(self._config)
 
     def run(self) -> None:

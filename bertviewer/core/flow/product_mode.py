@@ -5,17 +5,14 @@ from math import inf
 from types import FrameType
 from typing import Any
 
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from bertviewer.core import budget
-from bertviewer.core.building.allocations import reserve_for
+from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.flow.products import Dimensions, product_dimensions
 
 MOST_STEPS = 10_000
 """A model of a hundred layers takes fewer; longer passes would take minutes, all in all."""
 
 
-class ProductMode(TorchDispatchMode):
+class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
     """Sees the operations that torch's functions are made of, inside ``with``.
 
     To see each of them costs 2 % of bert-base's forward pass.
@@ -34,15 +31,10 @@ class ProductMode(TorchDispatchMode):
         *,
         is_limited: bool = True,
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._steps_left = MOST_STEPS if is_limited else inf
         self._on_product = on_product
         self._on_unknown = on_unknown
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled; to keep torch's compiler out it would be imported, and asked."""
-        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
@@ -53,9 +45,7 @@ class ProductMode(TorchDispatchMode):
             NotImplementedError: they are not known, and nobody listens to that.
             RuntimeError: the model takes too many.
         """
-        budget.check()
-        reserve_for(func, args, kwargs or {})
-        output = func(*args, **(kwargs or {}))
+        output = super().__torch_dispatch__(func, types, args, kwargs)
         self.tell(func, args, output)
         return output
 

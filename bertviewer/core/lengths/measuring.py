@@ -7,13 +7,15 @@ up another row, and then with one token more than each of them has room for.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.building.building import build_config, build_on_meta, heads_of
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import Stopped, UserError
 from bertviewer.core.flow.inputs.literals import Literals
 from bertviewer.core.flow.inputs.texts import (
     SENTENCES,
@@ -30,6 +32,7 @@ from bertviewer.core.lengths.length_limits import (
     stated_limits,
     trained_length,
 )
+from bertviewer.core.progress import no_progress
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.system.log import write_log
 
@@ -39,10 +42,10 @@ MOST = 2**16
 """Longer lengths are not tried: a text has at most 200,000 characters."""
 MOST_STEPS = 50_000
 """Operations of one run; a model that takes more is not run to its end."""
-MOST_KEPT = 64
+SECONDS = 20.0
+"""The time limit of all runs together."""
 
 _aten = torch.ops.aten
-_known: dict[str, LengthLimits] = {}
 
 
 class _TooManyStepsError(Exception):
@@ -139,12 +142,17 @@ def length_limits(config: Mapping[str, Any]) -> LengthLimits:
 
     Where it cannot be run without weights, these are the lengths that the configuration names.
     """
-    key = json.dumps(config, sort_keys=True, default=str)
-    if key not in _known:
-        if len(_known) >= MOST_KEPT:
-            _known.clear()
-        _known[key] = _measured(config)
-    return _known[key]
+    try:
+        return _known(json.dumps(config, sort_keys=True, default=str))
+    except OverBudget as error:
+        _log(config, error)
+        return stated_limits(config)
+
+
+@lru_cache(maxsize=64)
+def _known(document: str) -> LengthLimits:
+    with limited(no_progress, SECONDS):
+        return _measured(json.loads(document))
 
 
 def _measured(config: Mapping[str, Any]) -> LengthLimits:
@@ -199,11 +207,17 @@ def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
                 device.known.learn(tensor, value)
             model(**inputs.arguments)
     except (UserError, KeyError) as error:
-        write_log(f"the length limits of {config.get('model_type')!r} are not known: {error}")
+        _log(config, error)
         return _Trial(False)
+    except Stopped:
+        raise
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
         return _Trial(_is_by_lack_of_numbers(error), frozenset(device.tables))
     return _Trial(True, frozenset(device.tables))
+
+
+def _log(config: Mapping[str, Any], error: Exception) -> None:
+    write_log(f"the length limits of {config.get('model_type')!r} are not known: {error}")
 
 
 def _base(heads: Sequence[str]) -> str:

@@ -133,7 +133,10 @@ def _spent(
 
 def _noted(architecture: Architecture, notice: str) -> Architecture:
     source = architecture.source
-    return replace(architecture, source=replace(source, notices=(*source.notices, notice)))
+    return replace(
+        architecture,
+        source=replace(source, notices=tuple(dict.fromkeys((*source.notices, notice)))),
+    )
 
 
 def builder(source: ModelSource) -> Build:

@@ -16,6 +16,7 @@ from bertviewer.core.weights.quantization import Quantization, packed_weights, q
 from bertviewer.core.weights.stored import Checkpoint
 
 _MOST_NAME = 80
+_MOST_CLASSES = 10
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
 
@@ -91,7 +92,7 @@ def why_quantized(name: str, quantization: Quantization) -> str:
 
 
 def _own_code(classes: tuple[str, ...]) -> str:
-    names = ", ".join(shortened(name, _MOST_NAME) for name in classes)
+    names = ", ".join(shortened(name, _MOST_NAME) for name in classes[:_MOST_CLASSES])
     return (
         f"The configuration's auto_map names the checkpoint's own code ({names}), which is never "
         "run here: transformers' class is used instead, so the figures are those of the trained "

@@ -280,7 +280,7 @@ class LoadedModel:
         """Return how many tokens it takes; they are measured at the first call."""
         from bertviewer.core.lengths.measuring import length_limits
 
-        return length_limits(self.architecture.config)
+        return length_limits(self.architecture.whole_config)
 
     def prepare_tokenizer(self) -> None:
         """Start the process that reads its tokenizer, if it has one, without waiting for it."""

@@ -76,8 +76,8 @@ def rebuilt(
     if labels is not None and len(labels) == 2:
         config["num_labels"] = labels[0]
     known = {key: value for key, value in (known or {}).items() if value is not None}
-    config |= known | {"model_type": config["model_type"]}
-    return config, _guess(name, config, known)
+    guess = _guess(name, config, known)
+    return config | known | {"model_type": config["model_type"]}, guess
 
 
 def _sized(named: str, base: Shapes, every: Shapes) -> dict[str, Any] | None:

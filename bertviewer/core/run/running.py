@@ -93,9 +93,10 @@ def run_sentence(
     if counter is not None:
         macs = counter.macs(model.architecture.costs)
     stacks = stacks_of(output)
-    source = model.architecture.source
+    source, whole_config = model.architecture.source, model.architecture.whole_config
+    notices = *source.notices, *length_notices(tokens, whole_config)
     return ActivationRun(
-        source=replace(source, notices=(*source.notices, *length_notices(tokens, config))),
+        source=replace(source, notices=notices),
         sentence=sentence,
         tokenizer=tokenizer.kind,
         tokens=tokens,

@@ -32,6 +32,7 @@ METHODS: Mapping[str, str] = {
 """Quantization methods, as transformers writes them, with the names that people know."""
 UNKNOWN = "unknown"
 _MOST_NAME = 40
+_MOST_NESTED = 4  # compressed-tensors has the bits at a depth of 3
 
 _FP8 = ("F8_E4M3", "F8_E5M2")
 _BYTES = ("I8", "U8")
@@ -244,8 +245,8 @@ def _declared_bits(method: str, settings: Mapping[str, Any]) -> int | float | No
     return None
 
 
-def _nested(settings: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nested(settings: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
     yield settings
     for value in settings.values():
-        if isinstance(value, Mapping):
-            yield from _nested(value)
+        if isinstance(value, Mapping) and depth < _MOST_NESTED:
+            yield from _nested(value, depth + 1)

@@ -89,7 +89,7 @@ def _configuration(found: Comparison, architecture: Architecture) -> Section:
         for key in found.keys
     ]
     rows += [Row.of(key, Code(value), Code(value)) for key, value in both]
-    same = len(architecture.config.keys() - other.keys())
+    same = len(architecture.whole_config.keys() - other.keys())
     words: Text = (
         count_text(
             len(found.keys), "1 key differs and ", "{0} keys of the configurations differ and "

@@ -65,8 +65,8 @@ class CachedTableModel(TableModel):
 class HubDialog(QDialog):
     """A field for a name, and the models that are on this disk already.
 
-    ``chosen`` brings the name of the one to open. Nothing is sent before that. ``name`` is what
-    stands in the field at first.
+    ``chosen`` brings the name of the one to open. Nothing is sent before that. The field
+    begins with ``name``.
     """
 
     chosen = Signal(str)

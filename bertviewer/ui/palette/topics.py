@@ -86,7 +86,7 @@ def plain_symbol(symbol: str) -> str:
 def keys(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
     """Yield the keys of the configuration."""
     meanings = {symbol.key: symbol.meaning for symbol in architecture.symbols}
-    for key, value in architecture.config.items():
+    for key, value in architecture.whole_config.items():
         written = shortened(json.dumps(value, ensure_ascii=False, default=str), LONGEST_VALUE)
         meaning = meanings.get(key) or KEY_MEANINGS.get(key, "")
         about = ", ".join(filter(None, (written, meaning)))

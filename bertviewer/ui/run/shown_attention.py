@@ -30,7 +30,7 @@ class ShownAttention(ChoiceBox):
         return bool((self.currentData() or (False, False))[0])
 
     def offer_for(self, run: ActivationRun) -> None:
-        """Offer what there is in a run."""
+        """Offer what can be drawn of a run."""
         special = dict.fromkeys(token.text for token in run.tokens if token.is_special)
         names = ", ".join(list(special)[:MOST_NAMED])
         items: list[tuple[str, object]] = [

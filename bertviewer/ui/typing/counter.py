@@ -41,7 +41,7 @@ class Counting:
         from bertviewer.core.tokenizer import tokenization
 
         progress(0, 0, "Counting tokens")
-        config = self._architecture.config
+        config, whole = self._architecture.config, self._architecture.whole_config
         if self._tokenizer is None and not self._has_none:
             try:
                 if tokenization.reads_text(self._architecture):
@@ -53,7 +53,7 @@ class Counting:
             return None
         try:
             return tokenization.count_tokens(
-                self._tokenizer, sentence, config, progress, partial(length_limits, config)
+                self._tokenizer, sentence, config, progress, partial(length_limits, whole)
             )
         except UserError:
             return None

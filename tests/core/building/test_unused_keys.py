@@ -89,3 +89,9 @@ def test_a_part_of_a_configuration_is_looked_into() -> None:
     found = use_of("clip", text_config=text)
     assert found.unused == {"text_config.position_embedding_type": "relative_key"}
     assert "text_config.position_embedding_type" in found.notices[0]
+
+
+def test_of_very_many_keys_some_are_named() -> None:
+    keys = {f"rope_{number}": 8 for number in range(1000)}
+    (notice,) = use_of("bert", **keys).notices
+    assert " and 990 more, which BertModel does not use" in notice

@@ -9,6 +9,7 @@ import torch
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
+from bertviewer.core.lengths import measuring
 from bertviewer.core.lengths.length_limits import (
     LengthLimits,
     certain_length,
@@ -163,3 +164,13 @@ def test_other_threads_keep_torchs_default_dtype(monkeypatch: pytest.MonkeyPatch
     config = {"model_type": "bert", **_ONE, "dtype": "bfloat16", "max_position_embeddings": 21}
     assert length_limits(config).source == 21
     assert torch.bfloat16 not in chosen
+
+
+def test_what_cannot_be_measured_in_time_is_as_the_configuration_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = {"model_type": "llama", **MODELS["llama"][0], "vocab_size": 91}
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring, "SECONDS", 0.0)
+        assert length_limits(config).source == 20
+    assert length_limits(config).source is None

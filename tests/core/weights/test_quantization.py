@@ -152,3 +152,10 @@ def test_the_configuration_knows_better(settings: Any, found: tuple[str, int | N
     assert without == Quantization(*found)
     tensors = stored({".weight": ("U8", (512, 1))}, OWNER)
     assert quantization_of(tensors, settings) == Quantization(*found, 1)
+
+
+def test_settings_may_be_nested_deeply() -> None:
+    settings: dict[str, Any] = {}
+    for _ in range(2000):
+        settings = {"a": settings}
+    assert quantization_of(None, settings) == Quantization("unknown", None)
