@@ -165,4 +165,4 @@ def test_a_guess_goes_with_the_run(folder: Path) -> None:
     run = run_sentence(opened(folder), Sentence("the cat"), random_weights=False)
     (notice,) = run.to_json()["source"]["notices"]
     assert "guessed" in notice
-    assert "1 heads of 32 columns" in notice
+    assert "1 head of 32 columns" in notice
