@@ -118,9 +118,16 @@ class Model:
 
     @in_one_line
     def parameters(self) -> list[Row]:
-        """Return a row for each named parameter: shape in numbers and letters, dtype, ties."""
+        """Return a row for each named parameter: shape in numbers and letters, dtype, ties.
+
+        The dtype of a tensor that is stored as codes is "quantized".
+        """
         self.loaded.with_formulas(self._progress)
-        return [row_of(tensor.to_json()) for tensor in self.architecture.parameters]
+        architecture = self.architecture
+        return [
+            {**row_of(tensor.to_json()), "dtype": architecture.stored_dtype(tensor)}
+            for tensor in architecture.parameters
+        ]
 
     @in_one_line
     def formula(self, path: str = "") -> Formula:

@@ -43,8 +43,8 @@ def csv(architecture: Architecture, depth: int | None, with_parameters: bool) ->
         writer.writerow(("name", "shape", "numel", "dtype", "trainable", "tied_to"))
         for tensor in architecture.parameters:
             writer.writerow(
-                (tensor.name, shape_text(tensor.shape), tensor.numel, tensor.dtype,
-                 tensor.trainable, tensor.tied_to or "")
+                (tensor.name, shape_text(tensor.shape), tensor.numel,
+                 architecture.stored_dtype(tensor), tensor.trainable, tensor.tied_to or "")
             )  # fmt: skip
     else:
         writer.writerow(

@@ -137,9 +137,14 @@ def mask_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ..
 def predicts_next(architecture: Architecture) -> bool:
     """Tell whether the vector of a token predicts the one after it: in decoders it does.
 
-    Where no attention was traced, as in Mamba, the class's name says what it was trained for.
+    Where no attention was traced, as in Mamba and Reformer, the task says what it was trained for,
+    or else the class's name.
     """
     if architecture.config.get("is_encoder_decoder"):
         return True
     causal = is_causal(architecture)
-    return architecture.root.class_name.endswith("ForCausalLM") if causal is None else causal
+    if causal is not None:
+        return causal
+    return architecture.source.task == "causal-lm" or architecture.root.class_name.endswith(
+        "ForCausalLM"
+    )

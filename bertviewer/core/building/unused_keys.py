@@ -5,6 +5,7 @@ the configuration's attributes. Nothing is run for it: a forward pass would take
 """
 
 import ast
+import copy
 import dis
 import inspect
 import json
@@ -17,6 +18,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.errors import Stopped
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.key_meanings import is_general
 from bertviewer.core.text.plain_text import shortened
@@ -109,7 +111,8 @@ def key_use(
                 unused[".".join((*path, key))] = shown[key]
         for key in given:
             value = values.get(key, given[key])
-            if reason := found.complaint(key, value):
+            reason = found.complaint(key, value)
+            if reason and not _is_implied(config, path, given, key, value):
                 notices.setdefault(reason, []).append(_shown(".".join((*path, key)), value))
                 if key not in values and not path:
                     unused[key] = value
@@ -197,6 +200,35 @@ def _is_off(value: Any) -> bool:
     if isinstance(value, Mapping):
         return all(_is_off(inner) for inner in value.values())
     return not value or value == -1 or (isinstance(value, str) and value.lower() in _ORDINARY)
+
+
+def _is_implied(
+    config: Any, path: tuple[str, ...], given: Mapping[str, Any], key: str, value: Any
+) -> bool:
+    """Tell whether a key says no more than the rest of the configuration, or the defaults do.
+
+    Some classes write down what they derive from other keys, and what they once used.
+    """
+    if _value_of(type(config), {}, (*path, key)) == value:
+        return True
+    part = config
+    for name in path:
+        part = getattr(part, name)
+    rest = {name: one for name, one in given.items() if name not in (key, "model_type")}
+    return bool(_value_of(type(part), rest, (key,)) == value)
+
+
+def _value_of(kind: type, values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """Return an attribute of a new configuration, or what says that there is none."""
+    try:
+        found: Any = kind(**copy.deepcopy(dict(values)))
+    except Stopped:
+        raise
+    except Exception:  # noqa: BLE001 - configuration classes raise anything if a key is missing
+        return _MISSING
+    for name in path:
+        found = getattr(found, name, _MISSING)
+    return found
 
 
 def _parts(config: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

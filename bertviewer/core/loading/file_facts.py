@@ -4,6 +4,7 @@ These are the notices of ``SourceInfo``; those on keys that the model does not u
 is built, see ``unused_keys``.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from bertviewer.core.weights.stored import Checkpoint
 
 _MOST_NAME = 80
 _MOST_CLASSES = 10
+_ADAPTERS = re.compile(r"\.(lora_|ia3_|oft_|vera_|hada_|lokr_)|(^|\.)adapters?\.")
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
 
@@ -64,6 +66,12 @@ def with_facts(
         many = "{0} tensors in the file belong to layers and are not used by {2}, such as {1}."
         name = shortened(unused[0], _MOST_NAME)
         evidence = (count_text(len(unused), one, many, name, architecture.root.class_name),)
+    adapters = () if keys is None else tuple(filter(_ADAPTERS.search, keys.unexpected))
+    if adapters:
+        one = "1 tensor of an adapter in the file, {1}, is not applied to the model."
+        many = "{0} tensors of an adapter in the file, such as {1}, are not applied to the model."
+        name = shortened(adapters[0], _MOST_NAME)
+        evidence = (*evidence, count_text(len(adapters), one, many, name))
     source = replace(
         architecture.source,
         notices=tuple(dict.fromkeys((*architecture.source.notices, *key_notices, *evidence))),

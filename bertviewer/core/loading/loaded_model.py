@@ -272,7 +272,7 @@ class LoadedModel:
         if self._tokenizer is None:
             from bertviewer.core.tokenizer.tokenization import find_tokenizer
 
-            config = self.architecture.config
+            config = self.architecture.whole_config  # with keys that are only about tokens
             self._tokenizer = find_tokenizer(self.source, config, progress, self.length_limits)
         return self._tokenizer
 

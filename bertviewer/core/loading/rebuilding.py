@@ -20,7 +20,7 @@ from bertviewer.core.families.checkpoint_tensors import (
     distilbert_tensors,
 )
 from bertviewer.core.source.configuration import MAX_LAYERS
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import count_text, number_text
 from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint
 from bertviewer.core.weights.wrappers import without_wrappers
@@ -180,7 +180,8 @@ def _guess(name: str, config: Mapping[str, Any], known: Mapping[str, Any]) -> st
             continue
         value = config[key]
         if key.endswith("heads"):
-            guesses.append(f"{value} heads of {width // value} columns")
+            one, many = "1 head of {1} columns", "{0} heads of {1} columns"
+            guesses.append(count_text(value, one, many, width // value))
         elif key.endswith("eps"):
             guesses.append(f"epsilon {number_text(value)}")
         else:

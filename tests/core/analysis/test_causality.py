@@ -24,6 +24,11 @@ SMALL: dict[str, Any] = {
     **{"intermediate_size": 32, "max_position_embeddings": 40, "initializer_range": 0.3},
 }
 DECODER = {**SMALL, "is_decoder": True}
+REFORMER: dict[str, Any] = {
+    **{"vocab_size": 60, "hidden_size": 24, "num_attention_heads": 3, "attention_head_size": 8},
+    **{"axial_pos_shape": [4, 16], "axial_pos_embds_dim": [8, 16], "feed_forward_size": 32},
+    **{"max_position_embeddings": 64, "attn_layers": ["local"], "local_attn_chunk_length": 8},
+}
 LLAMA = {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
 GPT = {"vocab_size": 60, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 40}
 XLM = {"vocab_size": 60, "emb_dim": 24, "n_layers": 2, "n_heads": 3, "max_position_embeddings": 40}
@@ -119,6 +124,7 @@ def test_the_two_sides_of_an_encoder_decoder(tmp_path: Path) -> None:
         ("albert is_decoder", "masked-lm", False),
         ("openai-gpt", "pretraining", True),
         ("mamba", "pretraining", True),
+        ("reformer", "causal-lm", True),
     ],
 )
 def test_the_next_token_is_predicted_where_no_token_sees_it(
@@ -127,6 +133,8 @@ def test_the_next_token_is_predicted_where_no_token_sees_it(
     changes = MODELS.get(name, {})
     if name == "mamba":
         changes = {**SMALL, "state_size": 4}
+    if name == "reformer":
+        changes = {**REFORMER, "is_decoder": True}
     model = opened(tmp_path, name, task, **changes)
     run = run_sentence(model, Sentence("the cat sat on the mat"), random_weights=True)
     architecture = model.with_flows()

@@ -77,6 +77,27 @@ def test_harmless_keys_are_not(model_type: str, more: dict[str, Any]) -> None:
     assert use_of(model_type, **more).notices == ()
 
 
+@pytest.mark.parametrize("model_type", ["gpt_bigcode", "lxmert", "pp_ocrv5_mobile_rec"])
+def test_nothing_is_said_of_what_a_default_configuration_writes(model_type: str) -> None:
+    config = transformers.CONFIG_MAPPING[model_type]()
+    written = plain_config(config, "x")
+    with torch.device("meta"):
+        model = transformers.AutoModel.from_config(config)
+    assert key_use(model, config, written, written).notices == ()
+
+
+def test_nothing_is_said_of_a_value_that_follows_from_others() -> None:
+    data = {**small_configuration("deepseek_v2"), "qk_nope_head_dim": 24, "qk_rope_head_dim": 8}
+    data |= {"num_hidden_layers": 1, "n_routed_experts": 8}
+    data.pop("qk_head_dim", None)
+    config = build_config(data, "x")
+    written = plain_config(config, "x")
+    assert written["qk_head_dim"] == 32
+    with torch.device("meta"):
+        model = transformers.AutoModel.from_config(config)
+    assert key_use(model, config, written, written).notices == ()
+
+
 def test_unused_keys_have_their_values() -> None:
     unused = use_of("bert", n_embd=64, rope_scaling={"type": "linear", "factor": 2.0}).unused
     assert unused["n_embd"] == 64

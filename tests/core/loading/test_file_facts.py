@@ -21,6 +21,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.comparison_text import comparison_text
 from bertviewer.report.run_text import run_text
+from bertviewer.report.summaries import csv
 
 QUERY = "encoder.layer.0.attention.self.query."
 
@@ -128,8 +129,12 @@ def test_quantized_weights_are_neither_random_nor_values(
     for random_weights in (False, True):
         with pytest.raises(UserError, match="cannot be run: its weights are quantized"):
             model.check_weights(random_weights)
+    shown = bertviewer.open(folder)
     with pytest.raises(UserError, match="codes of a quantized weight"):
-        bertviewer.open(folder).tensor(f"{QUERY}weight")
+        shown.tensor(f"{QUERY}weight")
+    coded = [row["name"] for row in shown.parameters() if row["dtype"] == QUANTIZED]
+    assert coded == [f"{QUERY}weight"]
+    assert csv(model.architecture, None, with_parameters=True).count(f",{QUANTIZED},") == 1
     found = compare_models(opened(tiny_bert_folder), model)
     (apart,) = (one for one in found.tensors if one.state != "same")
     assert (apart.name, apart.state) == (f"{QUERY}weight", "not compared")
@@ -160,9 +165,19 @@ def test_a_configuration_of_quantized_weights_alone(kind: str, folder: Path) -> 
     model.check_weights(random_weights=True)
 
 
+def test_adapters_that_were_not_merged_are_said(folder: Path) -> None:
+    parts = {f"{QUERY}lora_{part}.default.weight": torch.ones(4, 32) for part in "AB"}
+    exchange(folder, "", parts)
+    (notice,) = opened(folder).architecture.source.notices
+    assert notice == (
+        f"2 tensors of an adapter in the file, such as {next(iter(parts))}, are not applied to the "
+        "model."
+    )
+
+
 def test_a_guess_goes_with_the_run(folder: Path) -> None:
     (folder / "config.json").unlink()
     run = run_sentence(opened(folder), Sentence("the cat"), random_weights=False)
     (notice,) = run.to_json()["source"]["notices"]
     assert "guessed" in notice
-    assert "1 heads of 32 columns" in notice
+    assert "1 head of 32 columns" in notice
