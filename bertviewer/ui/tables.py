@@ -33,6 +33,9 @@ _ALIGNMENTS = (
 SHARE_ROLE = Qt.ItemDataRole.UserRole
 """How long a cell's bar is, of all of its width."""
 
+MEASURED_ROWS = 200
+"""The widths of columns come from so many rows, the visible ones first: not from thousands."""
+
 
 @frozen
 class Column:
@@ -169,8 +172,7 @@ def make_table(
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    # Widths come from the rows in sight, not from thousands below them.
-    header.setResizeContentsPrecision(0)
+    header.setResizeContentsPrecision(MEASURED_ROWS)
     header.setStretchLastSection(True)
     if copies:
         offer_copies(table)
