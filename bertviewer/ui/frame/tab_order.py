@@ -41,7 +41,7 @@ def move_focus(window: QWidget, regions: Sequence[QWidget], *, is_next: bool) ->
 def _stops(window: QWidget) -> Iterator[QWidget]:
     """Yield the widgets that Tab stops at, in Qt's order."""
     widget, by_tab = window.nextInFocusChain(), Qt.FocusPolicy.TabFocus
-    while widget is not window:
+    while widget is not None and widget is not window:
         is_reached = widget.focusPolicy() & by_tab == by_tab and widget.focusProxy() is None
         if is_reached and widget.isVisible() and widget.isEnabled() and widget.window() is window:
             yield widget
