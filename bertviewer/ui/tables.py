@@ -33,9 +33,6 @@ _ALIGNMENTS = (
 SHARE_ROLE = Qt.ItemDataRole.UserRole
 """How long a cell's bar is, of all of its width."""
 
-MEASURED_ROWS = 200
-"""The widths of columns come from so many rows, the visible ones first: not from thousands."""
-
 
 @frozen
 class Column:
@@ -172,7 +169,8 @@ def make_table(
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    header.setResizeContentsPrecision(MEASURED_ROWS)
+    # Widths come from the rows in sight, not from thousands below them.
+    header.setResizeContentsPrecision(0)
     header.setStretchLastSection(True)
     if copies:
         offer_copies(table)
