@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bertviewer.core.text.text_direction import bare
@@ -38,6 +39,20 @@ def csv_text(data: Tabular) -> str:
     writer.writerow(header)
     writer.writerows([written(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+def tabbed_text(data: Tabular) -> str:
+    """Return the data of a chart or a table with tabs between cells, as spreadsheets paste it."""
+    header, rows = data.table()
+    return tabbed_lines([header, *rows])
+
+
+def tabbed_lines(rows: Iterable[Sequence[Cell]]) -> str:
+    """Return rows as lines, with a tab between two cells."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerows(map(written, row) for row in rows)
+    return text.getvalue().removesuffix("\n")
 
 
 def without(values: "Values", masked: "Masked | None") -> list[Any]:

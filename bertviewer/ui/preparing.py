@@ -19,7 +19,8 @@ class Preparing(QObject):
 
     ``overview_ready``: what describes a module is imported; ``views_ready``: all is there that
     views are drawn with; ``libraries_ready`` carries the devices; ``confirmed`` a structure that is
-    another one than the first, or ``None``; ``derived`` formulas and flows as they come.
+    another one than the first, or ``None``; ``derived`` formulas and flows as they come;
+    ``failed``: a step ended with an error, and what needs its result will not come.
     """
 
     overview_ready = Signal()
@@ -27,10 +28,12 @@ class Preparing(QObject):
     libraries_ready = Signal(object)
     confirmed = Signal(object)
     derived = Signal(object)
+    failed = Signal()
 
     def __init__(self, scheduler: Scheduler, parent: QObject) -> None:
         super().__init__(parent)
         self._steps = IdleWork(scheduler, self)
+        self._steps.failed.connect(self.failed)
         self._on_derived: Callable[[jobs.Derived], None] = self.derived.emit
 
     @property

@@ -1,7 +1,5 @@
 """A table's rows taken along: for a spreadsheet, as CSV, as Markdown."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -11,7 +9,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView
 
-from bertviewer.charts.table import Cell, Table, csv_text, written
+from bertviewer.charts.table import Cell, Table, csv_text, tabbed_lines, written
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import MINUS
@@ -147,16 +145,13 @@ def _is_hidden(table: QAbstractItemView, column: int) -> bool:
     return isinstance(table, QTableView) and table.isColumnHidden(column)
 
 
-def _lines(cells: Cells, header: Sequence[Sequence[Cell]] = ()) -> str:
+def _lines(cells: Cells) -> str:
     """Return cells for a spreadsheet, without titles."""
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerows(map(written, row) for row in (*header, *cells.rows))
-    return text.getvalue().removesuffix("\n")
+    return tabbed_lines(cells.rows)
 
 
 def _titled_lines(cells: Cells) -> str:
-    return _lines(cells, [cells.titles])
+    return tabbed_lines([cells.titles, *cells.rows])
 
 
 def _markdown(cells: Cells) -> str:

@@ -103,6 +103,7 @@ class Workspace(QObject):
         self._preparing.libraries_ready.connect(self._on_libraries)
         self._preparing.confirmed.connect(self._on_confirmed)
         self._preparing.derived.connect(self._on_derived)
+        self._preparing.failed.connect(self.formulas_changed)
 
     @property
     def is_deriving(self) -> bool:

@@ -130,6 +130,8 @@ class Coloring:
         if self._values.known.run is not None:
             value = self._values.of_block(Measure("statistic", "std"), block, calls)
             return "" if value is None else f"std {value:.2f}"
+        if self._values.is_tied(block.path):
+            return translate("map", "tied")
         share = self._values.of_block(self.measure, block, calls)
         if share is None:
             return translate("map", "again") if block.part.call else ""

@@ -66,6 +66,13 @@ class Values:
             case "part":
                 return None
 
+    def is_tied(self, path: str) -> bool:
+        """Return whether a module has only tensors that are counted elsewhere."""
+        module = self._atlas.module(path)
+        has_none = module is not None and not module.parameters
+        tied = (tensor.owner for tensor in self._atlas.architecture.parameters if tensor.tied_to)
+        return has_none and any(f"{owner}.".startswith(f"{path}.") for owner in tied)
+
     def of_block(self, measure: Measure, block: Block, calls: int = 1) -> float | None:
         """Return the measure of a block of the strip."""
         module = self._atlas.module(block.path)

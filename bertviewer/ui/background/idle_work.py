@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
@@ -20,7 +20,12 @@ class Step:
 
 
 class IdleWork(QObject):
-    """Steps that follow one another. One that is interrupted is begun again."""
+    """Steps that follow one another. One that is interrupted is begun again.
+
+    ``failed``: a step ended with an error.
+    """
+
+    failed = Signal()
 
     def __init__(self, scheduler: Scheduler, parent: QObject) -> None:
         super().__init__(parent)
@@ -59,6 +64,7 @@ class IdleWork(QObject):
         def give_up(error: BaseException) -> None:
             others = [other for other in self._steps if other is not step]
             self._steps = [] if step.is_needed else others
+            self.failed.emit()
             self._scheduler.errored.emit(error)
 
         self._scheduler.start_idle(step.work, take, give_up)

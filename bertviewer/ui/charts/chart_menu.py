@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.file_names import file_name
-from bertviewer.charts.table import Tabular, csv_text
+from bertviewer.charts.table import Tabular, csv_text, tabbed_text
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.saving import files
@@ -103,7 +103,7 @@ def copy_picture(plot: ChartWidget, title: str = "") -> None:
 
 
 def _copy_data(_plot: ChartWidget, chart: Chart, _title: str, _workspace: Workspace) -> None:
-    QApplication.clipboard().setText(csv_text(chart))
+    QApplication.clipboard().setText(tabbed_text(chart))
 
 
 def _choose_picture(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:
@@ -149,7 +149,7 @@ def choose_data(parent: QWidget, data: Tabular, proposal: str, workspace: Worksp
 _ENTRIES = (
     _Entry("copyPicture", QT_TRANSLATE_NOOP("chart_menu", "&Copy picture"), _copy_picture),
     _Entry("savePicture", QT_TRANSLATE_NOOP("chart_menu", "&Save picture…"), _choose_picture),
-    _Entry("copyData", QT_TRANSLATE_NOOP("chart_menu", "Copy &data as CSV"), _copy_data),
+    _Entry("copyData", QT_TRANSLATE_NOOP("chart_menu", "Copy &data"), _copy_data),
     _Entry("saveData", QT_TRANSLATE_NOOP("chart_menu", "Save data as CS&V…"), _choose_data),
 )
 

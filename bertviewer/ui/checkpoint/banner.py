@@ -43,6 +43,7 @@ class NoticeBanner(Banner):
         self._notices: tuple[str, ...] = ()
         self._button.clicked.connect(self._show_all)
         workspace.architecture_changed.connect(self._update)
+        workspace.formulas_changed.connect(self._update)  # what was skipped, and why
         workspace.runs.run_changed.connect(self._update)
 
     def _update(self) -> None:

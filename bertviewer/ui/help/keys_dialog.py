@@ -89,6 +89,8 @@ class KeysDialog(QDialog):
         self._model = TableModel(columns, self)
         table = make_table(self._model, "keysTable", self.tr("Keys"))
         make_sortable(table)
+        # All rows are measured: they are few, and the longest keys are at the end.
+        table.horizontalHeader().setResizeContentsPrecision(-1)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         copy = QPushButton(self.tr("&Copy as text"))
         copy.setObjectName("copyKeys")

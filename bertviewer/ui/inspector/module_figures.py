@@ -19,14 +19,17 @@ _NOTHING = "–"
 
 
 def module_figures(
-    row: TreeRow, architecture: Architecture, run: ActivationRun | None
+    row: TreeRow, architecture: Architecture, run: ActivationRun | None, *, is_deriving: bool
 ) -> tuple[Figure, ...]:
-    """Return the figures of a row; of equal layers that are one row, those of all together."""
+    """Return the figures of a row; of equal layers that are one row, those of all together.
+
+    ``is_deriving`` says that formulas are still being derived.
+    """
     values = letter_values(architecture, run)
     return (
         _parameters(row, architecture),
-        _macs(row, architecture, values),
-        _shape(row, architecture, values),
+        _macs(row, architecture, values, is_deriving=is_deriving),
+        _shape(row, architecture, values, is_deriving=is_deriving),
         _output(row, architecture, run) or _memory(row),
     )
 
@@ -45,11 +48,13 @@ def _parameters(row: TreeRow, architecture: Architecture) -> Figure:
     return Figure(translate("inspector", "Parameters"), shown, remark, f"{count:,}")
 
 
-def _macs(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) -> Figure:
+def _macs(
+    row: TreeRow, architecture: Architecture, values: Mapping[str, int], *, is_deriving: bool
+) -> Figure:
     name, of = translate("inspector", "Multiply-adds"), len(row.members) or 1
     steps = cost_of(row.node, architecture, values)
     if steps is None:
-        return Figure(name, *_without_steps(row.node.path, architecture))
+        return Figure(name, *_without_steps(row.node.path, architecture, is_deriving))
     count = steps.result * of
     one, many = translate("inspector", "for 1 token"), translate("inspector", "for {0} tokens")
     remark = count_text(values.get("S", 0), one, many)
@@ -58,27 +63,35 @@ def _macs(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) -
     return Figure(name, short_count(count), remark, f"{count:,}")
 
 
-def _without_steps(path: str, architecture: Architecture) -> tuple[str, ...]:
+def _without_steps(path: str, architecture: Architecture, is_deriving: bool) -> tuple[str, ...]:
     """Return what stands for multiply-adds that no formula gives, why, and the whole reason."""
     if architecture.costs is None:
-        return _NOTHING, translate("inspector", "no formula is known")
+        return _NOTHING, _deriving() if is_deriving else translate("inspector", "no formula found")
     if reason := why_no_formula(architecture, path):
-        return _NOTHING, translate("inspector", "no formula was found"), reason
+        return _NOTHING, translate("inspector", "no formula found"), reason
     if path not in architecture.costs.modules:
         return "0", translate("inspector", "no forward pass calls it")
     if architecture.costs.modules[path].macs == "0":
         return "0", translate("inspector", "it has no matrix product")
-    return _NOTHING, translate("inspector", "no formula was found")
+    return _NOTHING, translate("inspector", "no formula found")
 
 
-def _shape(row: TreeRow, architecture: Architecture, values: Mapping[str, int]) -> Figure:
+def _deriving() -> str:
+    return translate("inspector", "being derived…")
+
+
+def _shape(
+    row: TreeRow, architecture: Architecture, values: Mapping[str, int], *, is_deriving: bool
+) -> Figure:
     name = translate("inspector", "Shape")
     costs = architecture.costs
     found = None if costs is None else costs.modules.get(row.node.path)
     given = None if found is None else found.output_shape
     if found is None or given is None:
         why = "" if costs is None else costs.reason_for(row.node.path)
-        return Figure(name, _NOTHING, translate("inspector", "not known without a run"), why)
+        unknown = translate("inspector", "not known without a run")
+        is_expected = is_deriving and costs is None
+        return Figure(name, _NOTHING, _deriving() if is_expected else unknown, why)
     letters = _without_batch(given, values)
     try:
         sizes = [str(evaluate(size, values)) for size in letters]

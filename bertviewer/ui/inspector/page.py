@@ -75,7 +75,14 @@ class InspectorPage(QWidget):
         self._path.setToolTip(plain_tip(row.key))
         self._summary.setText(formula.summary if formula else "")
         self._summary.setVisible(bool(self._summary.text()))
-        self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
+        self._cards.show_figures(
+            module_figures(
+                row,
+                architecture,
+                self._workspace.runs.run,
+                is_deriving=self._workspace.is_deriving,
+            )
+        )
         self._first.show_groups([*self._maths(formula)])
         # Several layers in one row have no one output.
         run = None if row.is_folded else self._workspace.runs.run

@@ -47,6 +47,12 @@ def seats_of(
     """
     layers = [block for block in blocks if block.is_layer]
     others = [block for block in blocks if not block.is_layer]
+    named = max((width_of(block.name) + _PADDING / 2 for block in layers), default=0.0)
+    whole = {block: max(width_of(block.name) + _PADDING, _LEAST) for block in others}
+    whole |= dict.fromkeys(layers, max(named, _LAYER))
+    has_room = sum(whole.values()) + GAP * (len(blocks) - 1) <= room.width
+    if has_room and len(layers) <= 2 * MOST_SIDE_BY_SIDE:
+        return tuple(_in_a_row(blocks, room, whole, frozenset()))
     widths = {block: min(max(width_of(block.name) + _PADDING, _LEAST), _MOST) for block in others}
     between = GAP * max(len(others) - 1, 0) + (GAP if layers and others else 0.0)
     left = room.width - sum(widths.values()) - between
@@ -67,7 +73,6 @@ def seats_of(
     count = len(layers)
     each = (left - GAP * (count - 1)) / count if count else 0.0
     if not count or (each >= _LEAST_LAYER and count <= 2 * MOST_SIDE_BY_SIDE):
-        named = max((width_of(block.name) + _PADDING / 2 for block in layers), default=0.0)
         widths |= dict.fromkeys(layers, min(each, max(named, _LAYER), _MOST))
         return tuple(_in_a_row(blocks, room, widths, frozenset()))
     wide = [block for block in layers if block in opened]

@@ -92,7 +92,7 @@ def _write(
         name = name.rpartition(" ")[2]
     name = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, rect.width() - 6)
     has_room = rect.height() > grown(_TWO_LINES)
-    figure = _fitting(tint.figure, small, rect.width() - 4) if has_room else ""
+    figure = fitting(tint.figure, small, rect.width() - 4) if has_room else ""
     half = rect.height() / 2
     upper = QRectF(rect.x(), rect.y() + 3, rect.width(), half)
     painter.setPen(QColor(theme.text))
@@ -105,10 +105,10 @@ def _write(
         painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, figure)
 
 
-def _fitting(figure: str, font: QFont, room: float) -> str:
-    """Return a figure, without its name where there is no room for both."""
+def fitting(figure: str, font: QFont, room: float) -> str:
+    """Return a figure; without its name, or the space before its unit, if the room is small."""
     metrics = QFontMetricsF(font)
-    if metrics.horizontalAdvance(figure) <= room:
-        return figure
-    short = figure.rpartition(" ")[2] if not figure.endswith("%") else figure.replace(" ", "")
-    return short if metrics.horizontalAdvance(short) <= room else ""
+    first, _, rest = figure.partition(" ")
+    short = f"{first}{rest}" if not first.isalpha() else rest
+    forms = (figure, short)
+    return next((form for form in forms if metrics.horizontalAdvance(form) <= room), "")

@@ -57,3 +57,14 @@ def test_notices_are_shown_for_as_long_as_the_model_is_open(
     runs.run_changed.emit()
     assert banner.isVisible()
     assert find(window, QLabel, "noticeBannerText").text() == "Too long."
+
+
+def test_what_deriving_skips_is_said_when_it_is_known(demo_window: MainWindow) -> None:
+    workspace, banner = demo_window.workspace, find(demo_window, NoticeBanner, "noticeBanner")
+    assert workspace.architecture is not None
+    assert not banner.isVisible()
+    source = replace(workspace.architecture.source, notices=("No formulas: out of time.",))
+    workspace.architecture = replace(workspace.architecture, source=source)
+    workspace.formulas_changed.emit()
+    assert banner.isVisible()
+    assert find(demo_window, QLabel, "noticeBannerText").text() == "No formulas: out of time."

@@ -63,6 +63,14 @@ def test_they_are_looked_through_by_words_and_keys(dialog: KeysDialog, qtbot: Qt
     assert "Ctrl+K" not in QApplication.clipboard().text()
 
 
+def test_keys_are_never_cut(dialog: KeysDialog) -> None:
+    table = find(dialog, QTableView, "keysTable")
+    for column in (0, 1):
+        texts = [line[column] for line in lines(dialog)]
+        widest = max(map(table.fontMetrics().horizontalAdvance, texts))
+        assert table.columnWidth(column) > widest
+
+
 def test_f1_lists_them(window: MainWindow, qtbot: QtBot) -> None:
     activate(window, qtbot)
     qtbot.keyClick(window, Qt.Key.Key_F1)

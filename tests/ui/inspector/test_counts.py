@@ -10,7 +10,11 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.count_steps import CountTerm
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import FactsView
@@ -119,6 +123,21 @@ def test_i_as_a_multiple_of_d(demo_window: MainWindow, qtbot: QtBot) -> None:
     assert "Count, in symbols, of each layer" in texts(demo_window)
     workspace.selection.select("pooler")
     assert inspector(demo_window).findChildren(QCheckBox) == []
+
+
+@pytest.mark.usefixtures("nothing_was_seen")
+def test_formulas_that_fail_are_not_awaited_any_more(
+    window: MainWindow, worker: Worker, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    def fail(_model: LoadedModel, _progress: Progress) -> jobs.Derived:
+        raise UserError("There is no formula today")
+
+    monkeypatch.setattr(jobs, "derive_counts_job", fail)
+    window.open_named("bert-base-uncased")
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: is_described(window) and not is_deriving(window), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    assert "deriving…" not in texts(window)
 
 
 @pytest.mark.usefixtures("nothing_was_seen")

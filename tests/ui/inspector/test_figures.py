@@ -1,6 +1,7 @@
 """What the overview tells of a module's output in the last run."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,9 +10,12 @@ from pytestqt.qtbot import QtBot
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.folding import fold
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.inspector.module_figures import module_figures
 from bertviewer.ui.main_window import MainWindow
+from tests.core.walk.walked import small
 from tests.ui.finding import find, is_drawn
 
 
@@ -63,3 +67,13 @@ def test_what_cannot_be_measured_is_said_in_place_of_figures(
     shown = facts(demo_window)
     assert "Not measured" not in shown
     assert float(shown[shown.index("rms") + 1]) > 0
+
+
+def test_figures_without_formulas_say_whether_these_are_being_derived() -> None:
+    row = fold(small("bert"))
+    architecture = replace(small("bert"), costs=None)
+    for is_deriving in (True, False):
+        _, macs, shape, _ = module_figures(row, architecture, None, is_deriving=is_deriving)
+        for figure in (macs, shape):
+            assert figure.value == "–"
+            assert ("derived…" in figure.remark) == is_deriving

@@ -1,6 +1,8 @@
 """The strip of a model's blocks."""
 
+import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -8,7 +10,7 @@ from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.strip_layout import seats_of
-from bertviewer.ui.map.strip_painting import card_number
+from bertviewer.ui.map.strip_painting import card_number, fitting
 from bertviewer.ui.workspace import Workspace
 from tests.core.walk.walked import flowing, small
 from tests.ui.map.conftest import ShowMap
@@ -64,6 +66,13 @@ def test_each_block_has_its_share_of_the_parameters(show_map: ShowMap) -> None:
     assert 98 < sum(shares) < 102
 
 
+def test_an_embedding_that_is_counted_elsewhere_has_no_share(show_map: ShowMap) -> None:
+    strip = strip_of(show_map(small("t5")))
+    figures = {block.path: strip.tints[block].figure for block in strip.blocks}
+    assert figures["encoder.embed_tokens"] == figures["decoder.embed_tokens"] == "tied"
+    assert figures["encoder.block.0"].endswith(" %")
+
+
 def test_many_layers_are_a_deck_through_which_one_goes(show_map: ShowMap, qtbot: QtBot) -> None:
     tab = show_map(flowing("bert-large-uncased"))
     strip = strip_of(tab)
@@ -81,6 +90,29 @@ def test_many_layers_are_a_deck_through_which_one_goes(show_map: ShowMap, qtbot:
     qtbot.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 9"))
     qtbot.mouseMove(strip, place(strip, "layer 12"))
     assert canvas_of(tab).part == Part("encoder.layer.9")
+
+
+def test_a_name_is_whole_where_the_row_has_room() -> None:
+    from bertviewer.charts.flow.drawing import Rect
+
+    blocks = [Block(name, Part(name), "plain", name) for name in ("patch_embeddings", "stages")]
+    for room, is_whole in ((600, True), (120, False)):
+        first, last = seats_of(blocks, Rect(0, 0, room, 40), lambda text: 8.0 * len(text))
+        assert (first.rect.width >= 8 * len("patch_embeddings")) == is_whole
+        assert last.rect.right <= room
+
+
+@pytest.mark.parametrize(
+    ("figure", "forms"),
+    [
+        ("42.5 M", {"42.5 M", "42.5M", ""}),
+        ("std 0.47", {"std 0.47", "0.47", ""}),
+        ("<0.1 %", {"<0.1 %", "<0.1%", ""}),
+        ("590", {"590", ""}),
+    ],
+)
+def test_a_figure_keeps_its_number_and_its_unit(figure: str, forms: set[str]) -> None:
+    assert {fitting(figure, QFont(), room) for room in range(200)} == forms
 
 
 def test_blocks_never_stand_beside_the_row() -> None:

@@ -107,10 +107,10 @@ def test_a_plot_is_taken_along(
     actions["copyData"].trigger()
     header, *rows = clipboard.text().splitlines()
     names = ["Layer × Token: Norm", "[CLS] (token 0)", "the (token 1)"]
-    assert header.split(",")[:3] == names
+    assert header.split("\t")[:3] == names
     (chart,) = norms.charts
     assert isinstance(chart, GridChart)
-    assert [float(row.split(",")[2]) for row in rows] == chart.values[:, 1].tolist()
+    assert [float(row.split("\t")[2]) for row in rows] == chart.values[:, 1].tolist()
     actions["copyPicture"].trigger()
     image, size = clipboard.image(), norms.plot.size()
     # Twice as large, and titles that the plot has on paper alone.
@@ -189,7 +189,9 @@ def test_each_of_two_plots_is_taken_along(
     assert isinstance(of_a, QMenu)
     assert isinstance(of_b, QMenu)
     assert (of_a.title(), of_b.title()) == ("A", "B")
-    header_of_a, header_of_b = (next(csv.reader(copied(one))) for one in (of_a, of_b))
+    header_of_a, header_of_b = (
+        next(csv.reader(copied(one), delimiter="\t")) for one in (of_a, of_b)
+    )
     assert (len(header_of_a), len(header_of_b)) == (9, 10)
     assert (header_of_a[0], header_of_b[0]) == (
         "Layer × Token: A · Norm",
@@ -197,7 +199,7 @@ def test_each_of_two_plots_is_taken_along(
     )
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
-    header = next(csv.reader(copied(menu())))
+    header = next(csv.reader(copied(menu()), delimiter="\t"))
     assert (len(header), header[0]) == (10, "Layer × Token: Norm, B − A")
 
 
