@@ -64,6 +64,7 @@ class Limits:
         self._last = (0, 0, "")
         self._is_report_due = False
         self._beats = 0
+        self._was_interrupted = False
         self._work = threading.get_ident()
         self._lock = threading.Lock()
         self._reporting = threading.Lock()
@@ -81,8 +82,22 @@ class Limits:
         """Stop watching."""
         with self._lock:
             self._ended.set()
-            _interrupt(self._work, None)
+        if self._was_interrupted:
+            self._take_interruption()
         self._watcher.join()
+
+    def _take_interruption(self) -> None:
+        """Have an exception that may still be pending in this thread raised here.
+
+        It can't be withdrawn: a null exception leaves CPython 3.11 looking for one at every call
+        from then on, which is slow and hangs a profiled thread.
+        """
+        try:
+            _interrupt(self._work, OverBudget)  # in place of a pending one
+            while True:
+                pass
+        except Stopped:
+            return
 
     def report(self, done: int, total: int, label: str) -> None:
         """Forward a report of the work's progress."""
@@ -138,6 +153,7 @@ class Limits:
                 self._is_report_due = True
                 error = Cancelled if self.cancelled else OverBudget if self.reason else None
                 if is_silent and error is not None and self._is_interruptible():
+                    self._was_interrupted = True
                     _interrupt(self._work, error)
 
     def _ask(self) -> None:
@@ -276,7 +292,6 @@ def _calling_frame() -> int:
     return id(frame)
 
 
-def _interrupt(thread: int, error: type[Stopped] | None) -> None:
-    """Raise an exception in another thread; ``None`` withdraws one that was not raised yet."""
-    raised = ctypes.c_void_p(None) if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _interrupt(thread: int, error: type[Stopped]) -> None:
+    """Have an exception raised in a thread, in place of one that was not raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
