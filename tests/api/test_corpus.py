@@ -38,7 +38,7 @@ def test_it_is_what_the_command_writes(
     assert main(command) == 0
     for file in corpus.folder.iterdir():
         assert (again / file.name).read_bytes() == file.read_bytes(), file.name
-    assert corpus.to_json()["command"].endswith("lines.txt -o out --batch-size=2")
+    assert corpus.to_json()["command"].endswith("lines.txt -o out --task base --batch-size=2")
     assert (corpus.sentences, corpus.tokens, corpus.is_random) == (3, 17, False)
 
 

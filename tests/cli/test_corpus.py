@@ -43,7 +43,8 @@ def test_a_corpus(tiny_bert_folder: Path, data: Path, tmp_path: Path) -> None:
     assert sorted(file.name for file in folder.iterdir()) == FILES
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["schema"] == "bertviewer.corpus/1"
-    assert manifest["command"] == f"bertviewer corpus {tiny_bert_folder} lines.txt -o out"
+    command = f"bertviewer corpus {tiny_bert_folder} lines.txt -o out --task base"
+    assert manifest["command"] == command
     assert set(manifest["versions"]) >= {"bertviewer", "torch", "transformers"}
     assert set(manifest["model"]["files"]) >= {"model.safetensors", "vocab.txt"}
     assert len(manifest["data"][0]["sha256"]) == 64

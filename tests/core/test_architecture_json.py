@@ -55,6 +55,7 @@ def test_document_of_bert_base() -> None:
         "schema",
         "source",
         "config",
+        "unused",
         "symbols",
         "totals",
         "shares",

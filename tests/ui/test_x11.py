@@ -16,11 +16,13 @@ BEFORE_TORCH = """
 import threading
 from PySide6.QtWidgets import QStatusBar, QTreeView
 from bertviewer.core.system import libraries
+from bertviewer.ui import application
 may_import = threading.Event()
 def held():
     may_import.wait(300)
     libraries.import_parts()
 libraries.program = libraries.Import(held)
+application.first_sentence = lambda asked, given, last: (last, False)  # nothing runs by itself
 def hook(window, worker):
     workspace, tree = window.workspace, window.findChild(QTreeView, "moduleTree")
     told = set()

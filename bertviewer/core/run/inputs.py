@@ -46,7 +46,7 @@ def _has_own(module: nn.Module, given: Mapping[str, Tensor]) -> bool:
     """Tell whether a model that is given no segments makes some that are not all 0.
 
     BigBird's question answering gives the text another segment than the question. The model is
-    called up to the module that takes the segments, and no further.
+    called up to its base model, and no further.
     """
     if module not in _KNOWN:
         seen: list[Tensor | None] = []
@@ -55,9 +55,8 @@ def _has_own(module: nn.Module, given: Mapping[str, Tensor]) -> bool:
             seen.append(kwargs.get(SEGMENTS))
             raise _SeenError
 
-        takers = (inner for inner in module.children() if SEGMENTS in parameters_of(inner))
-        inner = next(takers, None)
-        if inner is not None and SEGMENTS in parameters_of(module):
+        inner = getattr(module, "base_model", module)
+        if inner is not module and all(SEGMENTS in parameters_of(it) for it in (inner, module)):
             # What fails before that fails in the run as well, which says why.
             with torch.no_grad(), replacing([(inner, see)]), suppress(Exception):
                 module(**model_inputs(module, given))

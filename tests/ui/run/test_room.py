@@ -40,7 +40,7 @@ def test_plots_have_room(
     settle()
     plots = [find(low, QWidget, name) for name in names]
     # A quarter of the window is the plots' own, and none of it lies outside.
-    qtbot.waitUntil(lambda: all(plot.height() >= 700 // 4 - 15 for plot in plots))
+    qtbot.waitUntil(lambda: all(plot.height() >= 700 // 4 - 20 for plot in plots))
     for plot in plots:
         corner = plot.mapTo(low, plot.rect().bottomRight())
         assert low.rect().contains(corner)
