@@ -124,6 +124,15 @@ def test_block_sparse_attention_ticks(size: int, random: int, words: int, length
     assert [step.step for step in check.at(attention)][:2] == ["output", "weights"]
 
 
+def test_full_attention_in_place_of_block_sparse_ticks() -> None:
+    # The sentence is too short for blocks, so the module that the flow was read from is replaced.
+    model = small_model("big_bird", block_size=64, num_random_blocks=3)
+    check = check_run(model, run(model))
+    assert told(check) == []
+    steps = [step.step for step in check.at("encoder.layer.1.attention.self")]
+    assert steps[:2] == ["output", "weights"]
+
+
 def test_masked_tokens_of_esm_tick() -> None:
     model = small_model("esm")
     run(model)
