@@ -27,7 +27,6 @@ from bertviewer.ui.exporting import Exporting
 from bertviewer.ui.frame.dock import Pane
 from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.frame.place import LeastSize, room_on
-from bertviewer.ui.frame.tab_order import move_focus
 from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
@@ -191,12 +190,6 @@ class MainWindow(QMainWindow):
             self._is_painted = True
             QTimer.singleShot(0, self, self.painted.emit)
         return handled
-
-    def focusNextPrevChild(self, is_next: bool) -> bool:
-        """Go by Tab from the bar to the left, the middle, below and the right; Qt calls it."""
-        dock = self.panes.dock
-        regions = dock("structure"), self._pages, dock("run"), dock("module")
-        return move_focus(self, regions, is_next=is_next)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is going on; Qt calls it."""

@@ -240,33 +240,3 @@ def test_the_sentence_and_its_button_are_always_in_sight(
         widget = find(demo_window, QWidget, name)
         qtbot.waitUntil(widget.isVisible)
         assert demo_window.rect().contains(in_window(widget, demo_window)), (name, size)
-
-
-def test_tab_goes_from_the_left_over_the_middle_to_below_and_the_right(
-    demo_window: MainWindow, qtbot: QtBot
-) -> None:
-    middle = find(demo_window, QTabWidget, "detailTabs")
-    places = {name: dock(demo_window, name) for name in ("structure", "run", "module")}
-
-    def place() -> str:
-        widget = demo_window.focusWidget()
-        assert widget is not None
-        if middle.isAncestorOf(widget):
-            return "middle"
-        found = (name for name, each in places.items() if each.isAncestorOf(widget))
-        return next(found, "bar")
-
-    find(demo_window, QTreeView, "moduleTree").setFocus()
-    start, seen = demo_window.focusWidget(), [place()]
-    for _ in range(200):
-        demo_window.focusNextPrevChild(True)
-        if demo_window.focusWidget() is start:
-            break
-        if place() != seen[-1]:
-            seen.append(place())
-    assert seen[:5] == ["structure", "middle", "run", "module", "bar"]
-    assert len(seen) <= 6  # the filter is before the tree
-    demo_window.focusNextPrevChild(False)
-    assert place() == "structure"
-    demo_window.focusNextPrevChild(True)
-    assert demo_window.focusWidget() is start
