@@ -272,7 +272,10 @@ class LoadedModel:
         if self._tokenizer is None:
             from bertviewer.core.tokenizer.tokenization import find_tokenizer
 
-            config = self.architecture.whole_config  # with keys that are only about tokens
+            # With keys that are only about tokens, but not a table of segments that is never built.
+            config = self.architecture.whole_config
+            if "type_vocab_size" in self.architecture.unused:
+                del config["type_vocab_size"]
             self._tokenizer = find_tokenizer(self.source, config, progress, self.length_limits)
         return self._tokenizer
 
