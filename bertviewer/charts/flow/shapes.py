@@ -63,8 +63,8 @@ def _head(tip: Point, before: Point, size: float, color: str) -> Shape:
 def node_shapes(placed: Placed, theme: Theme, *, is_measured: bool = False) -> Iterator[Shape]:
     """Yield a node's outlines, what is behind first.
 
-    Where the fill ``is_measured`` it stands for the node's value: nothing has another strength of
-    that hue, and what has no value of its own has none of it.
+    Where the fill ``is_measured``, its strength shows the node's value. A node without a value is
+    not filled.
     """
     rect, part = placed.rect, placed.part
     fill, border = theme.fill(part), theme.border(part)

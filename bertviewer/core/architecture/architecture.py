@@ -56,7 +56,7 @@ class Architecture:
     ``config`` has what the model's code reads, and what concerns no computation, as labels' names.
     ``unused`` are the other keys of the configuration, which the code never reads; a key inside of
     a part follows the part's name and a dot. ``costs`` and ``flows`` are ``None`` until they are
-    derived. The flows have documents of their own, ``bertviewer.flow/1``, and are not in this one.
+    derived. The flows are separate documents, ``bertviewer.flow/1``.
     """
 
     source: SourceInfo

@@ -205,7 +205,7 @@ def _is_off(value: Any) -> bool:
 def _is_implied(
     config: Any, path: tuple[str, ...], given: Mapping[str, Any], key: str, value: Any
 ) -> bool:
-    """Tell whether a key says no more than the rest of the configuration, or the defaults do.
+    """Return whether a key only repeats the rest of the configuration, or the defaults.
 
     Some classes write down what they derive from other keys, and what they once used.
     """

@@ -73,7 +73,7 @@ def records(
     Raises:
         UserError: it cannot be read, has no such column of text, or ends in the middle of
             something.
-        Cancelled: by ``progress``, which is told in the middle of a long record too.
+        Cancelled: by ``progress``, which is called within a long record too.
     """
     name = str(path) if name is None else name
     try:

@@ -1,4 +1,4 @@
-"""The head that a checkpoint was saved with: what the task ``auto`` stands for."""
+"""The head that a checkpoint was saved with, which the task ``auto`` selects."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -2,13 +2,13 @@
 
 import inspect
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.errors import Stopped
 from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.source.configuration import segment_kinds
 
@@ -57,9 +57,13 @@ def _has_own(module: nn.Module, given: Mapping[str, Tensor]) -> bool:
 
         inner = getattr(module, "base_model", module)
         if inner is not module and all(SEGMENTS in parameters_of(it) for it in (inner, module)):
-            # What fails before that fails in the run as well, which says why.
-            with torch.no_grad(), replacing([(inner, see)]), suppress(Exception):
-                module(**model_inputs(module, given))
+            try:
+                with torch.no_grad(), replacing([(inner, see)]):
+                    module(**model_inputs(module, given))
+            except Stopped:
+                raise
+            except Exception:  # noqa: BLE001 - what fails here fails in the run too, which says why
+                pass
         _KNOWN[module] = any(own is not None and bool(own.any()) for own in seen)
     return _KNOWN[module]
 

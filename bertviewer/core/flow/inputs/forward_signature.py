@@ -17,7 +17,7 @@ Form = Mapping[str, Any]
 
 SEED = 0
 LARGE = 2**21
-"""Tensors of more elements take no memory of their own."""
+"""Larger tensors share memory."""
 
 
 @frozen(slots=False)
