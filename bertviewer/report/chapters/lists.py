@@ -31,7 +31,7 @@ from bertviewer.report.subject import Subject
 _EFFECTS: Mapping[Effect, str] = {
     "": "",
     "unused": "no effect here",
-    "none": "no effect on the computation",
+    "none": "none",
 }
 MOST_SHOWN = 2_000
 """Characters of one value of a configuration, as of a thousand labels: it is no book."""
@@ -68,10 +68,13 @@ def configuration(subject: Subject) -> Drafted:
         Column("Key", share=1),
         Column("Symbol"),
         Column("Value", share=0.75),
-        Column("Effect", share=0.6),
+        Column("Effect"),
         Column("Meaning", share=1.6),
     )
-    caption = ("The configuration; the numbers that formulas are made of come first.",)
+    caption = (
+        "The configuration; the numbers that formulas are made of come first. Keys with the effect "
+        "“none” change nothing that is computed.",
+    )
     table = Table(columns, tuple(rows), _KEYS, caption)
     return Drafted(Section("configuration", "Configuration", (table,)))
 

@@ -186,7 +186,7 @@ def test_the_configuration_has_symbols_and_meanings(demo: Subject) -> None:
     assert ["layer_norm_eps", "", "1e-12", "", small] in found
     effects = {row[0]: row[3] for row in found}
     assert effects["position_embedding_type"] == "no effect here"
-    assert effects["hidden_dropout_prob"] == "no effect on the computation"
+    assert effects["hidden_dropout_prob"] == "none"
 
 
 def test_a_value_that_is_a_book_is_shortened(demo: Subject) -> None:
