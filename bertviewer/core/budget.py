@@ -2,11 +2,13 @@
 
 ``limited`` starts a thread that watches the clock and the process's memory. The work calls
 ``check`` often; code that does not, such as a library's constructor with a long loop, is
-interrupted by an asynchronous exception.
+interrupted by an asynchronous exception. Python ignores one that is raised in a destructor or in a
+callback of the garbage collector; it is raised again until the work stops.
 """
 
 import contextlib
 import ctypes
+import functools
 import sys
 import threading
 import time
@@ -74,6 +76,7 @@ class Limits:
 
     def start(self) -> None:
         """Start to watch."""
+        _hide_ignored_interruptions()
         self.reason = self._reached()
         self.was_reached = bool(self.reason)
         self._watcher.start()
@@ -290,6 +293,18 @@ def _calling_frame() -> int:
     while frame is not None and frame.f_code.co_filename in (__file__, contextlib.__file__):
         frame = frame.f_back
     return id(frame)
+
+
+@functools.cache
+def _hide_ignored_interruptions() -> None:
+    """Have Python report ignored exceptions as before, except interruptions, which are repeated."""
+    report = sys.unraisablehook
+
+    def hook(ignored: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(ignored.exc_type, Stopped):
+            report(ignored)
+
+    sys.unraisablehook = hook
 
 
 def _interrupt(thread: int, error: type[Stopped]) -> None:

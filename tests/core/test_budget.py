@@ -1,5 +1,6 @@
 """Limits of time and memory stop any work, also work that never asks."""
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -40,6 +41,34 @@ def _swallow_an_error() -> None:
     with suppress(Exception):
         _count()
     _count()
+
+
+class _Destructor:
+    def __del__(self) -> None:
+        _count()
+
+
+def _destroy() -> None:
+    _Destructor()
+    _count()
+
+
+def _collect_garbage() -> None:
+    def callback(phase: str, info: dict[str, int]) -> None:
+        _count()
+
+    gc.callbacks.append(callback)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(callback)
+    _count()
+
+
+@pytest.mark.parametrize("work", [_destroy, _collect_garbage])
+def test_an_interruption_that_python_ignores_is_repeated(work: Callable[[], None]) -> None:
+    with pytest.raises(OverBudget), limited(no_progress, seconds=0.05):
+        work()
 
 
 @pytest.mark.parametrize("work", [_count, _check_often, _swallow_an_error])
