@@ -93,10 +93,9 @@ def _instead(config: Any) -> str:
     heads = [task.name for task, _ in classes_of(config) if task is not BASE]
     if heads or any(classes_of(config)):
         return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
-    parts = {name: getattr(config, name, None) for name in vars(config)}
     inner = {
         name: part.model_type
-        for name, part in parts.items()
+        for name, part in vars(config).items()
         if isinstance(part, transformers.PreTrainedConfig)
     }
     if not inner:
@@ -158,7 +157,7 @@ def build_on_meta(
         raise
     except Exception as error:
         raise UserError(
-            f"{name}: this configuration cannot be built: {_reason(error, vars(config))}"
+            f"{name}: transformers cannot build this configuration: {_reason(error, vars(config))}"
         ) from error
     untie(module, untied)
     return module

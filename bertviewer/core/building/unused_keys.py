@@ -18,6 +18,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.config_values import config_value
 from bertviewer.core.errors import Stopped
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.key_meanings import is_general
@@ -213,7 +214,7 @@ def _is_implied(
         return True
     part = config
     for name in path:
-        part = getattr(part, name)
+        part = config_value(part, name)
     rest = {name: one for name, one in given.items() if name not in (key, "model_type")}
     return bool(_value_of(type(part), rest, (key,)) == value)
 
@@ -227,7 +228,7 @@ def _value_of(kind: type, values: Mapping[str, Any], path: tuple[str, ...]) -> A
     except Exception:  # noqa: BLE001 - configuration classes raise anything if a key is missing
         return _MISSING
     for name in path:
-        found = getattr(found, name, _MISSING)
+        found = config_value(found, name, _MISSING)
     return found
 
 

@@ -1,7 +1,4 @@
-"""What libraries say when they fail, without what they advise programmers to do about it.
-
-What Python says of their code is for programmers too: a plain sentence stands in its place.
-"""
+"""What libraries say when they fail, without what they advise programmers to do about it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,21 +10,15 @@ MOST_SAID = 200
 """Characters of an error's own words that are told."""
 
 _LEFT_OUT = " … "
-_GOES_NOT_ON = "its code does not go on with what it is given"
-_OF_PYTHON: Mapping[type[BaseException], str] = {
-    TypeError: _GOES_NOT_ON,
-    AttributeError: _GOES_NOT_ON,
-    NameError: _GOES_NOT_ON,
-    UnboundLocalError: _GOES_NOT_ON,
-    IndexError: "it reaches for more than there is",
+_PLAIN: Mapping[type[BaseException], str] = {
     ZeroDivisionError: "it divides by zero",
     OverflowError: "a number in it is too large",
     RecursionError: "it calls itself without an end",
     MemoryError: "it needs more memory than is free",
 }
+_QUOTED = (TypeError, AttributeError, NameError, LookupError)
+"""Python's own errors: their text says little without the type."""
 _ROWS = "index out of range in self"
-# What Python says by errors that libraries raise as well.
-_VALUES = re.compile(r"\bto unpack\b|^invalid literal|^could not convert string|is not in list$")
 _WITHOUT_WORDS: Mapping[type[BaseException], str] = {
     AssertionError: "a condition that its code sets is not met",
     NotImplementedError: "it does not know how to do what it is asked for",
@@ -40,6 +31,7 @@ _ADVICE = re.compile(
     r"|trust_remote_code|[Rr]emote code|huggingface-cli|\bhf auth\b|\b[Ll]og ?in\b|\btoken ?="
     r"|from_pretrained|attn_implementation|[Oo]ffline mode|[Ii]nternet connection"
     r"|[Rr]estart your|[Oo]pen an issue|[Pp]ull request"
+    r"|individual layer configs|per_layer_config\[|allow_global|h(?:omo|etero)geneous"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _NEEDED = re.compile(r"requires? (?:the )?[`']?([\w.-]+)[`']? (?:library|package|backend)")
@@ -57,16 +49,16 @@ def words_of(error: BaseException) -> str:
 
 
 def _of_python(error: BaseException) -> str:
-    """Return what stands for Python's own words, "" where they are a library's."""
+    """Return how an error that Python raises is reported; "" for a library's own."""
     if isinstance(error, IndexError) and str(error) == _ROWS:
         return "it looks up a row that one of its tables does not have"
-    if type(error) is KeyError and error.args:
-        return f"it looks up {error.args[0]!r}, which it does not know"
-    if type(error) is ValueError and _VALUES.search(str(error)):
-        return _GOES_NOT_ON
     if isinstance(error, TypeError) and "meta" in str(error):
         return "it needs the values of its activations, and on the meta device there are none"
-    return _OF_PYTHON.get(type(error), "")
+    if type(error) in _PLAIN:
+        return _PLAIN[type(error)]
+    if isinstance(error, _QUOTED) and not own_words(error):
+        return ": ".join(filter(None, (type(error).__name__, plain_words(error))))
+    return ""
 
 
 def plain_words(error: BaseException) -> str:
@@ -98,7 +90,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _missing(error: ImportError) -> str:
     found = _NEEDED.search(str(error))
     name = found[1] if found else (error.name or "").partition(".")[0]
-    return f"it needs {f'the library {name}' if name else 'a library'}, which is not there"
+    return f"it needs {f'the library {name}' if name else 'a library'}, which is missing"
 
 
 def _is_of_the_hub(error: BaseException) -> bool:

@@ -52,6 +52,23 @@ def test_numbers_of_layers_that_multiply(
         ({"model_type": "llama", "rope_scaling": {"type": "no"}}, "type 'no' is not known"),
         ({"model_type": "t5", "d_kv": 0}, "d_kv is 0, not a positive whole number"),
         ({"model_type": "llama", "head_dim": 0}, "head_dim is 0, not a positive whole number"),
+        (
+            {"model_type": "lfm2_moe"},
+            "transformers cannot build this configuration: TypeError: 'NoneType' object is not",
+        ),
+        (
+            {"model_type": "musicgen"},
+            "cannot build this configuration: AttributeError: 'MusicgenConfig' object has no",
+        ),
+        (
+            {"model_type": "llama", "per_layer_config": {"0": {"num_key_value_heads": 1}}},
+            "'num_key_value_heads' is a per-layer attribute and may vary across layers.",
+        ),
+        # Its class refuses to give what differs between layers.
+        (
+            {"model_type": "diffusion_gemma_text", "per_layer_config": {"0": {"head_dim": 8}}},
+            "it has no model that can be opened",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_one_line(

@@ -59,8 +59,11 @@ def test_in_a_nested_configuration(tmp_path: Path) -> None:
             {"model_type": "detr", "backbone": "org/name", "use_timm_backbone": False},
             "only the model's own files are read",
         ),
-        ({"model_type": "detr", "backbone": "resnet50"}, "it needs the library timm, which is not"),
-        ({"model_type": "layoutlmv2"}, "it needs the library detectron2, which is not there"),
+        (
+            {"model_type": "detr", "backbone": "resnet50"},
+            "it needs the library timm, which is missing",
+        ),
+        ({"model_type": "layoutlmv2"}, "it needs the library detectron2, which is missing"),
     ],
 )
 def test_what_lies_elsewhere_or_is_missing_is_told_without_advice(

@@ -29,9 +29,6 @@ def failure(model: LoadedModel) -> str:
     return line
 
 
-GOES_NOT_ON = "its code does not go on with what it is given"
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -42,9 +39,9 @@ GOES_NOT_ON = "its code does not go on with what it is given"
         # Longformer asks for separators where it answers questions.
         (AssertionError("There should be three"), "There should be three"),
         (AssertionError(), "a condition that its code sets"),
-        (TypeError("topk(): argument 'k' must be int"), GOES_NOT_ON),
-        (KeyError("full_attention"), "it looks up 'full_attention', which"),
-        (AttributeError("'NoneType' object has no"), GOES_NOT_ON),
+        (TypeError("topk(): argument 'k' must be int"), "TypeError: topk(): argument 'k' must"),
+        (KeyError("full_attention"), "KeyError: 'full_attention'"),
+        (AttributeError("'NoneType' object has no"), "AttributeError: 'NoneType' object"),
         (NotImplementedError(), "it does not know how to do"),
         (ZeroDivisionError("division by zero"), "it divides by zero"),
         (torch.OutOfMemoryError("Tried to allocate 2 GiB"), "there is not enough memory: Tried"),
@@ -72,7 +69,7 @@ def test_a_module_that_is_called_with_the_wrong_arguments() -> None:
 
     model = small_model("bert")
     model.module(True).pooler = Odd()
-    assert f"sentence: pooler (Odd): {GOES_NOT_ON}" in failure(model)
+    assert "sentence: pooler (Odd): TypeError: " in failure(model)
 
 
 def test_an_odd_configuration(tmp_path: Path) -> None:
@@ -81,7 +78,7 @@ def test_an_odd_configuration(tmp_path: Path) -> None:
     sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 33}
     path.write_text(json.dumps({"model_type": "esm", **sizes, "intermediate_size": 40}))
     line = failure(open_model(parse_source(str(path))))
-    assert f"sentence: embeddings (EsmEmbeddings): {GOES_NOT_ON}" in line
+    assert "sentence: embeddings (EsmEmbeddings): TypeError: " in line
 
 
 @pytest.mark.parametrize("error", [RuntimeError("ours"), TypeError("ours"), KeyError("ours")])

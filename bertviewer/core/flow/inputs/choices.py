@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from torch import nn
 
+from bertviewer.core.building.config_values import config_value
 from bertviewer.core.errors import Stopped
 from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature, ones, random
 from bertviewer.core.flow.inputs.images import IMAGE, image_forms
@@ -46,7 +47,7 @@ def series_forms(signature: ForwardSignature) -> Iterator[Form]:
     config, count = signature.config, signature.values[SENTENCES]
     before = number(config, ("context_length",), default=CONTEXT)
     before = before if before <= LONGEST else CONTEXT
-    lags = [lag for lag in getattr(config, "lags_sequence", None) or () if isinstance(lag, int)]
+    lags = [lag for lag in config_value(config, "lags_sequence") or () if isinstance(lag, int)]
     before += max(lags, default=0)
     later = number(config, ("prediction_length",), default=1)
     channels = number(config, ("num_input_channels", "input_size"))
@@ -54,7 +55,7 @@ def series_forms(signature: ForwardSignature) -> Iterator[Form]:
     shapes: list[tuple[int, ...]] = [(before, channels)] if channels else []
     if channels < 2:
         # One number at each moment is as a rule no vector of one.
-        shapes.insert(0 if hasattr(config, "num_time_features") else 1, (before,))
+        shapes.insert(1 if config_value(config, "num_time_features") is None else 0, (before,))
     for shape in shapes:
         made = {
             "past_values": random(count, *shape),

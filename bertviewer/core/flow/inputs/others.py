@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 from torch import Tensor
 
+from bertviewer.core.building.config_values import config_value
 from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature, ones, random
 from bertviewer.core.flow.inputs.sizes import ACTION_PARTS, Parts, number
 from bertviewer.core.flow.inputs.sounds import SAMPLES
@@ -21,7 +22,7 @@ def other_forms(signature: ForwardSignature) -> Iterator[Form]:
     names = {name for name in _HELPFUL if name in signature.accepted}
     names |= {name for name in _MAKERS if name in signature.required | signature.main}
     # Without an encoder's states a decoder leaves its attention to them out.
-    attends = getattr(signature.config, "add_cross_attention", False) is True
+    attends = config_value(signature.config, "add_cross_attention") is True
     if "query_embeds" in names or (attends and "encoder_hidden_states" in signature.accepted):
         names |= {"encoder_hidden_states"}
     made = {name: _MAKERS[name](signature) for name in sorted(names)}

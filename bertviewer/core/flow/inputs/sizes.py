@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bertviewer.core.building.config_values import config_value
+
 Parts = Sequence[str]
 
 IMAGE_PARTS: Parts = ("vision", "image", "vit", "backbone", "perception")
@@ -34,7 +36,7 @@ def found_in(config: Any, names: Sequence[str], first: Parts = ()) -> Iterator[A
     parts = sorted(parts_of(config), key=lambda part: not any(word in part[0] for word in first))
     for name in names:
         for _, part in parts:
-            value = getattr(part, name, None)
+            value = config_value(part, name)
             if value is not None:
                 yield value
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.building.config_values import config_value
 from bertviewer.core.flow.inputs.model_inputs import MetaInputs, ModelInputs
 from bertviewer.core.flow.inputs.sizes import token_ids_in
 
@@ -39,16 +40,16 @@ def text_inputs(model: nn.Module, values: Mapping[str, int]) -> ModelInputs:
     if "input_ids" not in accepted:
         raise ValueError("the model does not read text")
     config: Any = model.config
-    if getattr(config, "pad_token_id", None) is None:
+    if config_value(config, "pad_token_id") is None:
         # A batch needs one; GPT-2's classifier refuses several sentences without it.
         config.pad_token_id = 0
     shape = values[SENTENCES], values[TOKENS]
     tensors = {"input_ids": token_ids(config, shape)}
-    if getattr(config, "is_encoder_decoder", False):
+    if config_value(config, "is_encoder_decoder"):
         tensors["decoder_input_ids"] = token_ids(config, (shape[0], values[TARGET_TOKENS]))
     else:
         tensors["attention_mask"] = torch.ones(shape, dtype=torch.long)
-        if getattr(config, "type_vocab_size", 0):
+        if config_value(config, "type_vocab_size"):
             tensors["token_type_ids"] = torch.zeros(shape, dtype=torch.long)
     arguments: dict[str, Any] = {name: value for name, value in tensors.items() if name in accepted}
     return ModelInputs({**arguments, **plain_arguments(model)}, (TEXT,))
@@ -65,8 +66,8 @@ def token_ids(config: Any, shape: tuple[int, int]) -> Tensor:
     special = token_ids_in(config)
     plain = next(number for number in range(len(special) + 1) if number not in special)
     ids = torch.full(shape, plain)
-    rows = getattr(config, "vocab_size", None)
-    end = getattr(config, "eos_token_id", None)
+    rows = config_value(config, "vocab_size")
+    end = config_value(config, "eos_token_id")
     if isinstance(end, int) and not (isinstance(rows, int) and end >= rows):
         ids[:, -1] = end
     return ids
