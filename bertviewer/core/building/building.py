@@ -24,6 +24,8 @@ from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
 MOST_SAID = 300
 """Characters of an error's words."""
 MOST_MODULES = 200_000
+MOST_IN_TABLES = 1 << 25
+"""Numbers in parameters that are computed again; models of more have frozen weights."""
 _VERSION = "transformers_version"
 
 transformer_base.register()
@@ -182,20 +184,21 @@ def untie(module: torch.nn.Module, names: Collection[str]) -> None:
 def compute_buffers(
     module: Any, stored: Collection[str], dtype: torch.dtype, seed: int = SEED
 ) -> set[tuple[str, str]]:
-    """Give a module on the meta device its buffers, on the CPU.
+    """Give a module on the meta device its buffers and its fixed tables, on the CPU.
 
     They are computed from the configuration, as ``from_pretrained`` does once it has loaded the
-    weights: those that are not persistent, and those that the checkpoint lacks.
+    weights: buffers that are not persistent or that the checkpoint lacks, and parameters that are
+    not trained and that it lacks, such as sinusoidal positions.
 
     Args:
-        module: its parameters stay on the meta device.
+        module: its other parameters stay on the meta device.
         stored: the names of the tensors that the checkpoint has.
         dtype: torch's default dtype while they are computed. ``from_config`` computes them in the
             configuration's dtype, ``from_pretrained`` in float32.
-        seed: of buffers that are drawn at random.
+        seed: of what is drawn at random.
 
     Returns:
-        The computed buffers: each the path of its module and its name.
+        What was computed: each the path of its module and its name.
     """
     computed, unsure = set(), {}
     for path, part in module.named_modules():
@@ -208,13 +211,39 @@ def compute_buffers(
                 computed.add((path, own))
             elif (unset := _unset(buffer.dtype)) is not None:
                 unsure[path, own] = part._buffers[own].fill_(unset)
+    tables = _fixed_tables(module, stored)
     for parameter in module.parameters():
         parameter._is_hf_initialized = True  # skipped by initialize_weights
+    for (path, own), table in tables.items():
+        empty = torch.full_like(table, float("nan"), device="cpu")
+        unsure[path, own] = torch.nn.Parameter(empty, requires_grad=False)
+        module.get_submodule(path)._parameters[own] = unsure[path, own]
     with seeded(seed), default_dtype(dtype):
         module.initialize_weights()
-    # A class may leave persistent buffers to the checkpoint.
-    computed |= {key for key, buffer in unsure.items() if not _is_unset(buffer)}
+    # A class may leave persistent buffers to the checkpoint. Parameters start with a constant.
+    for key, tensor in unsure.items():
+        if not (
+            _is_unset(tensor) or (key in tables and bool((tensor == tensor.flatten()[0]).all()))
+        ):
+            computed.add(key)
     return computed
+
+
+def _fixed_tables(
+    module: torch.nn.Module, stored: Collection[str]
+) -> dict[tuple[str, str], torch.Tensor]:
+    """Return the parameters that are neither trained nor in the checkpoint."""
+    found = {
+        (path, own): parameter
+        for path, part in module.named_modules()
+        for own, parameter in part.named_parameters(recurse=False)
+        if not parameter.requires_grad
+        and parameter.is_floating_point()
+        and parameter.numel()
+        and _joined(path, own) not in stored
+    }
+    is_few = sum(parameter.numel() for parameter in found.values()) <= MOST_IN_TABLES
+    return found if is_few else {}
 
 
 def _joined(path: str, name: str) -> str:

@@ -9,7 +9,7 @@ from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
+from bertviewer.core.checking.clean_proof import CleanProof, clean_proof, fixed_tables
 from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.other_attention import EAGER, SDPA, other_attention
@@ -65,7 +65,7 @@ def check_run(
         chosen = [p for p in paths if p in nodes]
     # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
     on_cpu = capture.on_cpu()
-    checker = Checker(module, model.architecture, on_cpu, classes)
+    checker = Checker(module, model.architecture, on_cpu, classes, tables=fixed_tables(model))
     attentions = {
         path: kind
         for path in chosen
@@ -178,7 +178,8 @@ def look_at_step(
         if step.proof == "flow":
             clean_proof(model, on_cpu, (path,), progress, look)
         else:
-            checker = Checker(model.running_module, model.architecture, on_cpu, look=look)
+            module, tables = model.running_module, fixed_tables(model)
+            checker = Checker(module, model.architecture, on_cpu, look=look, tables=tables)
             for _ in _again(checker, model.running_module, capture, step, progress):
                 if found:
                     break

@@ -1,6 +1,6 @@
 """Checks single modules of a run that was captured."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +64,8 @@ class _Attended:
 class Checker:
     """Recomputes modules of one captured run; remembers what two steps have in common.
 
-    ``look`` is shown what is compared; the tensors are kept alive then.
+    ``look`` is shown what is compared; the tensors are kept alive then. ``tables`` are parameters
+    that are computed from the configuration, by their names, and used instead of the model's.
     """
 
     def __init__(
@@ -74,12 +75,14 @@ class Checker:
         capture: Capture,
         classes: Descriptions = CLASSES,
         look: Look | None = None,
+        tables: Mapping[str, Tensor] | None = None,
     ) -> None:
         self._module = module
         self._look = look
         self._classes = classes
         self._architecture = architecture
         self._capture = capture
+        self._tables = tables or {}
         self._nodes = {node.path: node for node in architecture.modules}
         self._known: dict[tuple[str, int], Deviation] = {}
 
@@ -135,7 +138,13 @@ class Checker:
 
     def _evaluator(self, path: str, arithmetic: Arithmetic) -> Evaluator:
         return Setting(
-            self._module, self._architecture, self._nodes, arithmetic, recomputation, self._classes
+            self._module,
+            self._architecture,
+            self._nodes,
+            arithmetic,
+            recomputation,
+            self._classes,
+            self._tables,
         ).evaluator(path)
 
     def _compare(self, called: _Called, exact: Any, rough: Any, actual: Any) -> Deviation | None:

@@ -34,8 +34,9 @@ def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
 
     What was done to the running model's modules is not in it. Its parameters are the very same
     tensors where they are on the CPU, so that no second copy of the weights is made. Buffers that
-    the checkpoint has, such as the running means of a BatchNorm, are copied. All others are
-    computed from the configuration, and have the dtype of the running model's.
+    the checkpoint has, such as the running means of a BatchNorm, are copied. All others, and the
+    parameters of ``fixed_tables``, are computed from the configuration, and have the dtype of the
+    running model's.
     A tensor of another shape, or one that the running model lacks, stays without numbers.
 
     Args:
@@ -93,7 +94,7 @@ def _fill(module: nn.Module, other: nn.Module, computed: Collection[str]) -> Non
         found = getattr(other, name, None)
         if name in computed:
             if isinstance(found, Tensor):
-                setattr(module, name, tensor.to(found.dtype))
+                setattr(module, name, _like(tensor, found))
             continue
         if not isinstance(found, Tensor) or found.shape != tensor.shape:
             continue
@@ -106,6 +107,31 @@ def _fill(module: nn.Module, other: nn.Module, computed: Collection[str]) -> Non
         else:
             # A model may write to it, and the running one must not notice.
             setattr(module, name, found.clone())
+
+
+def _like(tensor: Tensor, found: Tensor) -> Tensor:
+    """Return a tensor in the dtype of the running model's; a parameter stays one."""
+    converted = tensor.detach().to(found.dtype)
+    is_parameter = isinstance(tensor, nn.Parameter)
+    return nn.Parameter(converted, requires_grad=False) if is_parameter else converted
+
+
+def fixed_tables(model: LoadedModel) -> dict[str, Tensor]:
+    """Return the parameters that are computed from the configuration, by their names.
+
+    They are not trained, and the checkpoint lacks them: sinusoidal positions, for one.
+    """
+    running = model.running_module
+    if all(parameter.requires_grad for parameter in running.parameters()):
+        return {}
+    clean, computed = _built(model, SEED)
+    found = {}
+    for path, name in computed - _drawn(model, clean, computed):
+        table = clean.get_submodule(path)._parameters.get(name)
+        used = getattr(dict(running.named_modules()).get(path), name, None)
+        if table is not None and isinstance(used, Tensor):
+            found[f"{path}.{name}" if path else name] = _like(table, used)
+    return found
 
 
 def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -1,6 +1,7 @@
 """What a module gives by its formula, from the weights that the model has at this moment."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -28,7 +29,11 @@ class NoRecomputationError(Exception):
 
 @frozen
 class Setting:
-    """What all evaluators of one recomputation share."""
+    """What all evaluators of one recomputation share.
+
+    ``tables`` are parameters that are computed from the configuration, by their names: they are
+    used instead of the model's.
+    """
 
     module: nn.Module
     architecture: Architecture
@@ -36,6 +41,7 @@ class Setting:
     arithmetic: Arithmetic
     find: Callable[["Evaluator"], Recomputation]
     classes: Descriptions
+    tables: Mapping[str, Tensor] = field(default_factory=dict)
 
     def evaluator(self, path: str) -> "Evaluator":
         """Return the evaluator of the module at ``path``."""
@@ -158,8 +164,7 @@ class Evaluator:
 
     def tensor(self, name: str) -> Tensor | None:
         """Return the module's own tensor of that name as it is now, ``None`` if there is none."""
-        module: nn.Module = self.setting.module.get_submodule(self.path)
-        value = getattr(module, name, None)
+        value = self._held(name)
         return self.setting.arithmetic.take(value) if isinstance(value, Tensor) else None
 
     def weight(self, name: str = "weight") -> Tensor:
@@ -179,7 +184,7 @@ class Evaluator:
         Raises:
             NoRecomputationError: there is no such tensor.
         """
-        value = getattr(self.setting.module.get_submodule(self.path), name, None)
+        value = self._held(name)
         if not isinstance(value, Tensor):
             raise NoRecomputationError(f"{self.node.class_name} has no tensor {name}")
         return value.dtype
@@ -190,8 +195,7 @@ class Evaluator:
         Raises:
             NoRecomputationError: there is no such table.
         """
-        module: nn.Module = self.setting.module.get_submodule(self.path)
-        table = getattr(module, name, None)
+        table = self._held(name)
         if not isinstance(table, Tensor):
             raise NoRecomputationError(f"{self.node.class_name} has no tensor {name}")
         taken: Tensor = self.setting.arithmetic.take(table.detach()[places.to(table.device)])
@@ -200,6 +204,11 @@ class Evaluator:
     def round(self, value: Tensor) -> Tensor:
         """Round a value in the middle of a calculation where the model stores it too."""
         return self.setting.arithmetic.round(value)
+
+    def _held(self, name: str) -> Any:
+        """Return what the module has under a name; its weights as they are now."""
+        module: nn.Module = self.setting.module.get_submodule(self.path)
+        return self.setting.tables.get(self._join(name), getattr(module, name, None))
 
     def _join(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name

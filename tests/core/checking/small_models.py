@@ -100,7 +100,8 @@ def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) 
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)
             for parameter in module.parameters():
-                parameter.add_(0.1 * torch.randn_like(parameter))
+                if parameter.requires_grad:
+                    parameter.add_(0.1 * torch.randn_like(parameter))
     capture = Capture(budget=budget)
     run_sentence(model, sentence, random_weights=True, capture=capture)
     return capture
