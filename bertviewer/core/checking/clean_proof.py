@@ -121,9 +121,9 @@ def fixed_tables(model: LoadedModel) -> dict[str, Tensor]:
 
     They are not trained, and the checkpoint lacks them: sinusoidal positions, for one.
     """
-    running = model.running_module
-    if all(parameter.requires_grad for parameter in running.parameters()):
+    if all(tensor.trainable for tensor in model.architecture.parameters):
         return {}
+    running = model.running_module
     clean, computed = _built(model, SEED)
     found = {}
     for path, name in computed - _drawn(model, clean, computed):

@@ -1,15 +1,20 @@
 """A buffer that follows from the configuration is computed a second time, and never copied."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.checking.check import check_run
+from bertviewer.core.checking.check import check_module, check_run, look_at_step
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.running import run_sentence
 from tests.core.checking.crossing import crosses
 from tests.core.checking.small_models import run, small_model
+from tests.core.loading.saved_models import opened, save
 
 _SIZES: dict[str, Any] = {
     "vocab_size": 97,
@@ -32,10 +37,14 @@ _GPT_NEO = {
     **{"attention_types": [[["global", "local"], 1]], "max_position_embeddings": 64},
 }
 _PAIR = {
+    **{"pad_token_id": 0, "decoder_start_token_id": 2},
     **{"vocab_size": 97, "d_model": 32, "max_position_embeddings": 64},
     **{"encoder_layers": 1, "encoder_attention_heads": 4, "encoder_ffn_dim": 40},
     **{"decoder_layers": 1, "decoder_attention_heads": 4, "decoder_ffn_dim": 40},
 }
+_STABLE = {**_SIZES, "num_key_value_heads": 4, "partial_rotary_factor": 1.0}
+# More landmarks than one segment has: the attention is an approximation.
+_LANDMARKS = {**_SIZES, "num_landmarks": 4, "segment_means_seq_len": 8}
 _XGLM = {
     **{"vocab_size": 97, "d_model": 32, "num_layers": 1, "attention_heads": 4, "ffn_dim": 40},
     "max_position_embeddings": 64,
@@ -71,6 +80,12 @@ def reversed_(ids: torch.Tensor) -> torch.Tensor:
         ("gemma2", _WITH_HEADS, "rotary_emb.inv_freq", turned),
         ("gemma3_text", _WITH_HEADS, "rotary_emb.sliding_attention_inv_freq", turned),
         ("falcon", _SIZES, "rotary_emb.inv_freq", turned),
+        ("stablelm", _STABLE, "rotary_emb.inv_freq", turned),
+        ("phi3", _SIZES, "rotary_emb.inv_freq", turned),
+        ("granite", _SIZES, "rotary_emb.inv_freq", turned),
+        ("glm4", _WITH_HEADS, "rotary_emb.inv_freq", turned),
+        ("modernbert", {}, "rotary_emb.sliding_attention_inv_freq", turned),
+        ("nystromformer", _LANDMARKS, "embeddings.position_ids", reversed_),
         ("gemma", {}, "embed_tokens.embed_scale", lambda scale: scale * 1.01),
         ("gptj", _GPT_J, "h.1.attn.embed_positions", moved),
         ("codegen", _GPT_J, "h.0.attn.embed_positions", moved),
@@ -90,6 +105,70 @@ def test_a_fault_in_a_buffer_is_found(
     path, _, name = buffer.rpartition(".")
     owner = model.module(random_weights=True).get_submodule(path)
     owner.register_buffer(name, change(getattr(owner, name).clone()), persistent=False)
+    assert path in {found for found, _ in _faults(model)}
+
+
+@pytest.mark.parametrize(
+    ("family", "values", "path"),
+    [
+        ("marian", _PAIR, "decoder.embed_positions"),
+        ("pegasus", _PAIR, "encoder.embed_positions"),
+        ("roformer", {}, "encoder.embed_positions"),
+        ("marian", {**_PAIR, "dtype": "bfloat16"}, "encoder.embed_positions"),
+    ],
+)
+def test_a_fault_in_a_table_that_is_not_trained_is_found(
+    family: str, values: dict[str, Any], path: str
+) -> None:
+    model = small_model(family, **values)
+    assert _faults(model) == set()
+    table = model.module(random_weights=True).get_submodule(path).weight
+    with torch.no_grad():
+        table.copy_(moved(table))
+    capture = run(model, SENTENCE)
+    assert (path, "output") in crosses(check_run(model, capture))
+    step = next(one for one in check_module(model, capture, path).steps if not one.ok)
+    assert not look_at_step(model, capture, step).ok
+
+
+@pytest.mark.parametrize("offload", [False, True])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_table_in_the_checkpoint_is_a_weight(
+    is_stored: bool, offload: bool, tmp_path: Path
+) -> None:
+    save(tmp_path, "roformer")  # with another table
+    name = "encoder.embed_positions.weight"
+    if not is_stored:
+        file = tmp_path / "model.safetensors"
+        save_file({n: t for n, t in load_file(file).items() if n != name}, file)
+    model = opened(tmp_path, "roformer", offload=offload)
+    assert _faults_of(model) == set()
+    if not is_stored:
+        table = model.running_module.get_parameter(name)
+        with torch.no_grad():
+            table.copy_(moved(table))
+        assert ("encoder.embed_positions", "output") in _faults_of(model)
+
+
+def _faults_of(model: LoadedModel) -> set[tuple[str, str]]:
+    capture = Capture()
+    run_sentence(model, SENTENCE, capture=capture)
+    return crosses(check_run(model, capture))
+
+
+@pytest.mark.parametrize(
+    ("family", "values", "path", "name"),
+    [
+        ("stablelm", _STABLE, "layers.1.self_attn", "scaling"),
+        ("granite", {**_SIZES, "residual_multiplier": 0.7}, "layers.0", "residual_multiplier"),
+        ("granite", {**_SIZES, "embedding_multiplier": 2.0}, "", "embedding_multiplier"),
+        ("glm4", _WITH_HEADS, "rotary_emb", "attention_scaling"),
+    ],
+)
+def test_a_wrong_scale_is_found(family: str, values: dict[str, Any], path: str, name: str) -> None:
+    model = small_model(family, **values)
+    part = model.module(random_weights=True).get_submodule(path)
+    setattr(part, name, 1.5 * getattr(part, name))
     assert path in {found for found, _ in _faults(model)}
 
 

@@ -109,7 +109,10 @@ def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
     scores = both[0]
     operations = {softmax, scores, context, *region, *between}
     query, key = graph.data(scores)[:2]
-    value = next(each for each in graph.data(context) if each.maker not in {softmax, *between})
+    values = [each for each in graph.data(context) if each.maker not in {softmax, *between}]
+    if not values:
+        return  # the weights are multiplied with themselves, as where their inverse is sought
+    value = values[0]
     roles = {
         (scores, query.value): "query",
         (scores, key.value): "key",
