@@ -197,7 +197,7 @@ class Model:
             text: the sentence.
             pair: a second one.
             random_weights: whether a model without weights is run on seeded random ones.
-            device: where, as torch names it: ``cpu``, ``cuda:0`` or ``mps``.
+            device: where, as torch names it: ``cpu``, ``cuda``, ``cuda:0`` or ``mps``.
             cut: whether a sentence that is too long is cut to what the model has positions for.
             check: whether everything is checked, as ``Run.check()`` does, with a pass less.
         """

@@ -72,10 +72,10 @@ def run_of(
     from bertviewer.core.activations.units import unit_paths
     from bertviewer.core.checking.check import check_run
     from bertviewer.core.run.capture import Capture
-    from bertviewer.core.run.device import check_device
+    from bertviewer.core.run.device import find_device
     from bertviewer.core.run.running import run_sentence
 
-    check_device(device)
+    device = find_device(device)
     kept = Capture("everything" if is_checked else "units")
     found = run_sentence(
         model, sentence, progress, random_weights=random_weights, capture=kept, device=device
@@ -105,12 +105,12 @@ def corpus_of(
     model.check_weights(choices.random_weights)
     model.prepare_tokenizer()
     from bertviewer.core.corpus.making import CorpusWish, make_corpus
-    from bertviewer.core.run.device import check_device
+    from bertviewer.core.run.device import find_device
     from bertviewer.core.system import libraries
 
     libraries.load(progress)
     part = _part(wishes.get("device", "cpu"))
-    check_device(part.device)
+    find_device(part.device)
     # In another folder it is the same.
     command = corpus_command(model.source, data, Path(folder.name or folder), choices)
     stdin = None if sys.stdin is None else sys.stdin.buffer

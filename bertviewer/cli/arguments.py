@@ -147,7 +147,10 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         "--cut", action="store_true", help="cut what is longer than the model has positions for"
     )
     parser.add_argument(
-        "--device", default="cpu", metavar="NAME", help="where it is run: cpu, cuda:0 …, mps"
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help="where it is run: cpu, cuda, cuda:1 … or mps",
     )
     return parser
 

@@ -27,6 +27,7 @@ MOST_MODULES = 200_000
 MOST_IN_TABLES = 1 << 25
 """Numbers in parameters that are computed again; models of more have frozen weights."""
 _VERSION = "transformers_version"
+_DEFAULT_DTYPE = threading.RLock()
 
 transformer_base.register()
 
@@ -265,13 +266,21 @@ def _is_unset(buffer: torch.Tensor) -> bool:
 
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """Have torch make floating-point tensors in this dtype unless another one is asked for."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
+    """Have torch make floating-point tensors in this dtype unless another one is asked for.
+
+    The setting is that of the whole process: it is left alone if it is the same, and one thread
+    at a time changes it.
+    """
+    with _DEFAULT_DTYPE:
+        before = torch.get_default_dtype()
+        if before == dtype:
+            yield
+            return
+        torch.set_default_dtype(dtype)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(before)
 
 
 def build_random(

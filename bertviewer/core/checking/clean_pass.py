@@ -18,6 +18,7 @@ from bertviewer.core.building.seeded import seeded
 from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import Given, NoRecomputationError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
+from bertviewer.core.checking.tied_rows import in_order_of
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow
 from bertviewer.core.flow.forwards import replacing
@@ -121,6 +122,8 @@ class CleanPass:
             return forward(*args, **kwargs)
         given = tuple(real.args), dict(real.kwargs)
         if above is not None:
+            real = in_order_of(real, (args, kwargs), above.record.sorted)
+            given = tuple(real.args), dict(real.kwargs)
             self._compare_inputs(above, path, (args, kwargs), given)
         args, kwargs = self._replaced((args, kwargs), given)
         frame = _Frame(path, list(tensors_in(given))) if path in self._wanted else None

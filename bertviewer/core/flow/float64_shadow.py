@@ -7,7 +7,7 @@ more from float64 by the same function of torch.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -29,6 +29,8 @@ from bertviewer.core.flow.tracing import name_of
 _PICKS = frozenset(("embedding", "index_select", "__getitem__"))
 """What takes numbers out of a table as they are: the table need not be brought into float64."""
 
+_SORTS = frozenset(("sort", "argsort", "topk"))
+
 
 class NoNumbersError(Exception):
     """A tensor without numbers, on the meta device, was calculated with.
@@ -44,10 +46,12 @@ class CallRecord:
     Attributes:
         coarsest: the dtype that rounded the most, ``None`` if nothing was calculated.
         problem: why it could not all be carried out in float64, "" if it was.
+        sorted: whole numbers that were sorted, in their new order.
     """
 
     coarsest: torch.dtype | None = None
     problem: str = ""
+    sorted: list[Tensor] = field(default_factory=list)
 
     def note(self, dtype: torch.dtype) -> None:
         """Note a dtype that a result has."""
@@ -133,6 +137,9 @@ class Float64Shadow(TorchFunctionMode):
         results: Sequence[Tensor],
     ) -> None:
         taken = tensors_in((args, kwargs))
+        is_sort = name.rpartition(".")[2] in _SORTS and taken[0].dim() == 1
+        if self.record and is_sort and not has_fraction(taken[0]):
+            self.record.sorted.append(taken[0][results[-1]])
         new = [not any(result is it for it in taken) for result in results]
         if self._is_as_it_was(name, taken, results):
             found: list[Tensor | None] = [None] * len(results)

@@ -22,14 +22,22 @@ def chosen_device(wish: str, available: Iterable[Device]) -> str:
     return wish if any(device.name == wish for device in available) else CPU
 
 
-def check_device(name: str) -> None:
-    """Check that there is a device of that name.
+def find_device(name: str) -> str:
+    """Return the name of an available device; ``cuda`` is the current CUDA device, as in torch.
 
     Raises:
-        UserError: there is none.
+        UserError: no such device is available.
     """
-    if name != CPU and name not in (known := [device.name for device in available_devices()]):
+    if name == CPU:
+        return CPU
+    known = [device.name for device in available_devices()]
+    if name == "cuda" and any(other.startswith("cuda:") for other in known):
+        from bertviewer.core.backend import torch
+
+        return f"cuda:{torch.cuda.current_device()}"
+    if name not in known:
         raise UserError(f"there is no device {name!r} here, but {', '.join(known)}")
+    return name
 
 
 def available_devices() -> tuple[Device, ...]:

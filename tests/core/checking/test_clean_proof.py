@@ -207,6 +207,36 @@ def test_a_mask_that_is_left_out_is_found() -> None:
     assert found == {("encoder.layer.1.attention.self", "output")}
 
 
+@pytest.mark.parametrize("family", ["mixtral", "qwen3_moe"])
+def test_tokens_of_one_expert_may_be_in_any_order(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small_model(family)
+    assert crosses(check_run(model, run(model))) == set()
+    in_order = torch.sort
+
+    def reversed_(values: Tensor) -> Any:
+        # Sorts as well, equal ones the other way around.
+        found = in_order(values.flip(0), stable=True)
+        return found.values, len(values) - 1 - found.indices
+
+    def reordered() -> Capture:
+        with monkeypatch.context() as patch:
+            patch.setattr(torch, "sort", reversed_)
+            return run(model)
+
+    assert crosses(check_run(model, reordered())) == set()
+    # Rows that are mixed up are found all the same, in the run and in the undoing of the order.
+    path = "layers.0.mlp.experts"
+    experts: Any = model.module(random_weights=True).get_submodule(path)
+    hook = experts.register_forward_hook(lambda _module, _args, output: output.roll(1, 0))
+    assert crosses(check_run(model, reordered())) == {(path, "output")}
+    hook.remove()
+    hook = experts.act_fn.register_forward_hook(lambda _module, _args, output: output.flip(0))
+    assert (f"{path}.act_fn", "output") in crosses(check_run(model, reordered()))
+    hook.remove()
+
+
 def test_one_module_alone() -> None:
     model = small_model("mixtral")
     run(model)

@@ -6,7 +6,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.run.device import Device, available_devices, chosen_device
+from bertviewer.core.errors import UserError
+from bertviewer.core.run.device import Device, available_devices, chosen_device, find_device
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
@@ -94,3 +95,16 @@ def test_torch_is_asked_for_accelerators(monkeypatch: pytest.MonkeyPatch) -> Non
         ("cuda:1", "CUDA 1: Card 1"),
         ("mps", "MPS (Apple GPU)"),
     ]
+
+
+def test_cuda_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [Device("cpu", "CPU")]
+    monkeypatch.setattr("bertviewer.core.run.device.available_devices", lambda: known)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    assert find_device("cpu") == "cpu"
+    for name in ("cuda", "cuda:0", "gpu"):
+        with pytest.raises(UserError, match=f"^there is no device '{name}' here, but cpu$"):
+            find_device(name)
+    known += [Device("cuda:0", "One"), Device("cuda:1", "Two")]
+    assert find_device("cuda") == "cuda:1"
+    assert find_device("cuda:0") == "cuda:0"

@@ -1,0 +1,63 @@
+"""Rows that were sorted by whole numbers: the order of equal ones is up to the device.
+
+Models with experts sort their tokens by expert. The run and a clean instance may then work on the
+same rows in different orders, and undo them at the end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.flow.nested_tensors import mapped, named_in
+from bertviewer.core.run.capture import KeptCall
+
+MOST_EQUAL = 4096
+"""Rows of one number that are matched: all are compared with all."""
+
+
+def in_order_of(call: KeptCall, clean: Any, keys: Sequence[Tensor]) -> KeptCall:
+    """Return a call of the run with its rows in the order of a clean instance's.
+
+    Only rows of equal keys change places. What the run gives in the end is compared in any case,
+    so that rows that are mixed up do not go unnoticed.
+
+    Args:
+        call: of a module whose rows are independent of each other, such as an activation.
+        clean: what the clean instance calls it with.
+        keys: what the clean instance has sorted so far, each [S] in its order.
+    """
+    given = dict(named_in((tuple(call.args), dict(call.kwargs))))
+    for name, ours in named_in(clean):
+        runs = given.get(name)
+        if runs is None or runs.dim() < 2 or runs.shape != ours.shape:
+            continue
+        rows = next((each for each in reversed(keys) if len(each) == len(ours)), None)
+        if rows is None or torch.allclose(ours, runs, equal_nan=True):
+            continue
+        order = _order(ours, runs, rows)
+
+        def put(tensor: Tensor, order: Tensor = order) -> Tensor:
+            return tensor[order] if tensor.dim() and len(tensor) == len(order) else tensor
+
+        args, kwargs, output = mapped((call.args, call.kwargs, call.output), put)
+        return replace(call, args=args, kwargs=kwargs, output=output)
+    return call
+
+
+def _order(ours: Tensor, runs: Tensor, keys: Tensor) -> Tensor:
+    """Return which of the run's rows is each of ours: [S]."""
+    order = torch.arange(len(keys))
+    ours, runs = (rows.flatten(1).double() for rows in (ours, runs))
+    for key in keys.unique():
+        places = (keys == key).nonzero()[:, 0]
+        if len(places) > MOST_EQUAL:
+            continue
+        distances = torch.cdist(ours[places], runs[places])
+        for row, place in enumerate(places):
+            found = int(distances[row].argmin())
+            order[place] = places[found]
+            distances[:, found] = torch.inf  # each is used once
+    return order
