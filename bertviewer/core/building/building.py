@@ -25,7 +25,7 @@ MOST_SAID = 300
 """Characters of an error's words."""
 MOST_MODULES = 200_000
 MOST_IN_TABLES = 1 << 25
-"""Numbers in parameters that are computed again; models of more have frozen weights."""
+"""Numbers in parameters that are computed again; where they have more, they are frozen weights."""
 _VERSION = "transformers_version"
 _DEFAULT_DTYPE = threading.RLock()
 
@@ -223,9 +223,8 @@ def compute_buffers(
         module.initialize_weights()
     # A class may leave persistent buffers to the checkpoint. Parameters start with a constant.
     for key, tensor in unsure.items():
-        if not (
-            _is_unset(tensor) or (key in tables and bool((tensor == tensor.flatten()[0]).all()))
-        ):
+        is_constant = key in tables and bool((tensor == tensor.flatten()[0]).all())
+        if not (is_constant or _is_unset(tensor)):
             computed.add(key)
     return computed
 

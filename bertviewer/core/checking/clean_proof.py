@@ -119,14 +119,19 @@ def _like(tensor: Tensor, found: Tensor) -> Tensor:
 def fixed_tables(model: LoadedModel) -> dict[str, Tensor]:
     """Return the parameters that are computed from the configuration, by their names.
 
-    They are not trained, and the checkpoint lacks them: sinusoidal positions, for one.
+    They are not trained, and the checkpoint lacks them: sinusoidal positions, for one. Empty if
+    no second instance can be built.
     """
     if all(tensor.trainable for tensor in model.architecture.parameters):
         return {}
     running = model.running_module
-    clean, computed = _built(model, SEED)
+    try:
+        clean, computed = _built(model, SEED)
+        computed -= _drawn(model, clean, computed)
+    except UserError:
+        return {}
     found = {}
-    for path, name in computed - _drawn(model, clean, computed):
+    for path, name in computed:
         table = clean.get_submodule(path)._parameters.get(name)
         used = getattr(dict(running.named_modules()).get(path), name, None)
         if table is not None and isinstance(used, Tensor):
