@@ -51,7 +51,7 @@ def _order(ours: Tensor, runs: Tensor, keys: Tensor) -> Tensor:
     """Return which of the run's rows is each of ours: [S]."""
     order = torch.arange(len(keys))
     ours, runs = (rows.flatten(1).double() for rows in (ours, runs))
-    for key in keys.unique():
+    for key in sorted(set(keys.tolist())):
         places = (keys == key).nonzero()[:, 0]
         if len(places) > MOST_EQUAL:
             continue

@@ -11,7 +11,7 @@ from bertviewer.core.flow.inputs.sizes import number
 from bertviewer.core.flow.inputs.texts import text_inputs
 
 
-class Odd(transformers.PreTrainedConfig):
+class Odd(transformers.PreTrainedConfig):  # type: ignore[misc]
     """Its properties raise."""
 
     attribute_map = {"width": "hidden_size"}  # noqa: RUF012
