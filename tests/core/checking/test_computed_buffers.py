@@ -122,7 +122,7 @@ def test_a_fault_in_a_table_that_is_not_trained_is_found(
 ) -> None:
     model = small_model(family, **values)
     assert _faults(model) == set()
-    table = model.module(random_weights=True).get_submodule(path).weight
+    table = model.module(random_weights=True).get_parameter(f"{path}.weight")
     with torch.no_grad():
         table.copy_(moved(table))
     capture = run(model, SENTENCE)

@@ -170,7 +170,7 @@ def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
     with tokenizer_process().turn(no_progress) as child:
         assert child.ask(names, no_progress, "")
         del first
-        with pytest.raises(UserError, match="it looks up"):
+        with pytest.raises(UserError, match="KeyError: "):
             child.ask(names, no_progress, "")
         assert list(child.folder.iterdir()) == []  # the copies are gone too
 
