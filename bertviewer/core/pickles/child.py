@@ -128,24 +128,30 @@ def _tables(loaded: Any, depth: int = 0) -> Iterator[Any]:
     if isinstance(loaded, Mapping) and depth <= MOST_NESTED:
         for key in _INNER:
             yield from _tables(loaded.get(key), depth + 1)
-        yield loaded
+        if depth:
+            yield loaded
 
 
 def _named(source: Path, loaded: Any) -> dict[str, Any]:
     for table in _tables(loaded):
         if found := _tensors_in(table):
             return _with_proper_names(source, found)
-    inner = loaded if isinstance(loaded, Mapping) else {}
-    parts = {name: found for name, part in inner.items() if (found := _tensors_in(part))}
-    if len(parts) > 1:
-        raise UserError(
-            f"{source}: it holds the tensors of several models ("
-            f"{', '.join(shown_name(str(name)) for name in parts)}); save those of one of them "
-            "in a file, and open that"
-        )
-    if not parts:
+    own = _tensors_in(loaded)
+    inner = loaded.items() if isinstance(loaded, Mapping) else ()
+    parts = {name: found for name, part in inner if (found := _tensors_in(part))}
+    most = max(map(len, parts.values()), default=0)
+    if len(own) < most:
+        best = [name for name, found in parts.items() if len(found) == most]
+        if len(best) > 1:
+            raise UserError(
+                f"{source}: it holds the tensors of several models "
+                f"({', '.join(shown_name(str(name)) for name in best)}); save those of one of "
+                "them in a file, and open that"
+            )
+        own = parts[best[0]]
+    if not own:
         raise UserError(f"{source}: there are no named tensors in it")
-    return _with_proper_names(source, next(iter(parts.values())))
+    return _with_proper_names(source, own)
 
 
 def _tensors_in(table: Any) -> dict[Any, Any]:
