@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from os.path import lexists
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ ADAPTER = "adapter_config.json"
 MOST_BYTES = 1_000_000
 MOST_ENTRIES = 2_000
 """Entries of a folder that are looked at."""
+MOST_FOLDERS = 50
+"""Folders in it whose entries are looked at."""
 MOST_NAMED = 5
 _MODULES = "modules.json"
 _TRANSFORMER = "0_Transformer"
@@ -94,9 +97,14 @@ def unread_weights(folder: Path) -> str:
             "write the weights with 'python zero_to_fp32.py . weights' and open that folder"
         )
     # Exports are often in a folder of their own, such as onnx.
-    folders = (name for name in names if (folder / name).is_dir())
+    folders = itertools.islice(filter(lambda name: _is_inside(folder / name), names), MOST_FOLDERS)
     inner = (f"{name}/{one}" for name in folders for one in _names(folder / name))
     return next(filter(None, map(why_not_read, itertools.chain(names, inner))), "")
+
+
+def _is_inside(path: Path) -> bool:
+    """Tell whether it is a folder, not a link, that may be listed."""
+    return path.is_dir() and not path.is_symlink() and os.access(path, os.R_OK | os.X_OK)
 
 
 def why_not_read(name: str) -> str:
