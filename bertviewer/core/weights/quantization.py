@@ -180,8 +180,8 @@ def _weight_of(name: str, tensor: StoredTensor) -> str:
 def _unknown_codes(tensors: Mapping[str, StoredTensor], known: Mapping[str, str]) -> dict[str, str]:
     """Return what belongs to weights whose codes have names of no known method.
 
-    A module has some if it has whole numbers and floats, and no weight. A method quantizes several
-    modules: one that no other is like is left alone.
+    A module has some if it has whole numbers, floats or other whole numbers with them, and no
+    weight. A method quantizes several modules: one that no other is like is left alone.
     """
     taken = {*tensors, *known.values()}
     parts: dict[str, dict[str, StoredTensor]] = {}
@@ -199,7 +199,7 @@ def _unknown_codes(tensors: Mapping[str, StoredTensor], known: Mapping[str, str]
     kinds = {
         owner: tuple(sorted(name[len(owner) :] for name in own))
         for owner, own in parts.items()
-        if any(tensor.dtype.startswith(("F", "BF")) for tensor in own.values())
+        if sum(not _BUFFERS.search(name) for name in own) > 1
     }
     count = Counter(kinds.values())
     return {

@@ -131,7 +131,7 @@ def test_codes_and_all_that_belongs_to_them_are_one_weight(name: str) -> None:
             ".centroids.weight": ("F32", (1, 2048)),
             ".weight_scale": ("F32", (32,)),
         },
-        {".dense_weights": ("I64", (64,)), ".row_offsets": ("I32", (33,)), ".s": ("F16", (8,))},
+        {".dense_weights": ("I64", (64,)), ".row_offsets": ("I32", (33,))},
         {".trellis": ("I16", (2, 2, 48)), ".suh": ("F16", (32,)), ".svh": ("F16", (32,))},
         {".some_codes": ("U8", (32, 16)), ".some_table": ("BF16", (32, 2))},
     ],
