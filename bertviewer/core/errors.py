@@ -25,6 +25,10 @@ class TooLongError(UserError):
     """A text has more tokens than the model takes; it can be cut."""
 
 
+class UnknownTypeError(UserError):
+    """A configuration is of a model type that transformers does not have."""
+
+
 class Stopped(Exception):
     """Work was stopped from outside: code that catches any error of a library lets it through."""
 

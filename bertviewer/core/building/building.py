@@ -17,7 +17,7 @@ from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.building.config_names import hidden_name, misnamed_key
 from bertviewer.core.building.seeded import seeded
-from bertviewer.core.errors import Stopped, UserError
+from bertviewer.core.errors import Stopped, UnknownTypeError, UserError
 from bertviewer.core.source.tasks import BASE, TASKS, Task
 from bertviewer.core.system.library_words import ELSEWHERE, own_words, words_of
 
@@ -36,13 +36,14 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     """Return transformers' configuration object for a checked configuration.
 
     Raises:
-        UserError: the model type is unknown, or a value is refused; ``name`` is in the message.
+        UnknownTypeError: the model type is unknown; ``name`` is in the message.
+        UserError: a value is refused, likewise.
     """
     values = copy.deepcopy(dict(data))  # the class may change tables in it
     model_type = values.pop("model_type")
     values.pop(_VERSION, None)
     if model_type not in transformers.CONFIG_MAPPING:
-        raise UserError(f"{name}: model_type {model_type!r} is not known to transformers")
+        raise UnknownTypeError(f"{name}: model_type {model_type!r} is not known to transformers")
     kind = transformers.CONFIG_MAPPING[model_type]
     try:
         config = kind(**values)
@@ -82,13 +83,36 @@ def auto_class(config: Any, task: Task, name: str) -> Any:
     Raises:
         UserError: this family has no such head.
     """
-    auto = getattr(transformers, task.auto_class)
-    # Public API has no question for this; asking the mapping keeps the error ours and plain.
-    if type(config) not in auto._model_mapping:
+    found = _models(config, task)
+    if not found:
         raise UserError(
             f"{name}: {config.model_type} has no head for the task {task.name!r}{_instead(config)}"
         )
-    return auto
+    return found[0][0]
+
+
+def _models(config: Any, task: Task) -> list[tuple[Any, Any]]:
+    """Return the Auto classes of a task that know a family, and the class that each builds.
+
+    One that the configuration's ``architectures`` names is the first.
+    """
+    named = getattr(config, "architectures", None)
+    named = named if isinstance(named, list) else []
+    found = []
+    for name in filter(None, (task.auto_class, task.variant)):
+        auto = getattr(transformers, name)
+        # Public API has no question for this; asking the mapping keeps errors ours and plain.
+        mapping = auto._model_mapping
+        if type(config) not in mapping:
+            continue
+        try:
+            kinds = mapping[type(config)]
+        except ValueError:
+            continue  # transformers lists a class that it does not have
+        # A few families have several classes, of which the configuration chooses one.
+        several = kinds if isinstance(kinds, tuple) else (kinds,)
+        found.append((auto, next((k for k in several if k.__name__ in named), several[0])))
+    return sorted(found, key=lambda pair: pair[1].__name__ not in named)
 
 
 def _instead(config: Any) -> str:
@@ -127,14 +151,8 @@ def encoder_tasks(config: Any) -> tuple[str, ...]:
 def classes_of(config: Any) -> Iterator[tuple[Task, Any]]:
     """Yield the tasks that this family has a model for, and the models' classes."""
     for task in TASKS:
-        mapping = getattr(transformers, task.auto_class)._model_mapping
-        if type(config) in mapping:
-            # A few families have two classes, of which the configuration chooses one.
-            try:
-                kinds = mapping[type(config)]
-            except ValueError:
-                continue  # transformers lists a class that it does not have
-            yield task, kinds[0] if isinstance(kinds, tuple) else kinds
+        if found := _models(config, task):
+            yield task, found[0][1]
 
 
 def build_on_meta(

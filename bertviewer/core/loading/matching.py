@@ -24,8 +24,12 @@ from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 from bertviewer.core.weights.wrappers import prefixes_of, without_wrappers
 
-_COMPUTED = re.compile(r"(^|\.)(position_ids|token_type_ids|inv_freq)$")
+_COMPUTED = re.compile(
+    r"(^|\.)(position_ids|token_type_ids|inv_freq|masked_bias|(cos|sin)_cached|_float_tensor|version)$"
+)
 """Buffers of older versions of transformers, which no module has under that name any more."""
+_CAUSAL_MASK = re.compile(r"(^|\.)attn?(ention)?\.bias$")
+"""One of them that has the name of a weight, and another shape: [1, 1, S, S]."""
 
 
 def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
@@ -46,7 +50,7 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
     merged = {name for name, count in Counter(names.values()).items() if count > 1}
     stored = {name: key for key, name in names.items() if name not in merged and key not in turned}
     unused = [key for key in checkpoint.tensors if not places[key]]
-    buffers = tuple(filter(naming.is_computed, unused))
+    buffers = tuple(key for key in unused if naming.is_computed(checkpoint.tensors[key]))
     return KeyReport(
         files={file.own.name: file.nbytes for file in checkpoint.files},
         stored_dtypes=Counter(tensor.dtype for tensor in checkpoint.tensors.values()),
@@ -99,9 +103,11 @@ class _Naming:
         self._prefix = getattr(module, "base_model_prefix", None)
         self._parameters = sum(1 for _ in module.parameters())
 
-    def is_computed(self, key: str) -> bool:
-        """Tell whether a key is that of a buffer that the module computes itself."""
-        name, _ = self._renamed(without_wrappers(key))
+    def is_computed(self, tensor: StoredTensor) -> bool:
+        """Tell whether a stored tensor is a buffer that the module computes itself."""
+        name, _ = self._renamed(without_wrappers(tensor.name))
+        if len(tensor.shape) == 4 and tensor.shape[:2] == (1, 1) and _CAUSAL_MASK.search(name):
+            return True
         base = f"{self._prefix}."
         names = {name, name.removeprefix(base), base + name}
         return not names.isdisjoint(self._computed) or _COMPUTED.search(name) is not None

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.models import keep_head, recall_head, recall_keys, recall_model
+from bertviewer.core.errors import UnknownTypeError
 from bertviewer.core.loading.file_facts import file_notices, with_facts
 from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
 from bertviewer.core.loading.rebuilding import rebuilt
@@ -27,6 +28,9 @@ from bertviewer.core.weights.finding import check_inside, find_checkpoint
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.quantization import Quantization, quantization_of
 from bertviewer.core.weights.stored import Checkpoint
+
+if TYPE_CHECKING:
+    from bertviewer.core.hub.opening import HubModel
 
 
 def open_model(
@@ -73,6 +77,32 @@ def open_model(
     if data is None:
         assert checkpoint is not None
         return _structure(source, checkpoint, quantization)
+    try:
+        model = _model(source, data, checkpoint, quantization, progress, remote=remote)
+    except UnknownTypeError:
+        if checkpoint is None:
+            raise
+        return _structure(source, checkpoint, quantization)
+    if keep and model.config is not None:  # it was not seen before
+        model.keep()
+    return model
+
+
+def _model(
+    source: ModelSource,
+    data: Mapping[str, Any],
+    checkpoint: Checkpoint | None,
+    quantization: Quantization | None,
+    progress: Progress,
+    *,
+    remote: "HubModel | None",
+) -> LoadedModel:
+    """Return a model of a known type.
+
+    Raises:
+        UnknownTypeError: transformers does not have the type.
+        UserError: as ``open_model``.
+    """
     if source.task == AUTO:
         source = _with_saved_head(source, data, checkpoint, progress)
     seen = recall_model(source, data)
@@ -92,12 +122,7 @@ def open_model(
     architecture = with_facts(
         found.architecture, quantization, found.notices, found.keys, checkpoint
     )
-    model = LoadedModel(
-        found.source, architecture, blueprint, checkpoint, found.keys, remote=remote
-    )
-    if keep:
-        model.keep()
-    return model
+    return LoadedModel(found.source, architecture, blueprint, checkpoint, found.keys, remote=remote)
 
 
 def _with_saved_head(

@@ -23,8 +23,8 @@ MAX_NUMBER_DIGITS = 6
 def why_not_run(name: str) -> str:
     """Return the line that says why a structure of mere names cannot be run."""
     return (
-        f"{name} cannot be run: it has no config.json with a model_type, and the names and shapes "
-        "of its tensors do not tell which model it is"
+        f"{name} cannot be run: it has no config.json with a model_type that transformers knows, "
+        "and the names and shapes of its tensors do not tell which model it is"
     )
 
 

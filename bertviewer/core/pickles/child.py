@@ -18,6 +18,7 @@ from bertviewer.core.system.child_process import (
     limit_memory,
     limit_seconds,
 )
+from bertviewer.core.weights.header import shown_name
 from bertviewer.core.weights.stored import ITEM_BYTES
 
 ROOM = 1_000_000_000
@@ -127,17 +128,40 @@ def _tables(loaded: Any, depth: int = 0) -> Iterator[Any]:
     if isinstance(loaded, Mapping) and depth <= MOST_NESTED:
         for key in _INNER:
             yield from _tables(loaded.get(key), depth + 1)
-        yield loaded
+        if depth:
+            yield loaded
 
 
 def _named(source: Path, loaded: Any) -> dict[str, Any]:
+    for table in _tables(loaded):
+        if found := _tensors_in(table):
+            return _with_proper_names(source, found)
+    own = _tensors_in(loaded)
+    inner = loaded.items() if isinstance(loaded, Mapping) else ()
+    parts = {name: found for name, part in inner if (found := _tensors_in(part))}
+    most = max(map(len, parts.values()), default=0)
+    if len(own) < most:
+        best = [name for name, found in parts.items() if len(found) == most]
+        if len(best) > 1:
+            raise UserError(
+                f"{source}: it holds the tensors of several models "
+                f"({', '.join(shown_name(str(name)) for name in best)}); save those of one of "
+                "them in a file, and open that"
+            )
+        own = parts[best[0]]
+    if not own:
+        raise UserError(f"{source}: there are no named tensors in it")
+    return _with_proper_names(source, own)
+
+
+def _tensors_in(table: Any) -> dict[Any, Any]:
     import torch
 
-    for table in _tables(loaded):
-        if isinstance(table, Mapping):
-            found = {name: value for name, value in table.items() if torch.is_tensor(value)}
-            if found:
-                if not all(isinstance(name, str) and name.isprintable() for name in found):
-                    raise UserError(f"{source}: a tensor in it has no proper name")
-                return found
-    raise UserError(f"{source}: there are no named tensors in it")
+    values = table.items() if isinstance(table, Mapping) else ()
+    return {name: value for name, value in values if torch.is_tensor(value)}
+
+
+def _with_proper_names(source: Path, tensors: dict[Any, Any]) -> dict[str, Any]:
+    if not all(isinstance(name, str) and name.isprintable() for name in tensors):
+        raise UserError(f"{source}: a tensor in it has no proper name")
+    return tensors

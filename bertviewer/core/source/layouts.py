@@ -1,6 +1,8 @@
 """Where a folder keeps its model, and what it holds that is not read."""
 
+import itertools
 import json
+import os
 from os.path import lexists
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ ADAPTER = "adapter_config.json"
 MOST_BYTES = 1_000_000
 MOST_ENTRIES = 2_000
 """Entries of a folder that are looked at."""
+MOST_FOLDERS = 50
+"""Folders in it whose entries are looked at."""
 MOST_NAMED = 5
 _MODULES = "modules.json"
 _TRANSFORMER = "0_Transformer"
@@ -43,8 +47,21 @@ _FORMATS = {
     ".ot": ("weights for Rust", "open the model that they were converted from"),
     ".npz": ("NumPy arrays", "save them as model.safetensors"),
     ".tflite": ("a TensorFlow Lite graph", "open the model that it was exported from"),
+    ".mlmodel": ("a Core ML graph", "open the model that it was converted from"),
+    **dict.fromkeys(
+        (".part", ".incomplete", ".crdownload", ".aria2"),
+        ("an unfinished download", "download the file again"),
+    ),
+    ".distcp": (
+        "shards of FSDP training",
+        "merge them with 'accelerate merge-weights' and open the folder it writes",
+    ),
 }
 """What files of weights that are not read are, by their ending, and what to do instead."""
+_DEEPSPEED = "global_step"
+"""How the name of DeepSpeed's folder of a training step begins."""
+_WITHOUT_WEIGHTS = frozenset(("Transformer", "Pooling", "Normalize"))
+"""Modules of sentence-transformers that add no weights to those of the transformer."""
 
 
 def model_folder(path: Path) -> Path:
@@ -73,7 +90,21 @@ def unread_weights(folder: Path) -> str:
         return ""
     if several := several_weights(folder):
         return f"its weights are in several files ({_listed(several)}); open the one you mean"
-    return next(filter(None, map(why_not_read, _names(folder))), "")
+    names = _names(folder)
+    if step := next((name for name in names if name.startswith(_DEEPSPEED)), None):
+        return (
+            f"{shown_name(step)} holds DeepSpeed's state of training, which cannot be read here; "
+            "write the weights with 'python zero_to_fp32.py . weights' and open that folder"
+        )
+    # Exports are often in a folder of their own, such as onnx.
+    folders = itertools.islice(filter(lambda name: _is_inside(folder / name), names), MOST_FOLDERS)
+    inner = (f"{name}/{one}" for name in folders for one in _names(folder / name))
+    return next(filter(None, map(why_not_read, itertools.chain(names, inner))), "")
+
+
+def _is_inside(path: Path) -> bool:
+    """Tell whether it is a folder, not a link, that may be listed."""
+    return path.is_dir() and not path.is_symlink() and os.access(path, os.R_OK | os.X_OK)
 
 
 def why_not_read(name: str) -> str:
@@ -92,7 +123,24 @@ def notices_of(folder: Path) -> tuple[str, ...]:
         found.append(f"The adapter in the same folder ({ADAPTER}) is not applied to the model.")
     if unread := unread_weights(folder):
         found.append(f"The model has no weights here: {unread}.")
+    if ignored := _other_modules(folder):
+        found.append(
+            f"Modules of sentence-transformers after the transformer ({_listed(ignored)}) are not "
+            "applied: vectors of sentences are those of the transformer."
+        )
     return tuple(found)
+
+
+def _other_modules(folder: Path) -> list[str]:
+    """Return the classes of the modules with weights that sentence-transformers adds to a model."""
+    root = next((it for it in (folder, folder.parent) if lexists(it / _MODULES)), None)
+    if root is None or (root / _transformer_of(root, "")).resolve() != folder.resolve():
+        return []
+    modules = _json(root / _MODULES)
+    tables = modules if isinstance(modules, list) else []
+    types = [module.get("type") for module in tables if isinstance(module, dict)]
+    names = [one.rpartition(".")[2] for one in types if isinstance(one, str)]
+    return [name for name in names if name not in _WITHOUT_WEIGHTS]
 
 
 def no_model_in(folder: Path, name: str) -> UserError:
@@ -144,12 +192,12 @@ def _snapshot(entry: Path) -> Path:
     )
 
 
-def _transformer_of(path: Path) -> str:
+def _transformer_of(path: Path, default: str = _TRANSFORMER) -> str:
     """Return the name of a sentence-transformers model's folder with its transformer."""
     modules = _json(path / _MODULES) if lexists(path / _MODULES) else None
     first = modules[0] if isinstance(modules, list) and modules else {}
     name = first.get("path") if isinstance(first, dict) else None
-    return name if isinstance(name, str) and is_plain_name(name) else _TRANSFORMER
+    return name if isinstance(name, str) and is_plain_name(name) else default
 
 
 def _adapter(folder: Path) -> str:

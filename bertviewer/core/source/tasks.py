@@ -6,24 +6,33 @@ from bertviewer.core.frozen import frozen
 
 @frozen
 class Task:
-    """A head: its name on the command line, and the transformers class that builds it."""
+    """A head that a model can be opened with.
+
+    Attributes:
+        name: on the command line.
+        auto_class: the transformers class that builds it.
+        title: in the window.
+        variant: another such class, for families that ``auto_class`` does not have and for
+            configurations whose ``architectures`` names one of its classes.
+    """
 
     name: str
     auto_class: str
     title: str
+    variant: str = ""
 
 
 AUTO = Task("auto", "", "As it was saved")
 """The head that a checkpoint was saved with: one of ``TASKS`` once the model is open."""
 
 TASKS = (
-    Task("base", "AutoModel", "Base model, no head"),
+    Task("base", "AutoModel", "Base model, no head", "AutoModelForTextEncoding"),
     Task("masked-lm", "AutoModelForMaskedLM", "Masked language modelling"),
     Task("causal-lm", "AutoModelForCausalLM", "Causal language modelling"),
     Task(
         "sequence-classification", "AutoModelForSequenceClassification", "Sequence classification"
     ),
-    Task("pretraining", "AutoModelForPreTraining", "Pretraining"),
+    Task("pretraining", "AutoModelForPreTraining", "Pretraining", "AutoModelForSeq2SeqLM"),
     Task("token-classification", "AutoModelForTokenClassification", "Token classification"),
     Task("question-answering", "AutoModelForQuestionAnswering", "Question answering"),
     Task("next-sentence", "AutoModelForNextSentencePrediction", "Next sentence prediction"),

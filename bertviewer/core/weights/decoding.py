@@ -60,6 +60,23 @@ def encode(values: Values, dtype: str) -> bytes:
     return values.astype(_PLAIN[dtype]).tobytes()
 
 
+def rounded(values: Values, dtype: str) -> Values:
+    """Return floats as torch rounds them to a dtype, by its name; bfloat16 as float32.
+
+    Other values, and those of other dtypes, are returned unchanged.
+    """
+    if values.dtype.kind != "f" or dtype not in ("float32", "float16", "bfloat16"):
+        return values
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+        if dtype != "bfloat16":
+            return values.astype(np.float16) if dtype == "float16" else single
+    bits = single.view(np.uint32)
+    # To nearest, ties to even; what is not finite has no fraction to carry into the exponent.
+    upper = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return np.where(np.isfinite(single), upper.view(np.float32), single)
+
+
 def _e4m3_table() -> NDArray[np.float32]:
     """Return the values of all bytes: a sign, 4 bits of exponent, 3 of fraction (arXiv 2209.05433).
 

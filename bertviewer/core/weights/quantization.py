@@ -27,6 +27,12 @@ METHODS: Mapping[str, str] = {
     "mxfp4": "MXFP4",
     "eetq": "EETQ",
     "aqlm": "AQLM",
+    "vptq": "VPTQ",
+    "spqr": "SpQR",
+    "higgs": "HIGGS",
+    "quark": "Quark",
+    "bitnet": "BitNet",
+    "auto-round": "AutoRound",
     "int8": "8-bit integers",
 }
 """Quantization methods, as transformers writes them, with the names that people know."""
@@ -51,11 +57,13 @@ _COMPANIONS = re.compile(
     r"^[.:_]?(?:_?(?:weight|bias)[.:_]?)?_?(?:"
     r"(?:\w+_)?scales?(?:_\w+)?|s|zeros?|zero_point|qzeros|shift|g_idx|SCB|format|absmax|quant_map"
     r"|nested_absmax|nested_quant_map|quant_state\..*|shape|packed|bitmask|compressed|q_groups"
-    r"|q_invperm|codebooks?|codebook_id|SU|SV|workspace|meta|nbits|group_size|axis|view_as_float"
+    r"|q_invperm|codebooks?|codebook_id|SU|SV|Wscale|biases|tables|workspace|meta|nbits|group_size|axis|view_as_float"
     r"|unpack_view_dtype|compute_dtype|quant_scale|quant_zero|offload_meta|encoded_state_dict"
     r"|stores_quant_config|channel_wise|optimize|round_zero|packing|tensor_impl.*"
     r")$"
 )
+# Whole numbers that are no codes: buffers next to weights.
+_BUFFERS = re.compile(r"(ids?|index|mask|bias|weight|version|tracked|length|step|size)$")
 # Parts that only one method has, with its bits.
 _KINDS: tuple[tuple[str, tuple[str, int | None]], ...] = (
     (r"weight\.(nested_)?(absmax|quant_map|quant_state)|absmax", ("bitsandbytes", 4)),
@@ -106,6 +114,7 @@ def packed_weights(tensors: Mapping[str, StoredTensor]) -> dict[str, str]:
     weights = {
         name: weight for name, tensor in tensors.items() if (weight := _weight_of(name, tensor))
     }
+    weights |= _unknown_codes(tensors, weights)
     owners: dict[str, str] = {}
     for weight in weights.values():
         owners[weight] = weight
@@ -168,6 +177,39 @@ def _weight_of(name: str, tensor: StoredTensor) -> str:
     return name if is_weight or is_bias else ""
 
 
+def _unknown_codes(tensors: Mapping[str, StoredTensor], known: Mapping[str, str]) -> dict[str, str]:
+    """Return what belongs to weights whose codes have names of no known method.
+
+    A module has some if it has whole numbers, floats or other whole numbers with them, and no
+    weight. A method quantizes several modules: one that no other is like is left alone.
+    """
+    taken = {*tensors, *known.values()}
+    parts: dict[str, dict[str, StoredTensor]] = {}
+    for name, tensor in tensors.items():
+        if tensor.dtype in (*_BYTES, *_WORDS) and not _BUFFERS.search(name) and tensor.shape:
+            owner = name.rpartition(".")[0]
+            if owner and f"{owner}.weight" not in taken:
+                parts[owner] = {}
+    if not parts:
+        return {}
+    for name, tensor in tensors.items():
+        for end in (place for place, letter in enumerate(name) if letter == "."):
+            if name[:end] in parts and name[end:] != ".bias":
+                parts[name[:end]][name] = tensor
+    kinds = {
+        owner: tuple(sorted(name[len(owner) :] for name in own))
+        for owner, own in parts.items()
+        if sum(not _BUFFERS.search(name) for name in own) > 1
+    }
+    count = Counter(kinds.values())
+    return {
+        name: f"{owner}.weight"
+        for owner, kind in kinds.items()
+        if count[kind] > 1
+        for name in parts[owner]
+    }
+
+
 def _is_packed(tensor: StoredTensor) -> bool:
     return tensor.dtype in _BYTES and len(tensor.shape) > 1
 
@@ -195,10 +237,10 @@ def _kind(weight: str, group: Mapping[str, StoredTensor]) -> tuple[str, Any]:
             return found
     if "qweight" in parts:
         return _gptq_or_awq(parts)
-    codes = next(tensor for name, tensor in group.items() if _weight_of(name, tensor))
-    if codes.dtype in _FP8:
+    dtype = next((it.dtype for name, it in group.items() if _weight_of(name, it)), "")
+    if dtype in _FP8:
         return "fp8", 8
-    return ("int8", 8) if codes.dtype == "I8" else (UNKNOWN, None)
+    return ("int8", 8) if dtype == "I8" else (UNKNOWN, None)
 
 
 def _gptq_or_awq(parts: Mapping[str, StoredTensor]) -> tuple[str, Any]:

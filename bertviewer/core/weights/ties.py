@@ -3,6 +3,7 @@
 import numpy as np
 
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.weights.decoding import rounded
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.reading import matrix_shape, read_block
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
@@ -16,8 +17,9 @@ def untied_names(
 ) -> tuple[str, ...]:
     """Return the parameters that transformers leaves untied, since the checkpoint's values differ.
 
-    Values are read only where a checkpoint stores both of two tied tensors. Where the file is still
-    to be downloaded they are taken to differ: equal ones are mostly stored once.
+    They are compared in the model's dtype, as it loads them. Values are read only where a
+    checkpoint stores both of two tied tensors. Where the file is still to be downloaded they are
+    taken to differ: equal ones are mostly stored once.
 
     Raises:
         UserError: a file cannot be read.
@@ -27,13 +29,15 @@ def untied_names(
     for name, leader in keys.twice.items():
         one, other = (checkpoint.tensors[keys.stored[key]] for key in (name, leader))
         is_here = one.file.exists() and other.file.exists()
-        if not (is_here and _same_values(one, other, progress)):
+        if not (is_here and _same_values(one, other, keys.dtype, progress)):
             found.append(name)
     return tuple(found)
 
 
-def _same_values(one: StoredTensor, other: StoredTensor, progress: Progress) -> bool:
-    """Tell whether two tensors hold the same values; both are read up to the first difference.
+def _same_values(one: StoredTensor, other: StoredTensor, dtype: str, progress: Progress) -> bool:
+    """Tell whether two tensors have the same values in a dtype of torch.
+
+    Both are read up to the first difference.
 
     As ``torch.equal`` has it: NaN is not equal to NaN.
 
@@ -48,6 +52,7 @@ def _same_values(one: StoredTensor, other: StoredTensor, progress: Progress) -> 
     for start in range(0, height, step):
         progress(start, height, f"Comparing {one.name} with {other.name}")
         block = (start, min(height, start + step)), (0, width)
-        if not np.array_equal(read_block(one, *block), read_block(other, *block)):
+        left, right = (rounded(read_block(tensor, *block), dtype) for tensor in (one, other))
+        if not np.array_equal(left, right):
             return False
     return True

@@ -12,12 +12,18 @@ WRAPPERS = frozenset(
     )
 )
 """Names that modules of wrappers have: a model never has one of these."""
+_TRAINED_COPY = "modules_to_save"
+"""PEFT's module of copies that it trains, each under the name of its adapter."""
 MOST_PREFIX_PARTS = 6
 
 
 def without_wrappers(key: str) -> str:
     """Return a tensor's name without the modules that wrap others."""
-    return ".".join(part for part in key.split(".") if part not in WRAPPERS)
+    parts = key.split(".")
+    if _TRAINED_COPY in parts[:-2]:
+        place = parts.index(_TRAINED_COPY)
+        del parts[place : place + 2]
+    return ".".join(part for part in parts if part not in WRAPPERS)
 
 
 def prefixes_of(key: str) -> Iterator[str]:

@@ -169,9 +169,9 @@ def test_without_room_for_a_cache_models_are_opened_all_the_same(
 
 
 def test_nothing_is_kept_of_what_cannot_be_opened(folder: Path, cache: Path) -> None:
-    (folder / "config.json").write_text('{"model_type": "no such type"}')
+    (folder / "config.json").write_text('{"model_type": "bert", "hidden_act": "none such"}')
     for _ in range(2):
-        with pytest.raises(UserError, match="is not known to transformers"):
+        with pytest.raises(UserError, match="hidden_act 'none such' is not known"):
             opened(folder)
     assert not cache.exists()
 

@@ -19,6 +19,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.weights.keys import KeyReport
+from tests.core.loading.tiny_models import read_tensors, save_model, write_tensors
 
 Tensors = dict[str, Tensor]
 Rewrite = Callable[[Tensors], Tensors]
@@ -247,6 +248,18 @@ def test_a_constant_of_old_checkpoints_has_its_place(folder: Path) -> None:
     assert keys.unexpected == ()
     assert keys.stored_dtypes["I64"] == 1
     open_model(parse_source(str(folder))).module(random_weights=False)
+
+
+def test_masks_of_old_checkpoints_are_no_weights(tmp_path: Path) -> None:
+    save_model(tmp_path, "GPT2LMHeadModel")
+    mask = torch.ones(1, 1, 12, 12, dtype=torch.uint8)
+    masks = {
+        "transformer.h.0.attn.bias": mask,
+        "transformer.h.0.attn.masked_bias": torch.tensor(-1e4),
+    }
+    write_tensors(tmp_path, read_tensors(tmp_path) | masks)
+    keys = report(tmp_path, "causal-lm")
+    assert (keys.unexpected, set(keys.buffers)) == ((), set(masks))
 
 
 def test_where_a_tensor_is_stored(folder: Path) -> None:

@@ -39,6 +39,18 @@ def test_else_its_tensors_do_and_its_values_are_kept(tmp_path: Path, class_name:
     assert not architecture.source.notices
 
 
+def test_a_type_that_transformers_does_not_have_shows_the_tensors(tmp_path: Path) -> None:
+    save_model(tmp_path, "BertForMaskedLM")
+    change_config(tmp_path, model_type="of_my_own")
+    for task in ("auto", "masked-lm"):
+        model = bertviewer.open(tmp_path, task=task)
+        assert model.architecture.root.class_name == "Checkpoint"
+        with pytest.raises(bertviewer.Error, match="model_type that transformers knows"):
+            model.run("a")
+    with pytest.raises(bertviewer.Error, match="'of_my_own' is not known to transformers"):
+        bertviewer.open(tmp_path / "config.json")
+
+
 def test_what_neither_tells_is_guessed_and_said(tmp_path: Path) -> None:
     save_model(tmp_path, "BertModel")
     (tmp_path / "config.json").write_text(json.dumps({"num_attention_heads": 4}))

@@ -3,14 +3,23 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 import bertviewer
 from bertviewer.core.backend import transformers
+from bertviewer.core.building.seeded import seeded
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import preset_names
-from tests.core.loading.tiny_models import change_config, read_tensors, save_model, write_tensors
+from tests.core.loading.tiny_models import (
+    SIZES,
+    change_config,
+    read_tensors,
+    save_model,
+    write_tensors,
+)
+from tests.core.tokenizer.small_tokenizers import write_tokenizer
 
 
 def opened(folder: Path, task: str = "auto") -> LoadedModel:
@@ -32,6 +41,11 @@ def opened(folder: Path, task: str = "auto") -> LoadedModel:
         ("GPT2LMHeadModel", "causal-lm"),
         ("LlamaForCausalLM", "causal-lm"),
         ("T5ForConditionalGeneration", "pretraining"),
+        ("T5EncoderModel", "base"),
+        ("MT5ForConditionalGeneration", "pretraining"),
+        ("MarianMTModel", "pretraining"),
+        ("M2M100ForConditionalGeneration", "pretraining"),
+        ("BartForConditionalGeneration", "masked-lm"),
     ],
 )
 def test_a_saved_model_opens_as_what_it_is(tmp_path: Path, class_name: str, task: str) -> None:
@@ -41,6 +55,30 @@ def test_a_saved_model_opens_as_what_it_is(tmp_path: Path, class_name: str, task
     assert (root.class_name, source.task, model.source.task.name) == (class_name, task, task)
     assert root.parameters == sum(p.numel() for p in saved.parameters())
     assert source.random_tensors == source.notices == ()
+
+
+def test_two_models_joined_to_one_run_as_transformers_runs_them(tmp_path: Path) -> None:
+    sizes = {**SIZES["bert"], "vocab_size": 120, "initializer_range": 0.5}
+    parts = (
+        transformers.BertConfig(**sizes),
+        transformers.BertConfig(**sizes, is_decoder=True, add_cross_attention=True),
+    )
+    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*parts)
+    config.decoder_start_token_id, config.pad_token_id = 2, 0
+    with seeded(1):
+        saved = transformers.EncoderDecoderModel(config).eval()
+    saved.save_pretrained(tmp_path)
+    write_tokenizer("bert", tmp_path)
+    model = bertviewer.open(tmp_path)
+    run = model.run("abc")
+    ids = [
+        torch.tensor([[token["id"] for token in run.tokens if token["segment"] == segment]])
+        for segment in (0, 1)
+    ]
+    with torch.no_grad():
+        expected = saved(input_ids=ids[0], decoder_input_ids=ids[1], use_cache=False).logits
+    assert torch.allclose(torch.from_numpy(run.values().gave["logits"]), expected, atol=1e-5)
+    assert model.architecture.root.parameters == sum(p.numel() for p in saved.parameters())
 
 
 def test_another_head_can_still_be_asked_for(tmp_path: Path) -> None:

@@ -90,6 +90,29 @@ def test_an_equal_value_is_tied_though_it_is_stored_twice(tmp_path: Path, class_
     assert model.keys.twice
 
 
+@pytest.mark.parametrize(
+    ("dtype", "step", "is_tied"),
+    [
+        ("bfloat16", 1e-4, True),
+        ("float16", 1e-5, True),
+        ("float32", 1e-4, False),
+        ("bfloat16", 1e-2, False),
+    ],
+)
+def test_values_are_compared_in_the_dtype_that_they_are_loaded_in(
+    tmp_path: Path, dtype: str, step: float, *, is_tied: bool
+) -> None:
+    save_model(tmp_path, "GPT2LMHeadModel")
+    tensors = read_tensors(tmp_path)
+    words = tensors["transformer.wte.weight"].bfloat16().float()
+    tensors |= {"transformer.wte.weight": words, "lm_head.weight": words * (1 + step)}
+    write_tensors(tmp_path, tensors)
+    change_config(tmp_path, dtype=dtype)
+    found = ties(opened(tmp_path))
+    assert found == ties_by_transformers(tmp_path, "GPT2LMHeadModel")
+    assert bool(found) == is_tied
+
+
 def test_of_three_the_first_stored_one_is_what_others_are_compared_with(tmp_path: Path) -> None:
     save_model(tmp_path, "BartForConditionalGeneration")
     tensors = read_tensors(tmp_path)

@@ -32,6 +32,11 @@ def compiled_layers(name: str) -> str:
     return name.replace("layer.0.", "layer.0._orig_mod.")
 
 
+def trained_copy(name: str) -> str:
+    """Name tensors as PEFT does where it trains a copy of a module."""
+    return "base_model.model." + name.replace("classifier.", "classifier.modules_to_save.default.")
+
+
 @pytest.mark.parametrize(
     ("class_name", "rename"),
     [
@@ -45,6 +50,7 @@ def compiled_layers(name: str) -> str:
         ("BertModel", compiled_layers),
         ("BertForMaskedLM", behind("model.")),
         ("BertForSequenceClassification", behind("_forward_module.model.")),
+        ("BertForSequenceClassification", trained_copy),
         ("DistilBertForQuestionAnswering", behind("module.")),
         ("GPT2LMHeadModel", behind("_fsdp_wrapped_module.")),
         ("T5ForConditionalGeneration", behind("model.")),

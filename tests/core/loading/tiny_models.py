@@ -51,6 +51,9 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
     "t5": _T5,
     "bart": _PAIR,
     "marian": _PAIR,
+    "m2m_100": _PAIR,
+    "pegasus": _PAIR,
+    "mt5": {**_T5, "tie_word_embeddings": False},
 }  # fmt: skip
 
 

@@ -47,6 +47,16 @@ def test_a_sentence_transformer(model: Path, tmp_path: Path) -> None:
     assert opened(root).task == "masked-lm"
 
 
+def test_modules_with_weights_after_a_sentence_transformer(model: Path) -> None:
+    kinds = ("Transformer", "Pooling", "Dense", "Normalize")
+    modules = [{"path": "", "type": f"sentence_transformers.models.{kind}"} for kind in kinds]
+    (model / "modules.json").write_text(json.dumps(modules[:2]))
+    assert opened(model).architecture.source.notices == ()
+    (model / "modules.json").write_text(json.dumps(modules))
+    (notice,) = opened(model).architecture.source.notices
+    assert "('Dense') are not applied" in notice
+
+
 @pytest.mark.parametrize(
     "content", ['[{"path": "../saved"}]', '[{"path": "away"}]', "[3]", "{", "[]"]
 )
@@ -134,6 +144,32 @@ def test_weights_of_other_programs(model: Path, name: str, what: str) -> None:
     assert what in refused(model / name)
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("onnx/model_quantized.onnx", "an ONNX graph"),
+        ("openvino/model.mlmodel", "a Core ML graph"),
+        ("model.safetensors.part", "an unfinished download"),
+        ("pytorch_model_fsdp_0/__0_0.distcp", "shards of FSDP training"),
+        ("global_step100/mp_rank_00_model_states.pt", "DeepSpeed's state"),
+    ],
+)
+def test_weights_that_are_not_read_are_found(model: Path, name: str, what: str) -> None:
+    (model / name).parent.mkdir(exist_ok=True)
+    (model / "model.safetensors").rename(model / name)
+    (notice,) = opened(model).architecture.source.notices
+    assert what in notice
+    (model / "config.json").unlink()
+    assert what in refused(model)
+
+
+def test_several_models_in_a_pickle(model: Path) -> None:
+    tensors = read_tensors(model)
+    torch.save({"net": tensors, "ema": tensors, "optimizer": {"state": {}}}, model / "all.pt")
+    text = refused(model / "all.pt", allow_pickle=True)
+    assert "several models ('net', 'ema')" in text
+
+
 def test_adapters(model: Path, tmp_path: Path) -> None:
     settings = {"peft_type": "LORA", "base_model_name_or_path": "org/base"}
     (model / "adapter_config.json").write_text(json.dumps(settings))
@@ -157,6 +193,7 @@ def test_adapters(model: Path, tmp_path: Path) -> None:
         ("epoch=3-step=9.ckpt", "state_dict"),
         ("model.pt", "model_state_dict"),
         ("best.pth", "module"),
+        ("ema.pt", "ema_weights"),
         ("pytorch_model.fp16.bin", ""),
     ],
 )
@@ -191,8 +228,8 @@ def test_an_index_alone_says_to_open_its_folder(tmp_path: Path) -> None:
 
 def test_two_models_in_one_say_to_open_a_half(tmp_path: Path) -> None:
     half = {"model_type": "bert", **SIZES["bert"]}
-    config = {"model_type": "encoder-decoder", "encoder": half, "decoder": half}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    config = {"model_type": "vision-encoder-decoder", "encoder": {"model_type": "vit"}}
+    (tmp_path / "config.json").write_text(json.dumps({**config, "decoder": half}))
     text = refused(tmp_path)
-    assert "it joins several models (encoder: bert, decoder: bert)" in text
+    assert "it joins several models (encoder: vit, decoder: bert)" in text
     assert "model.encoder.save_pretrained(folder), and open that" in text

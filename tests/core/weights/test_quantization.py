@@ -103,6 +103,14 @@ PLAIN = stored(
         "embeddings.position_ids": ("I64", (1, 512)),
         "h.0.attn.bias": ("U8", (1, 1, 8, 8)),
         "bn.num_batches_tracked": ("I64", ()),
+        "text.embeddings.class_embedding": ("F32", (32,)),
+        "text.embeddings.position_ids": ("I64", (1, 12)),
+        "image.embeddings.class_embedding": ("F32", (32,)),
+        "image.embeddings.position_ids": ("I64", (1, 12)),
+        "layers.0.attn.relative_position_bias_table": ("F32", (9, 4)),
+        "layers.0.attn.relative_position_index": ("I64", (4, 4)),
+        "layers.1.attn.relative_position_bias_table": ("F32", (9, 4)),
+        "layers.1.attn.relative_position_index": ("I64", (4, 4)),
     }
 )
 
@@ -113,6 +121,29 @@ def test_codes_and_all_that_belongs_to_them_are_one_weight(name: str) -> None:
     found = {**PLAIN, **stored(tensors, OWNER)}
     assert packed_weights(found) == {OWNER + part: WEIGHT for part in tensors}
     assert quantization_of(found, None) == Quantization(method, bits, 1)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {
+            ".indices": ("I16", (1, 32, 4)),
+            ".centroids.weight": ("F32", (1, 2048)),
+            ".weight_scale": ("F32", (32,)),
+        },
+        {".dense_weights": ("I64", (64,)), ".row_offsets": ("I32", (33,))},
+        {".trellis": ("I16", (2, 2, 48)), ".suh": ("F16", (32,)), ".svh": ("F16", (32,))},
+        {".some_codes": ("U8", (32, 16)), ".some_table": ("BF16", (32, 2))},
+    ],
+)
+def test_codes_of_an_unknown_method_are_found_by_their_dtypes(tensors: Tensors) -> None:
+    other = OWNER.replace("query", "key")
+    found = {**PLAIN, **stored(tensors, OWNER), **stored(tensors, other)}
+    packed = {OWNER + part: WEIGHT for part in tensors}
+    packed |= {other + part: f"{other}.weight" for part in tensors}
+    assert packed_weights(found) == packed
+    assert quantization_of(found, None) == Quantization("unknown", None, 2)
+    assert quantization_of(found, {"quant_method": "x"}) == Quantization("x", None, 2)
 
 
 def test_experts_have_no_weight_of_that_name() -> None:
