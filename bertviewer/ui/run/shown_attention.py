@@ -22,7 +22,7 @@ class ShownAttention(ChoiceBox):
             "Which attention is shown large.\nWithout special tokens, the weights of each query "
             "that are left are scaled to sum to 1 again.",
         )
-        super().__init__("attentionShown", purpose, 9)
+        super().__init__("attentionShown", purpose)
 
     @property
     def is_mean(self) -> bool:

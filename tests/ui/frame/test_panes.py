@@ -275,3 +275,19 @@ def test_looking_for_the_first_control_leaves_the_window_to_nobody(
     first_control(find(demo_window, QTabWidget, "detailTabs"))
     # PySide would invalidate the window with a widget that it takes for the window's parent.
     assert "parent....." not in shiboken6.dump(demo_window)
+
+
+def test_in_a_narrow_window_both_side_panes_leave_the_middle_its_room(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    structure, module = dock(demo_window, "structure"), dock(demo_window, "module")
+    resize(demo_window, 1024, 700)
+    assert module.isHidden()
+    usual = structure.width()
+    demo_window.panes.toggle("module")
+    qtbot.waitUntil(lambda: structure.width() < usual)
+    assert structure.width() + module.width() <= 1024 // 2
+    demo_window.panes.toggle("module")
+    qtbot.waitUntil(lambda: structure.width() == usual)
+    resize(demo_window, 1440, 900)
+    qtbot.waitUntil(lambda: structure.width() == module.width() == usual)
