@@ -17,8 +17,8 @@ from bertviewer.ui.tips import both_tips
 LEAST = 108
 """Pixels that are left of a longer choice however short the room is: about eight letters."""
 MOST_VISIBLE = 24
-SPARE = 4
-"""Pixels that a style leaves free around the text, and one for rounding."""
+SPARE = 1
+"""A pixel more than the style asks for, which leaves two free around the text."""
 
 
 def offer(box: QComboBox, items: Iterable[tuple[str, object]], usual: int = 0) -> None:

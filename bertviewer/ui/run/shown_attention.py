@@ -23,6 +23,7 @@ class ShownAttention(ChoiceBox):
             "that are left are scaled to sum to 1 again.",
         )
         super().__init__("attentionShown", purpose)
+        self.addItem(translate("ShownAttention", "One head"), (False, False))
 
     @property
     def is_mean(self) -> bool:
