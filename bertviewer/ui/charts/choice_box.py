@@ -17,8 +17,8 @@ from bertviewer.ui.tips import both_tips
 LEAST = 108
 """Pixels that are left of a longer choice however short the room is: about eight letters."""
 MOST_VISIBLE = 24
-SPARE = 1
-"""A pixel more than the style asks for, which leaves two free around the text."""
+SPARE = 2
+"""Pixels more than the style asks for: it leaves two free around the text, and rounds."""
 
 
 def offer(box: QComboBox, items: Iterable[tuple[str, object]], usual: int = 0) -> None:
