@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QDockWidget,
     QLineEdit,
+    QPushButton,
     QTabWidget,
     QToolBar,
     QToolButton,
@@ -257,6 +258,7 @@ def test_tab_goes_from_the_bar_over_the_left_and_the_middle_to_below_and_the_rig
         assert focused is not None
         return next(name for name, each in places.items() if each.isAncestorOf(focused))
 
+    find(demo_window, QPushButton, "runButton").setEnabled(True)
     middle.setCurrentIndex(2)  # its page is created now, after everything else
     seen: list[str] = []
     find(demo_window, QLineEdit, "treeFilter").setFocus()
