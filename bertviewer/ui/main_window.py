@@ -27,6 +27,7 @@ from bertviewer.ui.exporting import Exporting
 from bertviewer.ui.frame.dock import Pane
 from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.frame.place import LeastSize, room_on
+from bertviewer.ui.frame.tab_order import TabOrder
 from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
@@ -107,6 +108,7 @@ class MainWindow(QMainWindow):
         WindowShortcuts(self, shortcut_keys(ENTRIES))
         self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
+        TabOrder(self, self._regions)
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
@@ -245,15 +247,23 @@ class MainWindow(QMainWindow):
             models, menu, path, self.panes, self.toggle_theme, self.exporting.choose_report
         )
         bar = TopBar(self.workspace, icon, parts)
+        self._bar = bar
         self.addToolBar(bar)
         self.addToolBarBreak()
         # Above everything: it is to be seen whichever pane has all the room.
         self._errors = ErrorBar()
         notices, random = NoticeBanner(self.workspace), RandomBanner(self.workspace)
         banners = notices, random, self._errors
-        self.addToolBar(BannerBar(*banners))
+        self._banners = BannerBar(*banners)
+        self.addToolBar(self._banners)
         self.workspace.scheduler.activity_changed.connect(self._on_activity)
         self.menuBar().hide()
+
+    def _regions(self) -> tuple[QWidget, ...]:
+        """Return what Tab goes through, in this order."""
+        dock = self.panes.dock
+        panes = dock("structure"), self._pages, dock("run"), dock("module")
+        return self._bar, self._banners, *panes
 
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture

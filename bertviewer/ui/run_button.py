@@ -33,7 +33,6 @@ class RunButton(QWidget):
         self.run.setDefault(True)
         self._draw_arrow()
         in_row((self.run, 1), self.choices, on=self, spacing=1)
-        self.setFocusProxy(self.run)
         self.run.clicked.connect(workspace.run_next)
         self.choices.clicked.connect(self._open)
 

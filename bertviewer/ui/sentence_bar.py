@@ -241,22 +241,22 @@ class SentenceBar(QWidget):
         activity = self._workspace.scheduler.activity
         if activity:
             self._cancel.setEnabled(True)
-            self._put_in_place(self._cancel)
+            self._put_in_place(self._cancel, self._cancel)
             self._update()
         else:
             self._update()
-            self._put_in_place(self.run_button)
+            self._put_in_place(self.run_button, self.run_button.run)
             self._cancel.setEnabled(False)
         # A download has a bar of its own.
         self._progress.setVisible(activity not in ("", "download"))
         # Of unknown length until the first report.
         self._progress.setRange(0, 0)
 
-    def _put_in_place(self, button: QWidget) -> None:
-        """Have Run or Cancel stand where the other stood, with the focus if that had it."""
+    def _put_in_place(self, shown: QWidget, button: QWidget) -> None:
+        """Show Run or Cancel in place of the other; its button has the focus if that had it."""
         focus = QApplication.focusWidget()
         had_focus = focus is not None and self._place.isAncestorOf(focus)
-        self._place.setCurrentWidget(button)
+        self._place.setCurrentWidget(shown)
         if had_focus:
             button.setFocus(Qt.FocusReason.OtherFocusReason)
 

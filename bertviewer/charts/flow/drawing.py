@@ -76,7 +76,10 @@ class Letters:
 
 @frozen
 class Label:
-    """A text: ``y`` is the middle of its letters. One that ``is_turned`` reads upwards."""
+    """A text: ``y`` is the middle of its letters. One that ``is_turned`` reads upwards.
+
+    A subscript is smaller than the text that it belongs to, and may be where texts are smallest.
+    """
 
     text: str
     x: float
@@ -86,6 +89,7 @@ class Label:
     anchor: Literal["start", "middle", "end"] = "middle"
     ink: Ink = "text"
     is_turned: bool = False
+    is_subscript: bool = False
 
     def moved(self, x: float, y: float) -> "Label":
         """Return the same text elsewhere."""

@@ -8,6 +8,8 @@ from bertviewer.core.architecture.flow import Flow
 ELLIPSIS = "…"
 _DROP = 0.3
 """How far down a subscript is, as a part of its text's size."""
+SUBSCRIPT = 0.72
+"""How large a subscript is, as a part of its text's size."""
 _MOST_TITLE, _LEAST_NAME, _BETWEEN = 900.0, 200.0, 12.0
 
 
@@ -32,12 +34,14 @@ def _cut(text: str, kept: int) -> str:
 
 def named(text: str, subscript: str, x: float, y: float, letters: Letters) -> tuple[Label, ...]:
     """Return a name in the middle of a place, with what stands behind it and lower."""
-    size, low = letters.normal, letters.small
+    size = letters.normal
+    low = SUBSCRIPT * size
     if not subscript:
         return (Label(text, x, y, "strong", size),)
     behind = letters.measure(subscript, "strong", low)
     end = x + (letters.measure(text, "strong", size) - behind) / 2
-    lower = Label(subscript, end, y + size * _DROP, "strong", low, "start")
+    y_low = y + size * _DROP
+    lower = Label(subscript, end, y_low, "strong", low, "start", is_subscript=True)
     return Label(text, x - behind / 2, y, "strong", size), lower
 
 

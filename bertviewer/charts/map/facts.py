@@ -107,6 +107,8 @@ class PartFacts:
                 return ()
             letters = end.symbolic_shape
             has_run = self._values.known.run is not None
+            if has_run and letters is None:
+                return ()  # the shape is that of the traced call, which is not the run
             if has_run and letters and len(letters) > 1 and letters[0] == "B":
                 letters = letters[1:]  # a run is of one sentence
             named, numbers = self.shapes(end.shape, letters)

@@ -1,6 +1,6 @@
 """The line above a chart: its title, its controls, and a menu to take it along."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
@@ -70,6 +70,12 @@ class ChartLine(QWidget):
         super().resizeEvent(event)
         self._fit()
 
+    def event(self, event: QEvent) -> bool:
+        """See what has room next to controls that have become wider; Qt calls it."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().event(event)
+
     def showEvent(self, event: QShowEvent) -> None:
         """See what has room; Qt calls it."""
         super().showEvent(event)
@@ -87,3 +93,5 @@ class ChartLine(QWidget):
         # One that has more to tell under the mouse stays in any case.
         has_room = bool(self._title.toolTip()) or self.width() - taken >= least
         self._title.setVisible(bool(self._title.text()) and has_room)
+        # Otherwise the layout would take as much from the controls as from the title.
+        self._title.setMaximumWidth(max(self.width() - taken, 0))

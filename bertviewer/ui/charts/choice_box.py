@@ -14,9 +14,11 @@ from PySide6.QtWidgets import (
 
 from bertviewer.ui.tips import both_tips
 
-LEAST = 56
-"""Pixels that are left of it however short the room is."""
+LEAST = 108
+"""Pixels that are left of a longer choice however short the room is: about eight letters."""
 MOST_VISIBLE = 24
+SPARE = 2
+"""Pixels more than the style asks for: it leaves two free around the text, and rounds."""
 
 
 def offer(box: QComboBox, items: Iterable[tuple[str, object]], usual: int = 0) -> None:
@@ -33,23 +35,23 @@ def offer(box: QComboBox, items: Iterable[tuple[str, object]], usual: int = 0) -
         for text, data in items:
             box.addItem(text, data)
         box.setCurrentIndex(stands_for.index(wanted) if wanted in stands_for else usual)
+    box.updateGeometry()
 
 
 class ChoiceBox(QComboBox):
-    """As wide as so many letters, or less, whatever it offers; its list is as wide as it needs.
+    """As wide as what is chosen, or less; its list is as wide as it needs.
 
     A choice that has no room is cut, and its tip is the whole of it.
     """
 
-    def __init__(self, name: str, purpose: str, letters: int) -> None:
+    def __init__(self, name: str, purpose: str) -> None:
         super().__init__()
         self.setObjectName(name)
         self.setAccessibleName(purpose)
         self.setToolTip(purpose)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(letters)
-        self.setMinimumWidth(LEAST)
         self.setMaxVisibleItems(MOST_VISIBLE)
+        self.currentTextChanged.connect(self.updateGeometry)
 
     @property
     def shown_text(self) -> str:
@@ -63,10 +65,15 @@ class ChoiceBox(QComboBox):
         return self.fontMetrics().elidedText(self.currentText(), cut, rect.width() - 2)
 
     def sizeHint(self) -> QSize:
-        """Return room for so many letters as words have, of which Qt takes wider ones."""
-        hint, metrics = super().sizeHint(), self.fontMetrics()
-        spared = metrics.horizontalAdvance("X") - metrics.averageCharWidth()
-        return hint - QSize(self.minimumContentsLength() * spared, 0)
+        """Return the room for what is chosen; Qt calls it."""
+        hint = super().sizeHint()  # for no letters
+        text = self.fontMetrics().horizontalAdvance(self.currentText())
+        return hint + QSize(text + SPARE, 0)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the room for a short choice, or for the beginning of a long one; Qt calls it."""
+        hint = self.sizeHint()
+        return QSize(min(hint.width(), LEAST), hint.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the box; Qt calls it, and would clip the choice without a sign."""

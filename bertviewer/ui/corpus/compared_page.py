@@ -33,7 +33,7 @@ class ComparedPage(QWidget):
             (self.tr("outlier features"), features_table(comparison)),
         )
         self._tables = [(title, table) for title, table in tables if table.rows]
-        self._choice = ChoiceBox("comparedCorpora", self.tr("What is compared"), 14)
+        self._choice = ChoiceBox("comparedCorpora", self.tr("What is compared"))
         for title, _ in self._tables:
             self._choice.addItem(title)
         says = self.tr("What differs between the two corpora")

@@ -36,7 +36,7 @@ class HeadsPage(QWidget):
         self._workspace = workspace
         self._layers, self._figures = heads_of(architecture, corpus)
         self._ends: tuple[RankedHead, ...] = ()
-        self._measure = ChoiceBox("corpusMeasure", self.tr("Figure that is shown of each head"), 12)
+        self._measure = ChoiceBox("corpusMeasure", self.tr("Figure that is shown of each head"))
         there = {name for each in self._figures.values() for name in each.values}
         for measure, name in _NAMES.items():
             if measure in there:

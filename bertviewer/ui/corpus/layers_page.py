@@ -28,7 +28,7 @@ class LayersPage(QWidget):
         self._corpus, self._architecture, self._workspace = corpus, architecture, workspace
         self._run = as_run(corpus)
         self._drawn: object = None
-        self._figure = ChoiceBox("corpusStatistic", self.tr("Figure that is shown per layer"), 9)
+        self._figure = ChoiceBox("corpusStatistic", self.tr("Figure that is shown per layer"))
         self._figure.addItem(self.tr(_QUANTILES), "")
         for name in STATISTIC_NAMES:
             self._figure.addItem(name, name)

@@ -32,9 +32,7 @@ class ValuesPage(QWidget):
     def __init__(self, corpus: Corpus, workspace: Workspace) -> None:
         super().__init__()
         self._corpus, self._workspace = corpus, workspace
-        self._classes = ChoiceBox(
-            "corpusTokens", self.tr("Tokens at which the values are taken"), 10
-        )
+        self._classes = ChoiceBox("corpusTokens", self.tr("Tokens at which the values are taken"))
         there = {row.token_class for row in corpus.rows}
         for name, title in _CLASSES.items():
             if name == ALL or name in there:

@@ -4,6 +4,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
+from bertviewer.ui.frame.tab_order import tab_stops
+
 
 class LentKeys:
     """Lends the keys to what has the room now, and gives them back when their owner is there again.
@@ -44,10 +46,5 @@ def focused(window: QWidget) -> QWidget | None:
 
 def first_control(place: QWidget) -> QWidget | None:
     """Return the first widget in ``place`` that Tab gets to, if there is any."""
-    widget = place.nextInFocusChain()
-    while widget is not None and widget is not place:
-        is_reached = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        if is_reached and widget.isVisible() and widget.isEnabled() and place.isAncestorOf(widget):
-            return widget
-        widget = widget.nextInFocusChain()
-    return None
+    stops = (stop for stop in tab_stops(place) if stop.isVisible() and stop.isEnabled())
+    return next(stops, None)

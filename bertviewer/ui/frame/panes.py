@@ -17,7 +17,9 @@ LEAST_WIDTHS: dict[PaneName, int] = {"structure": 760, "module": 1100}
 WIDE = 1900
 """From this width on a run stands beside the middle."""
 
-SIDE, RUN_BESIDE = 330, 0.40
+SIDE, NARROW_SIDE, RUN_BESIDE = 330, 240, 0.40
+"""How wide a pane at a side is; in a narrow window with both of them, so that the middle has room;
+and the run's part of a wide window."""
 RUN_BELOW, LEAST_RUN = 0.42, 340
 """The run's part of the height, and so many pixels in a low window: its plots are to be seen."""
 
@@ -47,7 +49,7 @@ class Panes(QObject):
         self._docks: dict[PaneName, Dock] = {}
         self.moved: set[PaneName] = set()
         self.wished: dict[PaneName, bool] = {}
-        self._is_arranging = self._is_run_open = self._is_shown = False
+        self._is_arranging = self._is_run_open = self._is_shown = self._are_sides_due = False
         self._run_height = 0  # that it had when it was open last
         self._keys = LentKeys()
         self._room = AllRoom(window, self._docks, self._keys, self.maximised.emit)
@@ -77,6 +79,8 @@ class Panes(QObject):
         had, is_wanted = focused(self._window), self._docks[name].isHidden()
         self._wish(name, is_wanted)
         self._docks[name].setVisible(is_wanted)
+        if name in LEAST_WIDTHS and not self._has_room("module"):
+            self._set_sides()
         self._keys.follow(had, self._middle)
 
     def tear_off(self, name: PaneName) -> None:
@@ -120,6 +124,8 @@ class Panes(QObject):
         self._is_shown, self._is_arranging = shown, True
         for name, dock in self._docks.items():
             dock.setVisible(shown and self._is_wanted(name))
+        if self._are_sides_due:
+            self._set_sides()
         self._is_arranging = False
         if shown and not self._is_run_open:
             # The session before may have ended with one.
@@ -144,7 +150,7 @@ class Panes(QObject):
             dock.setVisible(self._is_shown and self._is_wanted(name))
             if name in hidden and name in LEAST_WIDTHS:
                 self._window.resizeDocks([dock], [SIDE], Qt.Orientation.Horizontal)
-        self._is_arranging = False
+        self._is_arranging = self._are_sides_due = False
 
     def reset(self) -> None:
         """Put every pane where it stands at first."""
@@ -250,12 +256,22 @@ class Panes(QObject):
             self._place_run()
         for name, dock in self._docks.items():
             dock.setVisible(self._is_shown and self._is_wanted(name))
-        for name in LEAST_WIDTHS:
-            self._window.resizeDocks([self._docks[name]], [SIDE], Qt.Orientation.Horizontal)
+        self._set_sides()
         if self._is_run_beside:
             width = round(self._window.width() * RUN_BESIDE)
             self._window.resizeDocks([run], [width], Qt.Orientation.Horizontal)
         self._is_arranging = False
+
+    def _set_sides(self) -> None:
+        """Make the panes at the sides as wide as is usual for the window, once they are shown."""
+        self._are_sides_due = not self._is_shown
+        if not self._is_shown:
+            return
+        docks = [self._docks[name] for name in LEAST_WIDTHS]
+        are_both = not any(dock.isHidden() or dock.isFloating() for dock in docks)
+        width = NARROW_SIDE if are_both and not self._has_room("module") else SIDE
+        for dock in docks:
+            self._window.resizeDocks([dock], [width], Qt.Orientation.Horizontal)
 
     def _place_run(self) -> None:
         module, run = self._docks["module"], self._docks["run"]

@@ -10,8 +10,11 @@ from bertviewer.core.frozen import frozen
 from bertviewer.plots.fonts import sized, tabular, weighted
 from bertviewer.ui.card import draw_card
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.layouts import in_column
+from bertviewer.ui.labels import plain_label
+from bertviewer.ui.layouts import STRETCH, in_column
 from bertviewer.ui.tips import plain_tip
+
+_MARGINS = 3 * GRID - 1, GRID - 1, 2 * GRID, GRID - 1
 
 
 @frozen
@@ -61,24 +64,17 @@ class _Card(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("card")
-        self._name, self._value, self._remark = ElidedLabel(), ElidedLabel(), ElidedLabel()
+        self._name, self._value, self._remark = ElidedLabel(), ElidedLabel(), plain_label("")
         small = sized(self.font(), SMALL)
         for label in (self._name, self._remark):
             label.setFont(small)
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._value.setFont(tabular(weighted(sized(self.font(), TITLE))))
-        in_column(
-            self._name,
-            self._value,
-            self._remark,
-            on=self,
-            margins=(3 * GRID - 1, GRID - 1, 2 * GRID, GRID - 1),
-            spacing=0,
-        )
+        labels, margins = (self._name, self._value, self._remark), _MARGINS
+        in_column(*labels, STRETCH, on=self, margins=margins, spacing=0)
 
     def width_for(self, remark: str) -> int:
-        around = self.minimumSizeHint().width()  # its labels give way
-        return around + self._remark.fontMetrics().horizontalAdvance(remark)
+        return _MARGINS[0] + _MARGINS[2] + self._remark.fontMetrics().horizontalAdvance(remark)
 
     def show_figure(self, figure: Figure) -> None:
         self._name.setText(figure.name)

@@ -15,6 +15,10 @@ from bertviewer.ui.map.dressing import Dress
 
 LEAST_LETTERS = 9.0
 """Letters of fewer pixels are not to be read; of larger type more."""
+LEAST_SUBSCRIPT = 6.5
+"""The same for a subscript, which has to be smaller than its letter."""
+ALMOST = 0.93
+"""All of a part is shown if its letters are smaller than that by so little."""
 _NARROWEST, _WIDEST = 520.0, 2600.0
 _SHARES, _BETTER = (0.65, 0.8), 1.15
 """So much of a drawing's width the window may have when it goes on in another row."""
@@ -39,8 +43,12 @@ class _Laid:
 
     @property
     def letters(self) -> float:
-        """The size of its smallest letters."""
-        sizes = (label.size for placed in self.drawing.nodes for label in placed.labels)
+        """The size of its smallest letters; a subscript counts as the letters it may go with."""
+        sizes = (
+            label.size * (LEAST_LETTERS / LEAST_SUBSCRIPT if label.is_subscript else 1.0)
+            for placed in self.drawing.nodes
+            for label in placed.labels
+        )
         return min(sizes, default=NORMAL)
 
     @property
@@ -151,7 +159,10 @@ class Sheets:
             return fitted(self.bounds(part), *self._size)
         if laid.is_list:
             return read(laid.bounds, *self._size)
-        return fitted(laid.bounds, *self._size, least=LEAST_LETTERS / laid.letters)
+        whole, least = fitted(laid.bounds, *self._size), LEAST_LETTERS / laid.letters
+        if whole.scale >= ALMOST * least:
+            return whole
+        return fitted(laid.bounds, *self._size, least=least)
 
     def _lay(self, part: Part) -> _Laid | None:
         if part not in self._laid:

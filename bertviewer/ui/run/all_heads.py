@@ -43,7 +43,7 @@ class AllHeads(View):
         self._survey = HeadSurvey(workspace, self)
         self._drawn: object = None
         self._names: dict[Measure, str] = {}
-        self._measure = ChoiceBox("headMeasure", self.tr("Figure that is shown of each head"), 9)
+        self._measure = ChoiceBox("headMeasure", self.tr("Figure that is shown of each head"))
         tip = self.tr(
             "What each head looks at, in place of its figure.\n"
             "Colours follow the square roots, up to the largest weight of the same head."

@@ -16,7 +16,7 @@ class AttentionChoice(ChoiceBox):
 
     def __init__(self) -> None:
         purpose = translate("AttentionChoice", "Layer whose attention is shown")
-        super().__init__("attentionChoice", purpose, 9)
+        super().__init__("attentionChoice", purpose)
         self.setToolTip(self.tr("Layer whose attention is shown; it follows the tree"))
         self.currentIndexChanged.connect(lambda: self.chosen.emit(self.currentData()))
 
@@ -25,3 +25,4 @@ class AttentionChoice(ChoiceBox):
         offer(self, ((layer.name, layer) for layer in layers))
         with QSignalBlocker(self):
             self.setCurrentIndex(layers.index(current))
+        self.updateGeometry()

@@ -26,17 +26,17 @@ class LayerControls(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._statistic = ChoiceBox("statisticChoice", self.tr("Statistic shown per layer"), 6)
+        self._statistic = ChoiceBox("statisticChoice", self.tr("Statistic shown per layer"))
         self._statistic.addItems(STATISTICS)
         self._explain(SPREAD, self.tr("A line for the mean, a band of one std, and min and max"))
         self._explain(BAND, self.tr("The same without min and max, which may dwarf the band"))
         self._statistic.setCurrentText("std")
-        self._part = ChoiceBox("partChoice", self.tr("Part of the layers"), 10)
+        self._part = ChoiceBox("partChoice", self.tr("Part of the layers"))
         self._part.setToolTip(
             self.tr("Part of the layers that is shown; at first the one selected in the tree")
         )
         purpose = self.tr("Tokens that the figures are of")
-        self._tokens = ChoiceBox("tokenClassChoice", purpose, 8)
+        self._tokens = ChoiceBox("tokenClassChoice", purpose)
         layout = in_row(on=self, spacing=GRID)
         for choice in (self._part, self._statistic, self._tokens):
             layout.addWidget(choice)

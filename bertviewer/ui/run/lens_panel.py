@@ -57,7 +57,7 @@ class LensPanel(QWidget):
         line = in_row(title, self._runs, STRETCH, margins=None)
         left = QWidget()
         in_column(line, (self._pages, 1), on=left, spacing=4)
-        self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"), 9)
+        self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"))
         for name, text in FIGURES:
             self._figure.addItem(self.tr(text), name)
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))

@@ -48,8 +48,8 @@ class PairPanel(QWidget):
             2 * GRID,
         )
         self._mode.choose(TOKENS)
-        self._other = ChoiceBox("otherToken", self.tr("Token to compare the selected one with"), 10)
-        self._same = ChoiceBox("sameWords", self.tr("Word that occurs in both"), 10)
+        self._other = ChoiceBox("otherToken", self.tr("Token to compare the selected one with"))
+        self._same = ChoiceBox("sameWords", self.tr("Word that occurs in both"))
         self._same.hide()
         controls = (self._mode, self._other, self._same)
         self._panel = ChartPanel(workspace, "", LinePlot, controls)

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from PySide6.QtCore import QSettings, Signal
+from PySide6.QtCore import QSettings, QSize, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox
 
 from bertviewer.ui.flat_button import flat_button
@@ -49,12 +50,16 @@ ROOT_SETTING = "rootColors"
 
 
 class RootColors(QCheckBox):
-    """A box to check, of no use as long as there is no attention to colour."""
+    """A box to check, disabled while there is no attention to colour.
+
+    Where its line is short it shows only the sign.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self._full, self._brief = self.tr("√ colours"), "√"
         self.setObjectName("rootColors")
-        self.setText(self.tr("√ colours"))
+        self.setText(self._full)
         self.setAccessibleName(self.tr("Square-root colours"))
         self.setToolTip(
             self.tr(
@@ -66,6 +71,25 @@ class RootColors(QCheckBox):
         self.setEnabled(False)
         self.setChecked(bool(QSettings().value(ROOT_SETTING, False, type=bool)))
         self.toggled.connect(self._remember)
+
+    def sizeHint(self) -> QSize:
+        """Return the room for all of the text, whatever of it is shown; Qt calls it."""
+        return self._room_for(self._full)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the room for the sign; Qt calls it."""
+        return self._room_for(self._brief)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show as much as there is room for; Qt calls it."""
+        super().resizeEvent(event)
+        has_room = self.width() >= self.sizeHint().width()
+        self.setText(self._full if has_room else self._brief)
+
+    def _room_for(self, text: str) -> QSize:
+        hint, metrics = super().sizeHint(), self.fontMetrics()
+        spared = metrics.horizontalAdvance(self.text()) - metrics.horizontalAdvance(text)
+        return hint - QSize(spared, 0)
 
     def _remember(self, is_wanted: bool) -> None:
         store(ROOT_SETTING, is_wanted)

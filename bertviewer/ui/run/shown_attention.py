@@ -22,7 +22,8 @@ class ShownAttention(ChoiceBox):
             "Which attention is shown large.\nWithout special tokens, the weights of each query "
             "that are left are scaled to sum to 1 again.",
         )
-        super().__init__("attentionShown", purpose, 9)
+        super().__init__("attentionShown", purpose)
+        self.addItem(translate("ShownAttention", "One head"), (False, False))
 
     @property
     def is_mean(self) -> bool:

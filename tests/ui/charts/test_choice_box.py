@@ -2,15 +2,16 @@
 
 from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QApplication, QComboBox, QToolTip
+from PySide6.QtWidgets import QApplication, QComboBox, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.charts.choice_box import ChoiceBox, offer
+from bertviewer.ui.layouts import STRETCH, in_row
 from tests.ui.test_elided_label import read
 
 
 def test_a_choice_that_is_cut_is_told_whole(qtbot: QtBot) -> None:
-    box = ChoiceBox("choice", "What is shown", 8)
+    box = ChoiceBox("choice", "What is shown")
     qtbot.addWidget(box)
     box.addItems(["attention.output.<dense>", "std"])
     box.resize(90, 26)
@@ -24,6 +25,26 @@ def test_a_choice_that_is_cut_is_told_whole(qtbot: QtBot) -> None:
     drawn = box.grab().toImage()
     box.setItemText(1, "st")
     assert box.grab().toImage() != drawn
+
+
+def test_a_choice_has_room_for_its_text_and_a_long_one_gives_way(qtbot: QtBot) -> None:
+    line, long, short = QWidget(), ChoiceBox("long", "Which"), ChoiceBox("short", "How")
+    in_row(long, short, STRETCH, on=line, spacing=4)
+    qtbot.addWidget(line)
+    long.addItem("encoder.layer.0.attention.self")
+    offer(short, (("all tokens", 0), ("content", 1)))
+    line.resize(600, 30)
+    line.show()
+    assert (long.shown_text, short.shown_text) == (long.currentText(), "all tokens")
+    before = short.width()
+    short.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: short.width() < before)
+    assert short.shown_text == "content"
+    offer(short, (("somewhere else", 2),))
+    qtbot.waitUntil(lambda: short.shown_text == "somewhere else")
+    line.resize(line.minimumSizeHint().width(), 30)
+    assert line.width() < 300
+    assert len(long.shown_text) > 5
 
 
 def ask(box: ChoiceBox) -> str:

@@ -1,19 +1,23 @@
 """The panes around the middle: closed, torn off, enlarged, and arranged for any size of window."""
 
 import pytest
+import shiboken6
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAction, QPalette
 from PySide6.QtWidgets import (
     QApplication,
     QDockWidget,
     QLineEdit,
+    QPushButton,
     QTabWidget,
+    QToolBar,
     QToolButton,
     QTreeView,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
 
+from bertviewer.ui.frame.keys_lent import first_control
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import activate, find
 
@@ -240,3 +244,52 @@ def test_the_sentence_and_its_button_are_always_in_sight(
         widget = find(demo_window, QWidget, name)
         qtbot.waitUntil(widget.isVisible)
         assert demo_window.rect().contains(in_window(widget, demo_window)), (name, size)
+
+
+def test_tab_goes_from_the_bar_over_the_left_and_the_middle_to_below_and_the_right(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    bar, middle = find(demo_window, QToolBar, "topBar"), find(demo_window, QTabWidget, "detailTabs")
+    places: dict[str, QWidget] = {"bar": bar, "middle": middle}
+    places |= {name: dock(demo_window, name) for name in ("structure", "run", "module")}
+
+    def place() -> str:
+        focused = demo_window.focusWidget()
+        assert focused is not None
+        return next(name for name, each in places.items() if each.isAncestorOf(focused))
+
+    find(demo_window, QPushButton, "runButton").setEnabled(True)
+    middle.setCurrentIndex(2)  # its page is created now, after everything else
+    seen: list[str] = []
+    find(demo_window, QLineEdit, "treeFilter").setFocus()
+    for _ in range(150):
+        QApplication.processEvents()  # the order is set again when the focus has moved
+        if seen[-1:] != [place()]:
+            seen.append(place())
+        demo_window.focusNextPrevChild(True)
+    assert seen[:6] == ["structure", "middle", "run", "module", "bar", "structure"]
+
+
+def test_looking_for_the_first_control_leaves_the_window_to_nobody(
+    demo_window: MainWindow,
+) -> None:
+    demo_window.panes.toggle("structure")
+    first_control(find(demo_window, QTabWidget, "detailTabs"))
+    # PySide would invalidate the window with a widget that it takes for the window's parent.
+    assert "parent....." not in shiboken6.dump(demo_window)
+
+
+def test_in_a_narrow_window_both_side_panes_leave_the_middle_its_room(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    structure, module = dock(demo_window, "structure"), dock(demo_window, "module")
+    resize(demo_window, 1024, 700)
+    assert module.isHidden()
+    usual = structure.width()
+    demo_window.panes.toggle("module")
+    qtbot.waitUntil(lambda: structure.width() < usual)
+    assert structure.width() + module.width() <= 1024 // 2
+    demo_window.panes.toggle("module")
+    qtbot.waitUntil(lambda: structure.width() == usual)
+    resize(demo_window, 1440, 900)
+    qtbot.waitUntil(lambda: structure.width() == module.width() == usual)

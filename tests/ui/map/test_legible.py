@@ -1,10 +1,12 @@
 """What is to be read on the map can be read, in a window of any size."""
 
+from itertools import pairwise
+
 import pytest
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.flow.drawing import Drawing
-from bertviewer.ui.map.sheets import LEAST_LETTERS
+from bertviewer.ui.map.sheets import ALMOST, LEAST_LETTERS, LEAST_SUBSCRIPT
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.workspace import Workspace
 from tests.core.walk.walked import small
@@ -27,9 +29,15 @@ def drawing_of(tab: MapTab) -> Drawing:
 
 
 def letters(tab: MapTab) -> float:
-    """Return how many pixels the smallest letters have."""
-    sizes = [label.size for placed in drawing_of(tab).nodes for label in placed.labels]
-    return min(sizes) * sight_of(tab).camera.scale
+    """Return how many pixels the smallest letters have, but for subscripts."""
+    return min(sizes(tab, is_subscript=False))
+
+
+def sizes(tab: MapTab, *, is_subscript: bool) -> list[float]:
+    """Return how many pixels the letters have."""
+    labels = [label for placed in drawing_of(tab).nodes for label in placed.labels]
+    scale = sight_of(tab).camera.scale
+    return [label.size * scale for label in labels if label.is_subscript == is_subscript]
 
 
 def resize(tab: MapTab, size: tuple[int, int], qtbot: QtBot) -> None:
@@ -50,7 +58,25 @@ def test_no_letters_are_too_small(
     for path in PARTS[name]:
         workspace.selection.select(path)
         assert canvas_of(tab).part.path == path
-        assert letters(tab) >= LEAST_LETTERS - 0.01, path
+        assert letters(tab) >= ALMOST * LEAST_LETTERS, path
+
+
+@pytest.mark.parametrize("size", [ROOMY, SMALL])
+def test_a_subscript_is_clearly_smaller_than_its_letter_and_can_be_read(
+    show_map: ShowMap, workspace: Workspace, qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    tab = show_map(small("bert"))
+    resize(tab, size, qtbot)
+    workspace.selection.select("encoder.layer.1")
+    (subscript,) = sizes(tab, is_subscript=True)
+    name = next(
+        label
+        for placed in drawing_of(tab).nodes
+        for label, below in pairwise(placed.labels)
+        if below.is_subscript
+    )
+    assert subscript >= ALMOST * LEAST_SUBSCRIPT
+    assert subscript < 0.75 * name.size * sight_of(tab).camera.scale
 
 
 def test_a_layer_says_more_where_there_is_room(

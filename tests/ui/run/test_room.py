@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtWidgets import QComboBox, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.choice_box import ChoiceBox
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.shown_line import ShownLine
 from tests.ui.finding import bring_view, find
@@ -51,6 +52,18 @@ def test_what_is_compared_stands_beside_the_tabs(low: MainWindow) -> None:
     line, tabs = find(low, ShownLine), find(low, QWidget, "runViews")
     assert line.mapTo(low, line.rect().topLeft()).y() >= tabs.mapTo(low, tabs.rect().topLeft()).y()
     assert find(low, QToolButton, "difference").isVisible()
+
+
+@pytest.mark.parametrize("view", ["Layers", "Attention"])
+def test_short_choices_are_read_whole_in_a_low_window_with_run_a(
+    low: MainWindow, settle: Settle, qtbot: QtBot, view: str
+) -> None:
+    bring_view(low, view)
+    settle()
+    page = find(low, QTabWidget, "runViews").currentWidget()
+    boxes = [box for box in page.findChildren(ChoiceBox) if box.isVisible()]
+    assert boxes
+    qtbot.waitUntil(lambda: all(box.shown_text == box.currentText() for box in boxes))
 
 
 def test_controls_go_with_the_page_that_is_in_sight(
