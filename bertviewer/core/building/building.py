@@ -92,7 +92,7 @@ def _instead(config: Any) -> str:
     """Return which heads a family has."""
     heads = [task.name for task, _ in classes_of(config) if task is not BASE]
     if heads or any(classes_of(config)):
-        return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
+        return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no task heads"
     parts = {name: getattr(config, name, None) for name in vars(config)}
     inner = {
         name: part.model_type
@@ -100,11 +100,11 @@ def _instead(config: Any) -> str:
         if isinstance(part, transformers.PreTrainedConfig)
     }
     if not inner:
-        return "; it has no model that can be opened"
+        return "; no model class that can be opened belongs to it"
     first = next(iter(inner))
     return (
-        f"; it joins several models ({', '.join(f'{name}: {kind}' for name, kind in inner.items())}"
-        f"): save one of them, as with model.{first}.save_pretrained(folder), and open that"
+        f"; it combines several models ({', '.join(f'{name}: {kind}' for name, kind in inner.items())}"
+        f"); save one of them, for example with model.{first}.save_pretrained(folder), and open that"
     )
 
 

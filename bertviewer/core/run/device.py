@@ -29,7 +29,7 @@ def check_device(name: str) -> None:
         UserError: there is none.
     """
     if name != CPU and name not in (known := [device.name for device in available_devices()]):
-        raise UserError(f"there is no device {name!r} here, but {', '.join(known)}")
+        raise UserError(f"no device {name!r} here, but {', '.join(known)}")
 
 
 def available_devices() -> tuple[Device, ...]:

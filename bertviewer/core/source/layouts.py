@@ -72,7 +72,7 @@ def unread_weights(folder: Path) -> str:
     if weights_in(folder) is not None or pickle_in(folder) is not None:
         return ""
     if several := several_weights(folder):
-        return f"its weights are in several files ({_listed(several)}); open the one you mean"
+        return f"its weights are in several files ({_listed(several)}); open one of them"
     return next(filter(None, map(why_not_read, _names(folder))), "")
 
 
@@ -82,7 +82,7 @@ def why_not_read(name: str) -> str:
     what, instead = _FORMATS.get(suffix, ("", ""))
     if not what or (suffix == ".index" and ".ckpt" not in name):
         return ""
-    return f"{shown_name(name)} holds {what}, which cannot be read here; {instead}"
+    return f"{shown_name(name)} holds {what}, which bertviewer cannot read; {instead}"
 
 
 def notices_of(folder: Path) -> tuple[str, ...]:
@@ -101,14 +101,14 @@ def no_model_in(folder: Path, name: str) -> UserError:
     if any(one.startswith("adapter_") for one in _names(folder)):
         return UserError(f"{name}: {_adapter(folder)}")
     if unread := unread_weights(folder):
-        return UserError(f"{nothing} that can be read: {unread}")
+        return UserError(f"{nothing} that can be opened: {unread}")
     inner = [one for one in _names(folder) if _has_model(model_folder(folder / one))]
     if inner:
         return UserError(f"{nothing}; open one of the models in it: {_listed(inner)}")
     training = [one for one in _names(folder) if one.startswith(TRAINING)]
     if training:
         return UserError(
-            f"{nothing}, only the state of a training ({_listed(training)}); open the folder that "
+            f"{nothing}, only training state ({_listed(training)}); open the folder that "
             "the model was saved in"
         )
     return UserError(nothing)
@@ -137,7 +137,7 @@ def _snapshot(entry: Path) -> Path:
     if len(commits) == 1:
         return next(iter(commits.values()))
     if not commits:
-        raise UserError(f"{entry}: none of this model's files was downloaded")
+        raise UserError(f"{entry}: none of this model's files have been downloaded")
     raise UserError(
         f"{entry}: it has several commits and no refs/main; open one of snapshots/"
         f"{', snapshots/'.join(list(commits)[:MOST_NAMED])}"
@@ -160,8 +160,8 @@ def _adapter(folder: Path) -> str:
     what = f"an adapter ({shown_name(kind)})" if isinstance(kind, str) else "an adapter"
     of = f" of {shown_name(base)}" if isinstance(base, str) else ""
     return (
-        f"only {what}{of}, without the model's weights; open that model, or merge the two with "
-        "PEFT (merge_and_unload) and save the result"
+        f"only {what}{of}, without the model's weights; open that model, or merge both with "
+        "PEFT (merge_and_unload), save the result and open it"
     )
 
 

@@ -13,7 +13,7 @@ class Task:
     title: str
 
 
-AUTO = Task("auto", "", "As it was saved")
+AUTO = Task("auto", "", "As saved")
 """The head that a checkpoint was saved with: one of ``TASKS`` once the model is open."""
 
 TASKS = (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 ELSEWHERE = (
-    "it asks for something of the hub or of another folder, and only the model's own files are read"
+    "it needs something from the Hub or another folder, but only the model's own files are read"
 )
 MOST_SAID = 200
 """Characters of an error's own words that are told."""
@@ -22,17 +22,17 @@ _OF_PYTHON: Mapping[type[BaseException], str] = {
     IndexError: "it reaches for more than there is",
     ZeroDivisionError: "it divides by zero",
     OverflowError: "a number in it is too large",
-    RecursionError: "it calls itself without an end",
+    RecursionError: "it recurses without end",
     MemoryError: "it needs more memory than is free",
 }
 _ROWS = "index out of range in self"
 # What Python says by errors that libraries raise as well.
 _VALUES = re.compile(r"\bto unpack\b|^invalid literal|^could not convert string|is not in list$")
 _WITHOUT_WORDS: Mapping[type[BaseException], str] = {
-    AssertionError: "a condition that its code sets is not met",
-    NotImplementedError: "it does not know how to do what it is asked for",
+    AssertionError: "an assertion in its code fails",
+    NotImplementedError: "it does not implement this",
 }
-_NO_REASON = "it does not say why"
+_NO_REASON = "no reason given"
 # They install things, set variables, allow code to run, or write Python.
 _ADVICE = re.compile(
     r"\b(?:pip3?|conda|uv|apt|brew) (?:install|add)\b|\binstall|environment variable|https?://"
@@ -59,13 +59,13 @@ def words_of(error: BaseException) -> str:
 def _of_python(error: BaseException) -> str:
     """Return what stands for Python's own words, "" where they are a library's."""
     if isinstance(error, IndexError) and str(error) == _ROWS:
-        return "it looks up a row that one of its tables does not have"
+        return "an index is out of range"
     if type(error) is KeyError and error.args:
         return f"it looks up {error.args[0]!r}, which it does not know"
     if type(error) is ValueError and _VALUES.search(str(error)):
         return _GOES_NOT_ON
     if isinstance(error, TypeError) and "meta" in str(error):
-        return "it needs the values of its activations, and on the meta device there are none"
+        return "it depends on activation values, which do not exist on the meta device"
     return _OF_PYTHON.get(type(error), "")
 
 
@@ -98,7 +98,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _missing(error: ImportError) -> str:
     found = _NEEDED.search(str(error))
     name = found[1] if found else (error.name or "").partition(".")[0]
-    return f"it needs {f'the library {name}' if name else 'a library'}, which is not there"
+    return f"it needs {f'the library {name}' if name else 'a library'}, which is not installed"
 
 
 def _is_of_the_hub(error: BaseException) -> bool:

@@ -32,7 +32,7 @@ def refusal(folder: Path, config: dict[str, Any]) -> str:
 @pytest.mark.parametrize("key", ["to_dict", "dict_dtype_to_str", "save_pretrained", "validate"])
 @pytest.mark.parametrize("value", [5, None])
 def test_a_method(key: str, value: object, tmp_path: Path) -> None:
-    said = f"the key '{key}' has the name of something that BertConfig itself has"
+    said = f"the key '{key}' clashes with an attribute of BertConfig itself has"
     assert said in refusal(tmp_path, TINY | {key: value})
 
 
@@ -47,7 +47,7 @@ def test_a_value_that_the_class_works_out(tmp_path: Path) -> None:
 def test_in_a_nested_configuration(tmp_path: Path) -> None:
     for inner in ({"to_dict": 5}, {"model_type": "clip_text_model", "to_dict": 5}):
         said = refusal(tmp_path, {"model_type": "clip", "text_config": inner})
-        assert "the key 'to_dict' has the name of something that CLIPTextConfig" in said
+        assert "the key 'to_dict' clashes with an attribute of CLIPTextConfig" in said
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_in_a_nested_configuration(tmp_path: Path) -> None:
             "only the model's own files are read",
         ),
         ({"model_type": "detr", "backbone": "resnet50"}, "it needs the library timm, which is not"),
-        ({"model_type": "layoutlmv2"}, "it needs the library detectron2, which is not there"),
+        ({"model_type": "layoutlmv2"}, "it needs the library detectron2, which is not installed"),
     ],
 )
 def test_what_lies_elsewhere_or_is_missing_is_told_without_advice(

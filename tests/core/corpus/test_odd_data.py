@@ -173,7 +173,9 @@ def test_progress_in_the_middle_of_a_record(
 def test_how_data_may_not_be_packed(tmp_path: Path, head: bytes) -> None:
     file = tmp_path / "lines.txt"
     file.write_bytes(head + b"whatever")
-    with pytest.raises(UserError, match=r"it is packed as .*, which is not read; unpack it first"):
+    with pytest.raises(
+        UserError, match=r"it is packed as .*, which is not supported; decompress it first"
+    ):
         read(file)
 
 
@@ -216,7 +218,7 @@ def test_a_file_that_grows_while_it_is_run(model: LoadedModel, data: Path, tmp_p
             with copy.open("a", encoding="utf-8") as file:
                 file.write("more\n")
 
-    with pytest.raises(UserError, match=r"lines\.txt: it was changed while it was read"):
+    with pytest.raises(UserError, match=r"lines\.txt: the file changed while it was being read"):
         made(model, copy, tmp_path / "out", progress=grow)
 
 
@@ -225,7 +227,7 @@ def test_the_standard_input_is_read_once(model: LoadedModel, tmp_path: Path) -> 
         wish = CorpusWish(tuple(map(Path, names)), Choices(), tmp_path, "")
         make_corpus(model, wish, no_progress, ALONE, io.BytesIO(stdin))
 
-    with pytest.raises(UserError, match="-: the standard input can be read once"):
+    with pytest.raises(UserError, match="-: standard input can be read only once"):
         run("-", "-")
     run("-")
     before = content(tmp_path)
@@ -241,7 +243,9 @@ def test_a_folder_that_is_called_as_that_of_the_shards(model: LoadedModel, tmp_p
     file = tmp_path / FOLDER / "rows.txt"
     file.parent.mkdir()
     file.write_text(f"{CAT}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"shards: the folder has files of its own, as rows\.txt"):
+    with pytest.raises(
+        UserError, match=r"shards: the folder contains other files, such as rows\.txt"
+    ):
         made(model, file, tmp_path)
     assert file.exists()
 

@@ -172,7 +172,7 @@ def test_other_choices_are_another_run(model: LoadedModel, data: Path, tmp_path:
 
 def test_a_folder_of_somebody_else(model: LoadedModel, data: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match=r"the folder has files of its own, as notes\.txt"):
+    with pytest.raises(UserError, match=r"the folder contains other files, such as notes\.txt"):
         made(model, data, tmp_path)
 
 

@@ -160,7 +160,7 @@ def histogram(row: list[Any]) -> Change:
 def test_statistics(bad: Path, change: Change) -> None:
     file = bad / "statistics.parquet"
     parquet.write_table(change(parquet.read_table(file)), file)
-    with pytest.raises(UserError, match=r"statistics\.parquet: not the statistics of a corpus: "):
+    with pytest.raises(UserError, match=r"statistics\.parquet: not a corpus's statistics: "):
         read_corpus(bad)
 
 
@@ -226,7 +226,7 @@ def test_what_is_merged_is_told_truly(bad: Path, good: Path) -> None:
 
 
 def test_what_cannot_be_merged(good: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is nothing to merge"):
+    with pytest.raises(UserError, match="nothing to merge"):
         merge_corpora([], "")
     link = tmp_path / "link"
     link.symlink_to(good)
@@ -280,7 +280,7 @@ def test_a_plan_with_more_states_than_memory(part: Path) -> None:
     plan = json.loads(file.read_text(encoding="utf-8"))
     plan["measured"]["stacks"] = [10**17]
     file.write_text(json.dumps(plan), encoding="utf-8")
-    with pytest.raises(UserError, match="its arrays are not those of what is measured"):
+    with pytest.raises(UserError, match="its arrays do not match what is measured"):
         merge_corpora([part], "")
 
 
@@ -312,7 +312,7 @@ def test_what_is_no_file_of_the_shards(
     with pytest.raises(UserError, match=name):
         merge_corpora([part], "")
     if replaced is not sparse:  # such a shard is run again
-        with pytest.raises(UserError, match=f"the folder has files of its own, as {name}"):
+        with pytest.raises(UserError, match=f"the folder contains other files, such as {name}"):
             made(model, data, part, Choices(limit=9, shards=2))
 
 
@@ -332,7 +332,7 @@ def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
         arrays = dict(load(zlib.decompress(file.read_bytes())))
         arrays["rows.0.totals"] = arrays["rows.0.totals"][:, None]
         file.write_bytes(zlib.compress(save({n: np.array(a) for n, a in arrays.items()})))
-    with pytest.raises(UserError, match="its arrays are not those of what is measured"):
+    with pytest.raises(UserError, match="its arrays do not match what is measured"):
         merge_corpora([part], "")
 
 

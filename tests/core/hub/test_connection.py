@@ -14,7 +14,7 @@ from tests.core.hub.conftest import TOKEN
 )
 def test_an_endpoint_that_is_none(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
-    with pytest.raises(UserError, match="HF_ENDPOINT is not the address of a hub"):
+    with pytest.raises(UserError, match="HF_ENDPOINT is not a valid Hub address"):
         connect()
 
 

@@ -43,7 +43,7 @@ def test_cut_with_nothing_new_it_ends_and_keeps_what_came(server: HubServer, hub
     with pytest.raises(UserError) as error:
         get(hub, listing)
     assert str(error.value) == (
-        f"{listing.name}: {FILE}: the connection to {hub.host} is lost again and again; what has "
+        f"{listing.name}: {FILE}: the connection to {hub.host} keeps breaking off; what has "
         "come is kept, and the next try goes on from there"
     )
     assert nothing_is_there(hub, listing)
@@ -123,7 +123,7 @@ def test_what_is_not_the_file_is_thrown_away(server: HubServer, hub: Hub, conten
     with pytest.raises(UserError) as error:
         get(hub, listing)
     assert str(error.value) == (
-        f"{listing.name}: {FILE}: {hub.host} sends something else than the file that it announced"
+        f"{listing.name}: {FILE}: {hub.host} sent a different file from the one it announced"
     )
     assert nothing_is_there(hub, listing)
     assert get(hub, listing).read_bytes() == CONTENT
@@ -168,7 +168,7 @@ def test_a_disk_without_room(server: HubServer, hub: Hub, monkeypatch: pytest.Mo
         "bertviewer.core.hub.download.shutil.disk_usage",
         lambda _path: type("Usage", (), {"free": 1000})(),
     )
-    with pytest.raises(UserError, match="0 MB are to come, and the disk has only 0 MB left"):
+    with pytest.raises(UserError, match="0 MB must be downloaded, but the disk has only 0 MB left"):
         get(hub, listing)
     assert not server.asked(FILE)
 

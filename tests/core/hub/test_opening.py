@@ -117,7 +117,7 @@ def test_an_index_that_names_what_is_not_there(server: HubServer, hub: Hub, tmp_
     gone = sorted(folder.glob("model-*"))[1]
     gone.unlink()
     server.add_folder(REPO, folder)
-    with pytest.raises(UserError, match=f"names '{gone.name}', which the hub does not have"):
+    with pytest.raises(UserError, match=f"names '{gone.name}', which the Hub does not have"):
         open_hub(hub_source(), hub=hub)
 
 

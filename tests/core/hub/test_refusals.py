@@ -125,10 +125,10 @@ def test_a_renamed_model_is_found_under_its_old_name(server: HubServer, hub: Hub
 @pytest.mark.parametrize(
     ("location", "message"),
     [
-        ("", "redirects to no address"),
-        ("http://[", "redirects to no address"),
-        ("http://127.0.0.1:99999/x", "redirects to no address"),
-        ("file:///etc/passwd", "redirects to no address"),
+        ("", "redirects without an address"),
+        ("http://[", "redirects without an address"),
+        ("http://127.0.0.1:99999/x", "redirects without an address"),
+        ("file:///etc/passwd", "redirects without an address"),
         ("ftp://127.0.0.1/x", "redirects to 127.0.0.1 without encryption; not followed"),
         ("?again", "redirects in a circle"),
     ],

@@ -67,7 +67,7 @@ def test_what_is_not_there_is_the_base_model_and_says_so(
     model = opened(tmp_path)
     (notice,) = model.architecture.source.notices
     assert says in notice
-    assert notice.endswith("BertModel is shown, without a head.")
+    assert notice.endswith("BertModel is shown without a head.")
     assert model.architecture.root.class_name == "BertModel"
 
 
@@ -76,7 +76,7 @@ def test_a_head_of_another_size_is_left_out(tmp_path: Path) -> None:
     change_config(tmp_path, id2label=None, label2id=None)
     model = opened(tmp_path)
     (notice,) = model.architecture.source.notices
-    assert "classifier.weight has the shape [3, 16], but the configuration asks for [2," in notice
+    assert "classifier.weight has the shape [3, 16], but the configuration requires [2," in notice
     assert model.architecture.root.class_name == "BertModel"
 
 

@@ -84,13 +84,13 @@ def _twice() -> bytes:
 SYSTEM = Call(os.system, "exit 0")
 GOOD = saved({"step": 1})
 
-_POINTER = "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"
-_PAGE = "a web page and not weights: the download went wrong"
-_DAMAGED = "cut off or damaged"
+_POINTER = "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"
+_PAGE = "a web page instead of weights: the download failed"
+_DAMAGED = "truncated or corrupt"
 _PACKED = "its parts are compressed or encrypted, as torch saves none"
 _NO_WEIGHTS = "a zip, but not one that torch saved weights in"
-_SYSTEM = "refused: it asks for posix.system, which no tensor needs"
-_WIDE = "refused: its pickle has instructions that torch does not write ({})"
+_SYSTEM = "refused: it asks for posix.system, which tensors never need"
+_WIDE = "refused: its pickle has opcodes that torch never writes ({})"
 
 BAD_PICKLES = (
     BadFile("empty", b"", "the file is empty"),
@@ -138,27 +138,27 @@ BAD_PICKLES = (
     ),
     BadFile(
         "eval by Python 2's name", zipped(("archive/data.pkl", b"\x80\x02c__builtin__\neval\n.")),
-        "refused: it asks for builtins.eval, which no tensor needs",
+        "refused: it asks for builtins.eval, which tensors never need",
     ),
     BadFile(
         "a name in capitals of a terminal",
         zipped(("archive/data.pkl", b"\x80\x02c\x1b[31mred\nname\n.")),
-        "refused: it asks for �[31mred.name, which no tensor needs",
+        "refused: it asks for �[31mred.name, which tensors never need",
     ),
     BadFile(
         "a long name", zipped(("archive/data.pkl", b"\x80\x02c" + b"m" * 500 + b"\nx\n.")),
-        f"refused: it asks for {'m' * 80}…, which no tensor needs",
+        f"refused: it asks for {'m' * 80}…, which tensors never need",
     ),
     BadFile(
         "many names", saved([Call(os.system, ""), Call(eval, ""), Call(exec, ""),
                              Call(shutil.rmtree, ""), Call(os.getenv, ""), Call(compile, "")]),
         "refused: it asks for builtins.compile, builtins.eval, builtins.exec, os.getenv and "
-        "2 more, which no tensor needs",
+        "2 more, which tensors never need",
     ),
     BadFile(
         "a name made up while it runs",
         zipped(("archive/data.pkl", b"\x80\x04\x8c\x02os}\x93.")),
-        "refused: it asks for os.?, which no tensor needs",
+        "refused: it asks for os.?, which tensors never need",
     ),
     BadFile(
         "a name from a registry", zipped(("archive/data.pkl", b"\x80\x02\x82\x01.")),

@@ -81,12 +81,12 @@ class TestConverting:
     @pytest.mark.parametrize("thing", [torch.nn.Linear(2, 2), Call(os.system, "exit 0")])
     def test_torchs_advice_is_not_repeated(self, file: Path, out: Path, thing: Any) -> None:
         said = refusal({"a": thing}, file, out)
-        assert said == "cut off or damaged (UnpicklingError)"
+        assert said == "truncated or corrupt (UnpicklingError)"
 
     def test_numbers_missing(self, file: Path, out: Path) -> None:
         torch.save(some_tensors(), file, _use_new_zipfile_serialization=False)
         file.write_bytes(file.read_bytes()[:-20])
-        with pytest.raises(UserError, match=r"pytorch_model\.bin: cut off or damaged \(\w+\)$"):
+        with pytest.raises(UserError, match=r"pytorch_model\.bin: truncated or corrupt \(\w+\)$"):
             convert(file, out / "x")
 
 
@@ -125,7 +125,9 @@ torch.load = load
     status, said = child(file, tmp_path / "x", before)
     *stopped, told = said.splitlines()
     assert stopped == list(attempts.values())
-    assert told.startswith(f"{file}: refused: reading it tried to do what tensors never need (")
+    assert told.startswith(
+        f"{file}: refused: reading it tried to do something tensors never need ("
+    )
     assert status == 2
     assert names_in(tmp_path) == [file.name]
 
@@ -137,7 +139,7 @@ def test_memory_is_capped(tmp_path: Path, file: Path) -> None:
     status, said = child(file, tmp_path / "x", before)
     assert (status, said) == (
         2,
-        f"{file}: reading it takes far more memory than its size accounts for",
+        f"{file}: reading it takes far more memory than its size explains",
     )
 
 

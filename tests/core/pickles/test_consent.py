@@ -93,10 +93,10 @@ class TestFiles:
         [
             (
                 "../pytorch_model.bin",
-                "bad index: '../pytorch_model.bin' is not the name of a file beside it",
+                "bad index: '../pytorch_model.bin' is not the name of a file in the same folder",
             ),
-            ("/etc/x.bin", "bad index: '/etc/x.bin' is not the name of a file beside it"),
-            ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file beside it"),
+            ("/etc/x.bin", "bad index: '/etc/x.bin' is not the name of a file in the same folder"),
+            ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file in the same folder"),
             ("model.safetensors", "bad index: 'model.safetensors' is no .bin file"),
             (3, "bad index: the file of 'a' is not a name"),
             ("link.bin", LEAVES),
@@ -159,6 +159,6 @@ class TestCommands:
         file.write_bytes(code.encode("latin-1"))
         assert main(["summary", str(folder), "--allow-pickle"]) == 2
         assert capsys.readouterr().err == (
-            f"{ERROR}{file}: refused: it asks for posix.system, which no tensor needs\n"
+            f"{ERROR}{file}: refused: it asks for posix.system, which tensors never need\n"
         )
         assert not marker.exists()

@@ -47,7 +47,7 @@ GOES_NOT_ON = "its code does not go on with what it is given"
         (AttributeError("'NoneType' object has no"), GOES_NOT_ON),
         (NotImplementedError(), "it does not know how to do"),
         (ZeroDivisionError("division by zero"), "it divides by zero"),
-        (torch.OutOfMemoryError("Tried to allocate 2 GiB"), "there is not enough memory: Tried"),
+        (torch.OutOfMemoryError("Tried to allocate 2 GiB"), "not enough memory: Tried"),
         (torch.AcceleratorError("device-side assert"), "the device failed: device-side"),
     ],
 )
@@ -130,7 +130,7 @@ def test_want_of_memory_is_told_wherever_it_is_noticed(
         raise RuntimeError(said)
 
     monkeypatch.setattr(recording, "add_up", fail)
-    assert f"sentence: there is not enough memory: {said}" in failure(small_model("bert"))
+    assert f"sentence: not enough memory: {said}" in failure(small_model("bert"))
 
 
 def test_an_error_of_no_model_has_no_cause() -> None:

@@ -129,19 +129,23 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "it.'run' is missing": lambda d: d.pop("run"),
     "it.schema is none of": lambda d: d.update(schema="bertviewer.runs/9"),
     "it.run.tokens is not a list": lambda d: d["run"].update(tokens={}),
-    "it.run.tokens[0].id is not a whole number": lambda d: d["run"]["tokens"][0].update(id=True),
-    "a number of a token is none": lambda d: d["run"]["tokens"][0].update(segment=-1),
+    "it.run.tokens[0].id is not an integer": lambda d: d["run"]["tokens"][0].update(id=True),
+    "a token's id, segment, word or sentence number is out of range": lambda d: d["run"]["tokens"][
+        0
+    ].update(segment=-1),
     "no tokens": lambda d: d["run"].update(tokens=[]),
     "it.run.modules[1].calls[0].count": lambda d: d["run"]["modules"][1]["calls"][0].update(
         count="5"
     ),
     "a count is none": lambda d: d["run"]["modules"][1]["calls"][0].update(count=-5),
-    "an exponent is none": lambda d: d["run"]["modules"][1]["calls"][0].update(exponent=2000),
+    "an exponent is out of range": lambda d: d["run"]["modules"][1]["calls"][0].update(
+        exponent=2000
+    ),
     "an extreme is": lambda d: d["run"]["modules"][1]["calls"][0].update(min=None),
     "a sensible size": lambda d: d["run"]["modules"][1].update(macs=10**20),
     "never called": lambda d: d["run"]["modules"][1].update(calls=[]),
     "twice there": lambda d: d["run"]["modules"][1].update(path=""),
-    "norms are not of its tokens": lambda d: d["run"]["token_norms"][0].pop(),
+    "the token norms do not match its tokens": lambda d: d["run"]["token_norms"][0].pop(),
     "hidden states are missing": lambda d: d["run"]["hidden_states"].pop(),
     "hidden states are not of": lambda d: d["run"]["hidden_states"][0].update(shape=[2, 2]),
     "an array inside of the file": lambda d: d["run"]["hidden_states"][0].update(at=10**12),

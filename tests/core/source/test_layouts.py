@@ -126,7 +126,7 @@ def test_weights_of_other_programs(model: Path, name: str, what: str) -> None:
     (model / "model.safetensors").rename(model / name)
     found = opened(model)
     (notice,) = found.architecture.source.notices
-    assert f"'{name}' holds {what}, which cannot be read here; " in notice
+    assert f"'{name}' holds {what}, which bertviewer cannot read; " in notice
     with pytest.raises(bertviewer.Error, match="cannot be read here"):
         found.run("a")
     (model / "config.json").unlink()
@@ -175,7 +175,7 @@ def test_a_training_with_other_objects_says_what_to_save(tmp_path: Path) -> None
     saved = {"state_dict": {"a": torch.zeros(1)}, "hyper_parameters": Namespace(rate=0.1)}
     torch.save(saved, tmp_path / "last.ckpt")
     text = refused(tmp_path / "last.ckpt", allow_pickle=True)
-    assert "it asks for argparse.Namespace, which no tensor needs" in text
+    assert "it asks for argparse.Namespace, which tensors never need" in text
     assert text.endswith("save the model's state_dict alone, and open that")
 
 

@@ -64,7 +64,7 @@ def test_task_is_found() -> None:
     ("name", "message"),
     [
         ("no-such-model", "unknown model 'no-such-model'"),
-        ("", "the model's name is empty"),
+        ("", "the model name is empty"),
         (".", "folder has no config.json and no weights"),
         ("a\0b", "unknown model"),
         ("x" * 5000, "name too long"),

@@ -6,7 +6,7 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 from bertviewer.core.system.library_words import ELSEWHERE, plain_words, words_of
 
 GOES_NOT_ON = "its code does not go on with what it is given"
-TIMM = "it needs the library timm, which is not there"
+TIMM = "it needs the library timm, which is not installed"
 
 
 def caused(error: Exception, cause: Exception) -> Exception:
@@ -28,7 +28,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (RuntimeError("CUDA error: none\nConsider CUDA_LAUNCH_BLOCKING=1"), "CUDA error: none"),
         (ImportError("X requires the timm library but it was not found"), TIMM),
         (ModuleNotFoundError("No module named 'timm.x'", name="timm.x"), TIMM),
-        (ImportError("something"), "it needs a library, which is not there"),
+        (ImportError("something"), "it needs a library, which is not installed"),
         (OfflineModeIsEnabled("Cannot reach https://x: unset HF_HUB_OFFLINE"), ELSEWHERE),
         (caused(OSError("We couldn't connect"), ConnectionError("x")), ELSEWHERE),
     ],
@@ -50,11 +50,11 @@ def test_words(error: Exception, words: str) -> None:
         (IndexError("list index out of range"), "it reaches for more than there is"),
         (IndexError("index out of range in self"), "it looks up a row that one of its tables"),
         (ZeroDivisionError("division by zero"), "it divides by zero"),
-        (NotImplementedError(), "it does not know how to do what it is asked for"),
-        (AssertionError(), "a condition that its code sets is not met"),
+        (NotImplementedError(), "it does not implement this"),
+        (AssertionError(), "an assertion in its code fails"),
         (AssertionError("There should be three"), "There should be three"),
-        (RuntimeError(), "it does not say why"),
-        (ValueError("pip install x"), "it does not say why"),
+        (RuntimeError(), "no reason given"),
+        (ValueError("pip install x"), "no reason given"),
         (ConnectionError("x"), ELSEWHERE),
     ],
 )
