@@ -103,8 +103,9 @@ def _instead(config: Any) -> str:
         return "; no model class that can be opened belongs to it"
     first = next(iter(inner))
     return (
-        f"; it combines several models ({', '.join(f'{name}: {kind}' for name, kind in inner.items())}"
-        f"); save one of them, for example with model.{first}.save_pretrained(folder), and open that"
+        f"; it combines several models ("
+        f"{', '.join(f'{name}: {kind}' for name, kind in inner.items())}); save one of them, for "
+        f"example with model.{first}.save_pretrained(folder), and open that"
     )
 
 

@@ -101,7 +101,8 @@ def check_folder(folder: Path, source: ModelSource) -> None:
         )
     if strangers := strangers_in(folder):
         raise UserError(
-            f"cannot write {folder / FOLDER}: the folder contains other files, such as {strangers[0]}"
+            f"cannot write {folder / FOLDER}: the folder contains other files, such as "
+            f"{strangers[0]}"
         )
 
 
@@ -225,7 +226,8 @@ def _plan(
     measured = replace(measured, is_eager=is_eager)
     if not measured.calls:
         raise UserError(
-            f"--modules {choices.modules}: no module with such a path has one output vector per token"
+            f"--modules {choices.modules}: no module with such a path has one output vector per "
+            "token"
         )
     count = sum(file.sentences for file in files)
     return Plan(

@@ -22,19 +22,19 @@ def refusal(hub: Hub, what: str, status: int, headers: Mapping[str, str]) -> Use
     code = headers.get("x-error-code", "")
     if status == 401:
         if hub.has_token:
-            text = f"{hub.host} does not know this model, or rejects the stored token ({LOGIN})"
+            text = f"not found on {hub.host}, or the stored token is rejected ({LOGIN})"
         else:
-            text = f"{hub.host} does not know this model, or it is private; for your own, log in: {LOGIN}"
+            text = f"not found on {hub.host}, or private; to open your own, log in: {LOGIN}"
     elif status == 403 or code == "GatedRepo":
         text = (
             f"{hub.host} denies access; request it on the model's page"
             if hub.has_token
-            else f"{hub.host} requires a token for this model; log in: {LOGIN}"
+            else f"{hub.host} requires a token for it; log in: {LOGIN}"
         )
     elif status == 404 and code == "RevisionNotFound":
         text = f"{hub.host} has no such revision"
     elif status in (404, 410):
-        text = f"{hub.host} does not have this model"
+        text = f"not found on {hub.host}"
     elif status == 429:
         seconds = retry_after(headers)
         later = "later" if seconds is None else f"in {seconds:.0f} seconds"

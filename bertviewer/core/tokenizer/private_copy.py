@@ -97,7 +97,8 @@ def _tokenizer_for(settings: Mapping[str, Any], folder: Path) -> str:
     for name in names if isinstance(names, list) else [names]:
         if not isinstance(name, str) or not is_plain_name(name):
             raise UserError(
-                f"{folder / SETTINGS}: {shown_name(str(name))} is not the name of a file in the same folder"
+                f"{folder / SETTINGS}: {shown_name(str(name))} is not the name of a file in the "
+                "same folder"
             )
         try:
             since = Version(found[1]) if (found := _VERSIONED.fullmatch(name)) else Version("0")

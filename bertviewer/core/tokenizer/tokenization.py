@@ -153,8 +153,8 @@ def find_tokenizer(
         raise UserError(f"{source.name}: the {place} has no tokenizer, so no sentence can be run")
     if not isinstance(config.get("vocab_size"), int):
         raise UserError(
-            f"{source.name}: vocab_size is not in the configuration, so there is no stand-in for "
-            "the tokenizer, and no sentence can be run"
+            f"{source.name}: vocab_size is not in the configuration, so no placeholder tokenizer "
+            "can be made and no sentence can be run"
         )
     if shares_vocabulary(source):
         try:

@@ -160,10 +160,11 @@ def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
     for name in dict.fromkeys(names.values()):
         if not is_plain_name(name):
             raise UserError(
-                f"{index}: bad index: {shown_name(name)} is not the name of a file in the same folder"
+                f"{index}: bad index: {shown_name(name)} is not the name of a file in the same "
+                "folder"
             )
         if not name.endswith(suffix):
-            raise UserError(f"{index}: bad index: {shown_name(name)} is no {suffix} file")
+            raise UserError(f"{index}: bad index: {shown_name(name)} is not a {suffix} file")
     return names
 
 

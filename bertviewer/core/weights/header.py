@@ -89,8 +89,8 @@ def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int
         raise UserError(f"{file}: {other or f'not a safetensors file: {cause}'}")
     if file_bytes is not None and PREFIX_BYTES + length > file_bytes:
         raise UserError(
-            f"{file}: truncated: the header takes {PREFIX_BYTES + length:,} bytes, but the file has "
-            f"only {file_bytes:,}"
+            f"{file}: truncated: the header takes {PREFIX_BYTES + length:,} bytes, but the "
+            f"file has only {file_bytes:,}"
         )
     if length < len("{}"):
         raise UserError(f"{file}: not a safetensors file: its header is empty")
