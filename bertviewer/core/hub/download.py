@@ -60,8 +60,8 @@ def _fetch(hub: Hub, listing: Listing, file: RemoteFile, blob: Path, meter: Mete
     free = shutil.disk_usage(blob.parent).free
     if free < file.nbytes - at:
         raise UserError(
-            f"{asked.what}: {(file.nbytes - at) / 1e6:,.0f} MB must be downloaded, but the disk has "
-            f"only {free / 1e6:,.0f} MB left"
+            f"{asked.what}: {(file.nbytes - at) / 1e6:,.0f} MB must be downloaded, but the disk "
+            f"has only {free / 1e6:,.0f} MB left"
         )
     if at < file.nbytes:
         with (

@@ -281,7 +281,7 @@ def _check_heads(path: Path, config: dict[str, Any]) -> None:
         if config.get(key) is None or (key in _HEAD_WIDTH_KEYS and _has_other_head_width(config)):
             continue
         if not _all_positive(config[key]):
-            raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
+            raise UserError(f"{path}: {key} is {config[key]!r}, not a positive integer")
 
 
 def _has_other_head_width(config: dict[str, Any]) -> bool:

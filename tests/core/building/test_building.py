@@ -50,8 +50,8 @@ def test_numbers_of_layers_that_multiply(
         ({"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
         ({"hidden_dropout_prob": "much"}, "hidden_dropout_prob"),
         ({"model_type": "llama", "rope_scaling": {"type": "no"}}, "type 'no' is not known"),
-        ({"model_type": "t5", "d_kv": 0}, "d_kv is 0, not a positive whole number"),
-        ({"model_type": "llama", "head_dim": 0}, "head_dim is 0, not a positive whole number"),
+        ({"model_type": "t5", "d_kv": 0}, "d_kv is 0, not a positive integer"),
+        ({"model_type": "llama", "head_dim": 0}, "head_dim is 0, not a positive integer"),
     ],
 )
 def test_what_cannot_be_built_is_one_line(

@@ -20,7 +20,7 @@ def test_a_model_without_safetensors_says_so(
     assert model.checkpoint is None
     assert model.missing_bytes() == 0
     assert model.why_no_weights == (
-        f"hf://{REPO}@{commit}: it has no model.safetensors on the hub, and nothing else is "
+        f"hf://{REPO}@{commit}: it has no model.safetensors on the Hub, and nothing else is "
         "downloaded"
     )
 

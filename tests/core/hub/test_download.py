@@ -43,8 +43,8 @@ def test_cut_with_nothing_new_it_ends_and_keeps_what_came(server: HubServer, hub
     with pytest.raises(UserError) as error:
         get(hub, listing)
     assert str(error.value) == (
-        f"{listing.name}: {FILE}: the connection to {hub.host} keeps breaking off; what has "
-        "come is kept, and the next try goes on from there"
+        f"{listing.name}: {FILE}: the connection to {hub.host} keeps breaking off; what was "
+        "downloaded is kept, and the next attempt resumes there"
     )
     assert nothing_is_there(hub, listing)
     kept = part(hub).stat().st_size
@@ -136,7 +136,7 @@ def test_what_an_earlier_try_left_is_not_believed(server: HubServer, hub: Hub, l
     blobs.mkdir(parents=True)
     (blobs / f"{digest_of(FILE, CONTENT)}.bertviewer.incomplete").write_bytes(left)
     if left == b"something else":
-        with pytest.raises(UserError, match="something else than the file"):
+        with pytest.raises(UserError, match="a different file from the one"):
             get(hub, listing)
     assert get(hub, listing).read_bytes() == CONTENT
     assert bool(server.asked(FILE)) == (left != CONTENT)
@@ -145,7 +145,7 @@ def test_what_an_earlier_try_left_is_not_believed(server: HubServer, hub: Hub, l
 def test_a_compressed_answer_is_refused(server: HubServer, hub: Hub) -> None:
     listing = wanted(server, hub)
     server.fail(FILE, Fault(200, {"Content-Encoding": "gzip"}))
-    with pytest.raises(UserError, match="sends it compressed"):
+    with pytest.raises(UserError, match="sent compressed data"):
         get(hub, listing)
 
 

@@ -215,7 +215,7 @@ def test_without_a_network_and_weights_the_architecture_is_there(
     open_hub(hub_source(), hub=hub)
     model = open_hub(hub_source(), hub=unreachable)
     assert model.checkpoint is None
-    assert "its weights are not in the cache" in model.why_no_weights
+    assert "its weights are not in the local cache" in model.why_no_weights
     assert f"{unreachable.host} cannot be reached" in model.why_no_weights
 
 

@@ -63,7 +63,7 @@ class TestConverting:
 
     @pytest.mark.parametrize("thing", [torch.ones(3), {}, {"step": 1}, [torch.ones(2)], None])
     def test_nothing_with_a_name(self, file: Path, out: Path, thing: Any) -> None:
-        assert refusal(thing, file, out) == "there are no named tensors in it"
+        assert refusal(thing, file, out) == "it contains no named tensors"
 
     def test_what_safetensors_cannot_hold(self, file: Path, out: Path) -> None:
         what = "is a tensor of {}, which cannot be read"
@@ -71,7 +71,7 @@ class TestConverting:
         assert refusal({"a": numbers}, file, out) == f"'a' {what.format('complex64')}"
         sparse = torch.eye(2).to_sparse()
         assert refusal({"a": sparse}, file, out) == f"'a' {what.format('sparse_coo')}"
-        assert refusal({3: torch.ones(2)}, file, out) == "a tensor in it has no proper name"
+        assert refusal({3: torch.ones(2)}, file, out) == "it contains a tensor without a valid name"
 
     def test_a_tensor_that_is_larger_than_its_file(self, file: Path, out: Path) -> None:
         # One number, seen as 800 GB of them.

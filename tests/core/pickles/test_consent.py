@@ -29,9 +29,9 @@ class TestConsent:
         with pytest.raises(UserError) as raised:
             consented_checkpoint(source, allowed=False)
         assert str(raised.value) == (
-            f"{folder / 'pytorch_model.bin'} is a pickle, which can run code when it is read; "
-            "agree when it is opened, or with --allow-pickle, and its tensors alone are read, in "
-            f"a process of their own; {folder / 'config.json'} opens without them"
+            f"{folder / 'pytorch_model.bin'} is a pickle, which can run code when it is loaded; "
+            "confirm when opening it, or pass --allow-pickle, to read only its tensors, in a "
+            f"separate process; {folder / 'config.json'} opens without them"
         )
         assert not cache.exists()
 
@@ -97,8 +97,8 @@ class TestFiles:
             ),
             ("/etc/x.bin", "bad index: '/etc/x.bin' is not the name of a file in the same folder"),
             ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file in the same folder"),
-            ("model.safetensors", "bad index: 'model.safetensors' is no .bin file"),
-            (3, "bad index: the file of 'a' is not a name"),
+            ("model.safetensors", "bad index: 'model.safetensors' is not a .bin file"),
+            (3, "bad index: the entry for 'a' is not a file name"),
             ("link.bin", LEAVES),
             ("missing.bin", "No such file or directory"),
         ],

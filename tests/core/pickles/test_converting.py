@@ -96,7 +96,7 @@ class TestProcess:
             f"{file}: the system stopped reading it (SIGKILL): too much memory or time"
         )
         dying("import os; os.abort()")
-        with pytest.raises(UserError, match="the process that read it died; the details are in"):
+        with pytest.raises(UserError, match="the process that read it crashed; details are in"):
             convert_pickle(file, out)
         # One that gives nothing, and one that gives nonsense.
         dying("")

@@ -48,7 +48,7 @@ def test_words(error: Exception, words: str) -> None:
         (ValueError("invalid literal for int() with base 10: 'a'"), GOES_NOT_ON),
         (ValueError("LABEL_0 is no class"), "LABEL_0 is no class"),
         (IndexError("list index out of range"), "it reaches for more than there is"),
-        (IndexError("index out of range in self"), "it looks up a row that one of its tables"),
+        (IndexError("index out of range in self"), "an index is out of range"),
         (ZeroDivisionError("division by zero"), "it divides by zero"),
         (NotImplementedError(), "it does not implement this"),
         (AssertionError(), "an assertion in its code fails"),

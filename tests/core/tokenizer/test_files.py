@@ -129,7 +129,7 @@ def test_one_that_would_know_no_words_is_refused(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"tokenizer_class": "NoSuchTokenizer"}, "tokenizer_class 'NoSuchTokenizer' is not known"),
+        ({"tokenizer_class": "NoSuchTokenizer"}, "tokenizer_class 'NoSuchTokenizer' is unknown"),
         ({"tokenizer_class": 5}, "'tokenizer_class' is 5, not a text"),
     ],
 )
@@ -180,5 +180,5 @@ def test_words_without_merges(folder: Path) -> None:
     (folder / "vocab.txt").unlink()
     (folder / "vocab.json").write_text('{"a": 0}')
     (folder / SETTINGS).write_text('{"tokenizer_class": "RobertaTokenizer"}')
-    with pytest.raises(UserError, match=r"cannot be read: there is no merges.txt beside its vocab"):
+    with pytest.raises(UserError, match=r"cannot be read: merges.txt is missing next to vocab"):
         run_sentence(open_model(parse_source(str(folder))), Sentence("a test"))

@@ -106,9 +106,13 @@ def test_nothing_that_names_a_file_is_passed_on(folder: Path, tmp_path: Path) ->
         (SETTINGS, {"model_max_length": "9"}, "'model_max_length' is '9', not a number"),
         (SETTINGS, {"unk_token": 5}, "'unk_token' is 5, which is not a token"),
         (SETTINGS, {"unk_token": {"content": 5}}, "'unk_token' is a table, which is not a token"),
-        (SETTINGS, {"extra_special_tokens": {"vocab_file": "a"}}, "'vocab_file', which is no tok"),
-        (SETTINGS, {"added_tokens_decoder": {"a": {"content": "x"}}}, "which is no token's id"),
-        (SETTINGS, {"added_tokens_decoder": {"1": "x"}}, "which is no token's id"),
+        (
+            SETTINGS,
+            {"extra_special_tokens": {"vocab_file": "a"}},
+            "'vocab_file', which is not a tok",
+        ),
+        (SETTINGS, {"added_tokens_decoder": {"a": {"content": "x"}}}, "which is not a token id"),
+        (SETTINGS, {"added_tokens_decoder": {"1": "x"}}, "which is not a token id"),
         ("special_tokens_map.json", {"langs": [["en"]]}, "'langs' is a list, not a text"),
         ("added_tokens.json", {"<x>": PATH}, "the id of '<x>' is not an integer"),
         ("tokenizer.json", {}, "it contains no model"),
@@ -118,7 +122,7 @@ def test_nothing_that_names_a_file_is_passed_on(folder: Path, tmp_path: Path) ->
             "the model's vocab is neither an object nor a list",
         ),
         ("tokenizer.json", {"model": {"merges": PATH}}, "the model's merges are not a list"),
-        ("byte_maps.json", {"decompose_map": PATH}, "'decompose_map' is no table"),
+        ("byte_maps.json", {"decompose_map": PATH}, "'decompose_map' is not an object"),
         (SETTINGS, [], "the settings is not an object"),
         ("tokenizer.json", [], "the JSON is not an object"),
     ],
@@ -171,7 +175,7 @@ def test_python_code_of_its_own_is_told(folder: Path, settings: dict[str, str]) 
     code = {"auto_map": {"AutoTokenizer": ["code.MyTokenizer", None]}}
     (folder / SETTINGS).write_text(json.dumps({**settings, **code}))
     family = {} if settings else {"model_type": "no-such"}
-    with pytest.raises(UserError, match="Python code of the model's own, which is not run"):
+    with pytest.raises(UserError, match="custom Python code from the model, which is never run"):
         ModelTokenizer(folder, family)
 
 

@@ -63,7 +63,7 @@ def test_more_tensors_than_any_model_in_all_files(
 def test_a_bad_shard_is_named(folder: Path) -> None:
     (folder / INDEX).write_bytes(index({"a": "good.safetensors", "b": "other.safetensors"}))
     (folder / "other.safetensors").write_bytes(OTHER[:-1])
-    assert refused(folder).startswith(f"{folder / 'other.safetensors'}: cut off: ")
+    assert refused(folder).startswith(f"{folder / 'other.safetensors'}: truncated: ")
 
 
 def test_one_file_of_a_folder_or_alone(folder: Path) -> None:
