@@ -50,7 +50,7 @@ KEY_MEANINGS: Mapping[str, str] = {
     "problem_type": "classifier objective; null: inferred from the labels",
     "n_inner": "feed-forward width; null: four times the hidden size",
     "scale_attn_weights": "whether attention scores are divided by √d_k",
-    "scale_attn_by_inverse_layer_idx": "whether attention scores are also divided by the layer number",
+    "scale_attn_by_inverse_layer_idx": "whether scores are also divided by the layer number",
     "reorder_and_upcast_attn": "whether attention scores are computed in float32",
     "summary_type": "token vector that the summary head reads",
     "summary_use_proj": "whether the summary head has a linear layer",

@@ -181,7 +181,7 @@ def test_a_training_with_other_objects_says_what_to_save(tmp_path: Path) -> None
 
 def test_only_the_state_of_a_training(tmp_path: Path) -> None:
     torch.save({"state": {}}, tmp_path / "optimizer.pt")
-    assert "only the state of a training ('optimizer.pt')" in refused(tmp_path)
+    assert "only training state ('optimizer.pt')" in refused(tmp_path)
 
 
 def test_an_index_alone_says_to_open_its_folder(tmp_path: Path) -> None:
