@@ -163,7 +163,7 @@ def test_what_a_library_writes_before_it_refuses_is_not_passed_on(elsewhere: Pat
     line = error_of(elsewhere, "summary", "config.json")
     assert line == (
         "config.json: bad configuration: the key 'use_return_dict' clashes with an attribute of "
-        "BertConfig itself has"
+        "BertConfig"
     )
 
 

@@ -32,7 +32,7 @@ def refusal(folder: Path, config: dict[str, Any]) -> str:
 @pytest.mark.parametrize("key", ["to_dict", "dict_dtype_to_str", "save_pretrained", "validate"])
 @pytest.mark.parametrize("value", [5, None])
 def test_a_method(key: str, value: object, tmp_path: Path) -> None:
-    said = f"the key '{key}' clashes with an attribute of BertConfig itself has"
+    said = f"the key '{key}' clashes with an attribute of BertConfig"
     assert said in refusal(tmp_path, TINY | {key: value})
 
 

@@ -47,7 +47,7 @@ def test_a_model_that_gives_nan_alone_is_not_called_right() -> None:
     assert check.at("encoder.layer.0.attention.self")
     assert check.at("pooler") == ()
     reasons = {left.path: left.reason for left in check.unchecked}
-    assert "no finite number" in reasons["pooler"]
+    assert "no finite value" in reasons["pooler"]
 
 
 def test_a_module_of_another_make_is_told_and_does_not_stop_the_check() -> None:
@@ -78,7 +78,7 @@ def test_a_reason_is_never_in_the_words_of_an_exception() -> None:
         "encoder.layer.0.attention.self (BertSelfAttention) failed"
     )
     assert {left.path: left.reason for left in others} == {
-        path: f"it is built or was called differently from what {name} is known to be"
+        path: f"it is built or was called differently from what {name} is described as"
         for path, name in OTHERWISE.items()
     }
     assert check.at("encoder.layer.1.output.dense")

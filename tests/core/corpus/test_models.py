@@ -195,7 +195,7 @@ def test_a_model_that_makes_sentences_longer(data: Path, tmp_path: Path) -> None
 def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
     config: dict[str, Any] = {**SMALL, "max_position_embeddings": 4096}
     model = opened(tmp_path / "model", model_type="big_bird", **config)
-    with pytest.raises(UserError, match="reads sentences of 4,096 tokens in another way"):
+    with pytest.raises(UserError, match="reads sentences of 4,096 tokens differently"):
         made(model, data, tmp_path / "all", Choices(limit=3, random_weights=True))
     choices = Choices(limit=3, random_weights=True, max_tokens=64)
     found = made(model, data, tmp_path / "short", choices)

@@ -129,7 +129,9 @@ def test_a_text_that_is_stored_once_and_repeated(
         found = list(parquet_files.pieces(parquet_files.opened(opened), opened, ["text"]))
     assert [piece.num_rows for piece in found] == [6] * 8 + [2]
     monkeypatch.setattr(parquet_files, "MOST_PAGE", 2000)
-    with pytest.raises(UserError, match=r"not a valid Parquet file: a page of it has 3,004 bytes"):
+    with pytest.raises(
+        UserError, match=r"not a valid Parquet file: one of its pages has 3,004 bytes"
+    ):
         read(file)
 
 
@@ -138,7 +140,7 @@ def test_a_quote_that_is_not_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file = tmp_path / "rows.csv.gz"
     rows = b'id,text\n1,"a\nb"\n2,"one\n' + b"3,two\n" * 1000
     file.write_bytes(gzip.compress(rows))
-    said = "the record that begins in line 4 has more than 500 characters; is a quote in it not"
+    said = "the record that begins in line 4 has more than 500 characters; is a quotation mark not"
     with pytest.raises(UserError, match=said):
         read(file)
     file.write_bytes(gzip.compress(b"id,text\n" + b"3,two\n" * 1000))
@@ -197,9 +199,9 @@ def parquet_bytes() -> bytes:
         ("a.csv", b"text,text\none,two\n", "it has 2 columns 'text'"),
         ("a.txt", "one\n".encode("utf-16"), "its text is UTF-16; save it as UTF-8"),
         ("a.txt.gz", gzip.compress("one\n".encode("utf-16")), "its text is UTF-16"),
-        ("a.gz", gzip.compress(parquet_bytes()), "a Parquet file is packed by itself"),
+        ("a.gz", gzip.compress(parquet_bytes()), "Parquet files are compressed internally"),
         ("a.parquet", parquet_bytes()[:-9], "not a valid Parquet file"),
-        ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is no text"),
+        ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is not text"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, name: str, raw: bytes, said: str) -> None:
@@ -233,7 +235,7 @@ def test_the_standard_input_is_read_once(model: LoadedModel, tmp_path: Path) -> 
     before = content(tmp_path)
     run("-")
     assert content(tmp_path) == before
-    with pytest.raises(UserError, match="it holds another corpus already"):
+    with pytest.raises(UserError, match="already holds another corpus"):
         run("-", stdin=b"the mat\n")
     assert content(tmp_path) == before
 

@@ -44,7 +44,7 @@ def test_jsonl(tmp_path: Path, packed: bool) -> None:
     assert texts(file) == ["one", "plain"]
     assert left_out(file) == [
         ("line 2", "it is not a complete JSON value"),
-        ("line 3", "it is no text"),
+        ("line 3", "it is not text"),
         ("line 4", "it has no column 'text'"),
         ("line 6", "it is not valid Unicode"),
     ]
@@ -64,7 +64,7 @@ def test_parquet(tmp_path: Path) -> None:
     file = tmp_path / "rows"  # what it is stands in its first bytes
     parquet.write_table(pyarrow.table({"text": ["one", None, " ", "two"]}), file)
     assert texts(file) == ["one", "two"]
-    assert left_out(file) == [("row 2", "it is no text"), ("row 3", "it is empty")]
+    assert left_out(file) == [("row 2", "it is not text"), ("row 3", "it is empty")]
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])

@@ -201,7 +201,7 @@ def test_features(bad: Path, change: Change) -> None:
     arrays = {name: array.copy() for name, array in load(file.read_bytes()).items()}
     change(arrays)
     file.write_bytes(save(arrays))
-    said = r"features\.safetensors: (not the features of a corpus|.* is stored as F16)"
+    said = r"features\.safetensors: (not a corpus's features|.* is stored as F16)"
     with pytest.raises(UserError, match=said):
         read_corpus(bad)
 
@@ -210,7 +210,7 @@ def test_features_of_other_sizes_than_those_of_the_first(bad: Path, good: Path) 
     file = bad / "features.safetensors"
     arrays = load(file.read_bytes())
     file.write_bytes(save({key: array for key, array in arrays.items() if "layer.1" not in key}))
-    with pytest.raises(UserError, match="its features or heads are others than those of the first"):
+    with pytest.raises(UserError, match="its features or heads differ from those of the first"):
         merge_corpora([good, bad], "")
 
 
@@ -271,7 +271,7 @@ def test_plans_of_parts(part: Path, key: str, value: Any) -> None:
     else:
         plan[key] = value
     file.write_text(json.dumps(plan), encoding="utf-8")
-    with pytest.raises(UserError, match="the shards or their plan are damaged"):
+    with pytest.raises(UserError, match="the shards or their plan are corrupt"):
         merge_corpora([part], "")
 
 
@@ -319,9 +319,9 @@ def test_what_is_no_file_of_the_shards(
 def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -> None:
     (part / FOLDER).rename(part.with_name("elsewhere"))
     (part / FOLDER).symlink_to(part.with_name("elsewhere"))
-    with pytest.raises(UserError, match="a link that leaves its folder"):
+    with pytest.raises(UserError, match="a link that points outside its folder"):
         merge_corpora([part], "")
-    with pytest.raises(UserError, match="a link that leaves its folder"):
+    with pytest.raises(UserError, match="a link that points outside its folder"):
         made(model, data, part, Choices(limit=9, shards=2))
 
 
@@ -338,5 +338,5 @@ def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
 
 def test_a_shard_that_is_larger_than_memory(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_files, "MOST_ARRAYS", 100_000)
-    with pytest.raises(UserError, match="it is no shard, or not a whole one"):
+    with pytest.raises(UserError, match="not a complete shard"):
         merge_corpora([part], "")

@@ -53,8 +53,8 @@ def test_another_head_can_still_be_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ("BertForMultipleChoice", "config.json names BertForMultipleChoice, which is none of the"),
-        ("RobertaForMaskedLM", "RobertaForMaskedLM, which is none of the heads"),
+        ("BertForMultipleChoice", "config.json names BertForMultipleChoice, which is not one of"),
+        ("RobertaForMaskedLM", "RobertaForMaskedLM, which is not one of heads"),
         ("NoSuchThing", "can be opened for the model type 'bert'"),
         ("BertForSequenceClassification", "lacks tensors of that head (classifier.weight)"),
     ],

@@ -21,7 +21,7 @@ from tests.core.drawn_tree import draw
 
 WHY = (
     "cannot be run: it has no config.json with a model_type, and the names and shapes of its "
-    "tensors do not tell which model it is"
+    "tensors do not identify the model"
 )
 BERT = {"hidden_size": 32, "num_hidden_layers": 12, "num_attention_heads": 2,
         "intermediate_size": 48, "vocab_size": 60}  # fmt: skip

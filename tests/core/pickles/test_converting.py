@@ -100,7 +100,7 @@ class TestProcess:
             convert_pickle(file, out)
         # One that gives nothing, and one that gives nonsense.
         dying("")
-        with pytest.raises(UserError, match="the process that read it died"):
+        with pytest.raises(UserError, match="the process that read it crashed"):
             convert_pickle(file, out)
         dying("import sys; open(sys.argv[2], 'w').write('nonsense')")
         with pytest.raises(UserError, match="not a safetensors file"):
