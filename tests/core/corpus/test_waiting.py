@@ -74,7 +74,7 @@ def test_one_that_dies(folder: Path, last: int) -> None:
 
     touch(folder, 2, 7)  # of another day
     clock = Clock(happens)
-    said = r"process 2 of 3 has been silent for 60 seconds, and 4 of 6 shards are missing; run the same"
+    said = r"process 2 of 3 has been silent for 60 seconds, and 4 of 6 shards are missing; run"
     with pytest.raises(UserError, match=said):
         Others(folder, WORLD, clock.patience).wait(SHARDS, no_progress)
     assert clock.now == last + 61

@@ -131,7 +131,7 @@ def test_a_file_that_shrinks_while_it_is_open(folder: Path) -> None:
     model = opened(folder)
     file = folder / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-1000])
-    with pytest.raises(UserError, match=r"model\.safetensors: cut off: "):
+    with pytest.raises(UserError, match=r"model\.safetensors: truncated: "):
         model.module(random_weights=False)
     file.unlink()
     with pytest.raises(UserError, match=r"model\.safetensors: No such file or directory"):
