@@ -155,7 +155,7 @@ def _refuse_other_files(file: Path, start: bytes) -> None:
     if not start:
         raise UserError(f"{file}: the file is empty")
     if text.startswith(b"version https://git-lfs"):
-        cause = "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"
+        cause = "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"
         raise UserError(f"{file}: {cause}")
     if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
         raise UserError(f"{file}: a web page instead of weights: the download failed")

@@ -61,7 +61,7 @@ def _convert_file(file: Path, target: Path, progress: Progress) -> None:
     needed, free = nbytes * MEMORY_PER_BYTE, available_memory()
     if free is not None and needed > free:
         raise UserError(
-            f"{file}: reading it needs {needed / 1e9:.1f} GB of memory, and only "
+            f"{file}: reading it needs {needed / 1e9:.1f} GB of memory, but only "
             f"{free / 1e9:.1f} GB are free"
         )
     written = target.with_name(f"{PREFIX}{target.name}")

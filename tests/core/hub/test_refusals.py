@@ -144,7 +144,7 @@ def test_redirects_that_are_not_followed(
     server.fail(FILE, *[Fault(302, {"Location": location} if location else {})] * 9)
     with pytest.raises(UserError) as error:
         get(hub, listing)
-    assert str(error.value) == f"{listing.name}: {FILE}: {message.format(host=hub.host)}"
+    assert str(error.value) == f"{listing.name}: {FILE}: {hub.host} {message}"
 
 
 def test_what_is_encrypted_stays_so(hub: Hub) -> None:
