@@ -39,7 +39,7 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     model_type = values.pop("model_type")
     values.pop(_VERSION, None)
     if model_type not in transformers.CONFIG_MAPPING:
-        raise UserError(f"{name}: model_type {model_type!r} is not known to transformers")
+        raise UserError(f"{name}: model_type {model_type!r} is unknown to transformers")
     kind = transformers.CONFIG_MAPPING[model_type]
     try:
         config = kind(**values)
@@ -298,7 +298,7 @@ def _reason(error: Exception, values: Mapping[str, Any]) -> str:
         # A name looked up in a table, as of activations: say which key of the configuration.
         for key, value in _strings(values):
             if value == error.args[0]:
-                return f"{key} {value!r} is not known"
+                return f"{key} {value!r} is unknown"
     if own_words(error) == ELSEWHERE:
         for key, value in _strings(values):
             if value and value in str(error):

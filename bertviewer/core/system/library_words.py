@@ -98,7 +98,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _missing(error: ImportError) -> str:
     found = _NEEDED.search(str(error))
     name = found[1] if found else (error.name or "").partition(".")[0]
-    return f"it needs {f'the library {name}' if name else 'a library'}, which is not installed"
+    return f"it needs {f'the library {name}' if name else 'a library'}, which is missing"
 
 
 def _is_of_the_hub(error: BaseException) -> bool:

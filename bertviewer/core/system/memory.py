@@ -75,5 +75,5 @@ def check_attention_memory(tokens: int, heads: int, name: str) -> None:
     if available is not None and needed > available:
         raise UserError(
             f"{name}: the attention of {tokens:,} tokens needs {needed / 1e9:.1f} GB of memory, "
-            f"and only {available / 1e9:.1f} GB are free; use a shorter text"
+            f"but only {available / 1e9:.1f} GB are free; use a shorter text"
         )

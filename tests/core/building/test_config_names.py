@@ -53,14 +53,17 @@ def test_in_a_nested_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"model_type": "dpt", "backbone": "org/name"}, "backbone 'org/name': it asks for some"),
-        ({"model_type": "upernet", "backbone": "/etc"}, "backbone '/etc': it asks for something"),
+        ({"model_type": "dpt", "backbone": "org/name"}, "backbone 'org/name': it needs some"),
+        ({"model_type": "upernet", "backbone": "/etc"}, "backbone '/etc': it needs something"),
         (
             {"model_type": "detr", "backbone": "org/name", "use_timm_backbone": False},
             "only the model's own files are read",
         ),
-        ({"model_type": "detr", "backbone": "resnet50"}, "it needs the library timm, which is not"),
-        ({"model_type": "layoutlmv2"}, "it needs the library detectron2, which is not installed"),
+        (
+            {"model_type": "detr", "backbone": "resnet50"},
+            "it needs the library timm, which is missing",
+        ),
+        ({"model_type": "layoutlmv2"}, "it needs the library detectron2, which is missing"),
     ],
 )
 def test_what_lies_elsewhere_or_is_missing_is_told_without_advice(

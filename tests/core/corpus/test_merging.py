@@ -125,7 +125,7 @@ def test_what_cannot_be_merged(
         merge_corpora([whole, tmp_path / "part"], "")
     done = without_torch("corpus-merge", *halves, "-o", whole)
     assert done.returncode == 2
-    assert "it is not empty, features.safetensors is in it" in done.stderr
+    assert "it is not empty, features.safetensors exists" in done.stderr
 
 
 def test_a_corpus_is_read_as_it_was_written(whole: Path, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_how_data_may_not_be_packed(tmp_path: Path, head: bytes) -> None:
     file = tmp_path / "lines.txt"
     file.write_bytes(head + b"whatever")
     with pytest.raises(
-        UserError, match=r"it is packed as .*, which is not supported; decompress it first"
+        UserError, match=r"it is compressed as .*, which is not supported; decompress it first"
     ):
         read(file)
 

@@ -297,7 +297,7 @@ def test_shards_of_parts(part: Path, change: Change) -> None:
     arrays = {key: array.copy() for key, array in load(zlib.decompress(file.read_bytes())).items()}
     change(arrays)
     file.write_bytes(zlib.compress(save(arrays)))
-    with pytest.raises(UserError, match="damaged"):
+    with pytest.raises(UserError, match="corrupt"):
         merge_corpora([part], "")
 
 

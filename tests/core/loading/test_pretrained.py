@@ -147,7 +147,7 @@ def test_a_file_that_shrinks_while_it_is_read(folder: Path) -> None:
         if done > 0:
             os.truncate(file, 20_000)
 
-    with pytest.raises(UserError, match=r"safetensors: the file has become shorter while it was"):
+    with pytest.raises(UserError, match=r"safetensors: the file was truncated while it was"):
         model.module(False, progress)
 
 

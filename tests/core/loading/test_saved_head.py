@@ -54,8 +54,8 @@ def test_another_head_can_still_be_asked_for(tmp_path: Path) -> None:
     ("named", "says"),
     [
         ("BertForMultipleChoice", "config.json names BertForMultipleChoice, which is not one of"),
-        ("RobertaForMaskedLM", "RobertaForMaskedLM, which is not one of heads"),
-        ("NoSuchThing", "can be opened for the model type 'bert'"),
+        ("RobertaForMaskedLM", "RobertaForMaskedLM, which is not one of the heads"),
+        ("NoSuchThing", "can be opened for model type 'bert'"),
         ("BertForSequenceClassification", "lacks tensors of that head (classifier.weight)"),
     ],
 )

@@ -6,7 +6,7 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 from bertviewer.core.system.library_words import ELSEWHERE, plain_words, words_of
 
 GOES_NOT_ON = "its code does not go on with what it is given"
-TIMM = "it needs the library timm, which is not installed"
+TIMM = "it needs the library timm, which is missing"
 
 
 def caused(error: Exception, cause: Exception) -> Exception:
@@ -28,7 +28,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (RuntimeError("CUDA error: none\nConsider CUDA_LAUNCH_BLOCKING=1"), "CUDA error: none"),
         (ImportError("X requires the timm library but it was not found"), TIMM),
         (ModuleNotFoundError("No module named 'timm.x'", name="timm.x"), TIMM),
-        (ImportError("something"), "it needs a library, which is not installed"),
+        (ImportError("something"), "it needs a library, which is missing"),
         (OfflineModeIsEnabled("Cannot reach https://x: unset HF_HUB_OFFLINE"), ELSEWHERE),
         (caused(OSError("We couldn't connect"), ConnectionError("x")), ELSEWHERE),
     ],
