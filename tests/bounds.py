@@ -126,7 +126,7 @@ def derive(config: dict[str, Any], slow: float) -> dict[str, Any]:
 
 
 def in_a_process(config: dict[str, Any], slow: float) -> dict[str, Any]:
-    """Derive in a process of its own, which has the libraries already."""
+    """Derive in a separate process, which has the libraries already."""
     reading, writing = os.pipe()
     start = time.monotonic()
     child = os.fork()

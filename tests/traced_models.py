@@ -126,7 +126,7 @@ def _with_readings(
     for path, flow in flows.distinct.items():
         try:
             if not flow.hangs_together:
-                faults.append(f"{path}: it does not hang together")
+                faults.append(f"{path}: it is inconsistent")
             draw(flow, lambda text, style, size: 0.6 * size * len(text))
             dot_of(flow)
         except Exception as error:  # noqa: BLE001 - likewise

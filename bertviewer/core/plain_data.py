@@ -228,7 +228,7 @@ def _number(data: Any) -> Any:
 
 
 def _whole(data: Any) -> Any:
-    _check(type(data) is int, "a whole number")
+    _check(type(data) is int, "an integer")
     return _sensible(data)
 
 

@@ -182,7 +182,7 @@ def test_what_there_is_not(corpus: bertviewer.Corpus, ask: Any, words: str) -> N
     [
         ({"limit": 0}, "--limit is 0"),
         ({"device": "cuda:97"}, "no device 'cuda:97' here"),
-        ({"modules": "nothing"}, "no module of that path"),
+        ({"modules": "nothing"}, "no module with such a path"),
     ],
 )
 def test_what_is_refused(
@@ -194,7 +194,7 @@ def test_what_is_refused(
         model.corpus(folder=tmp_path / "out")
     with pytest.raises(TypeError, match="a corpus has no limt"):
         model.corpus(data, folder=tmp_path / "out", limt=1)  # type: ignore[call-arg]
-    with pytest.raises(bertviewer.Error, match="another corpus already"):
+    with pytest.raises(bertviewer.Error, match="already holds another corpus"):
         model.corpus(data, folder=read_only_of(data), limit=1)
 
 

@@ -1,4 +1,4 @@
-"""How long it takes until something is there, each start in a process of its own, in turns."""
+"""How long it takes until something is there, each start in a separate process, in turns."""
 
 import json
 import os

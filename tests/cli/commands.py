@@ -1,4 +1,4 @@
-"""Runs the program as other programs do, in a process of its own."""
+"""Runs the program as other programs do, in a separate process."""
 
 import os
 import subprocess

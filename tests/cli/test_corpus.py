@@ -98,18 +98,16 @@ def test_what_is_refused(
     def said(*arguments: str | Path) -> str:
         return refused(capsys, "corpus", *arguments, "-o", out)
 
-    assert (
-        said(model, data, "--batch-tokens", "0") == "--batch-tokens is 0, and has to be 1 or more"
-    )
+    assert said(model, data, "--batch-tokens", "0") == "--batch-tokens is 0; it must be 1 or more"
     assert said(model, tmp_path / "none.txt") == "none.txt: No such file or directory"
     assert "has no weights" in said("bert-base-uncased", data)
     assert said(model, data, "--modules", "x.*") == (
-        "--modules x.*: no module of that path gives tokens' values"
+        "--modules x.*: no module with such a path has one output vector per token"
     )
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert said(model, "-") == ("-: several processes cannot share the standard input; name a file")
+    assert said(model, "-") == ("-: several processes cannot share standard input; give a file")
     inside = refused(capsys, "corpus", model, data, "-o", model)
-    assert inside.endswith("the folder has files of its own, as config.json")
+    assert inside.endswith("the folder contains other files, such as config.json")
 
 
 def test_without_pyarrow(tiny_bert_folder: Path, data: Path, tmp_path: Path) -> None:
@@ -137,4 +135,4 @@ def test_corpora_and_models_are_not_compared(
     said = refused(capsys, "compare", tmp_path / "out", tiny_bert_folder)
     assert said.endswith("it is no corpus, and the other one is; compare two of a kind")
     said = refused(capsys, "report", "demo", "-o", tmp_path / "a.pdf", "--corpus", tmp_path / "out")
-    assert said.startswith("the corpus is of another model: ")
+    assert said.startswith("the corpus was made with another model: ")

@@ -162,8 +162,8 @@ def test_what_a_library_writes_before_it_refuses_is_not_passed_on(elsewhere: Pat
     (elsewhere / "config.json").write_text(json.dumps(config))
     line = error_of(elsewhere, "summary", "config.json")
     assert line == (
-        "config.json: bad configuration: the key 'use_return_dict' has the name of something that "
-        "BertConfig itself has"
+        "config.json: bad configuration: the key 'use_return_dict' clashes with an attribute of "
+        "BertConfig"
     )
 
 

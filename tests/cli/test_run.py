@@ -101,6 +101,6 @@ def test_a_text_that_is_longer_than_in_training(
     arguments = ("run", str(path), "a " * 30, "--random-weights")
     assert main((*arguments, "--format", "json")) == 0
     (notice,) = json.loads(capsys.readouterr().out)["source"]["notices"]
-    assert notice.startswith("The text has 30 tokens, and the configuration")
+    assert notice.startswith("The text has 30 tokens, but the configuration")
     assert main(arguments) == 0
     assert capsys.readouterr().out.count(f"Note: {notice}\n") == 1

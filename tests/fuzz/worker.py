@@ -1,4 +1,4 @@
-"""Works through cases in a process of its own, which may die: one line for each that it reads."""
+"""Works through cases in a separate process, which may die: one line for each that it reads."""
 
 import os
 import resource

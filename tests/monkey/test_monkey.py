@@ -1,4 +1,4 @@
-"""A few acts of the monkey, in a process of its own."""
+"""A few acts of the monkey, in a separate process."""
 
 import os
 import sys

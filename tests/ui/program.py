@@ -1,4 +1,4 @@
-"""The program in a process of its own, with a hook into its window."""
+"""The program in a separate process, with a hook into its window."""
 
 import os
 import subprocess

@@ -221,7 +221,7 @@ def test_a_sentence_that_is_too_long_can_be_cut_where_the_error_is(
 def test_an_unwritable_report_gets_a_dialog(demo_window: MainWindow, tmp_path: Path) -> None:
     demo_window.exporting.write_report(tmp_path / "missing" / "report.pdf")
     box = shown_error(demo_window)
-    assert "there is no folder" in box.text()
+    assert "no such folder:" in box.text()
     box.close()
 
 

@@ -153,7 +153,7 @@ def test_what_is_no_file_is_not_taken(window: MainWindow, folder: Path) -> None:
 def test_dropping_something_else_is_told(window: MainWindow, folder: Path) -> None:
     assert drop(window, (folder / "vocab.txt").as_uri())
     box = shown_error(window)
-    assert "not a model folder, and neither a config.json nor weights" in box.text()
+    assert "not a model folder, a config.json or a weight file" in box.text()
     box.close()
 
 

@@ -43,7 +43,7 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     model_type = values.pop("model_type")
     values.pop(_VERSION, None)
     if model_type not in transformers.CONFIG_MAPPING:
-        raise UnknownTypeError(f"{name}: model_type {model_type!r} is not known to transformers")
+        raise UnknownTypeError(f"{name}: model_type {model_type!r} is unknown to transformers")
     kind = transformers.CONFIG_MAPPING[model_type]
     try:
         config = kind(**values)
@@ -119,18 +119,19 @@ def _instead(config: Any) -> str:
     """Return which heads a family has."""
     heads = [task.name for task, _ in classes_of(config) if task is not BASE]
     if heads or any(classes_of(config)):
-        return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
+        return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no task heads"
     inner = {
         name: part.model_type
         for name, part in vars(config).items()
         if isinstance(part, transformers.PreTrainedConfig)
     }
     if not inner:
-        return "; it has no model that can be opened"
+        return "; no model class that can be opened belongs to it"
     first = next(iter(inner))
     return (
-        f"; it joins several models ({', '.join(f'{name}: {kind}' for name, kind in inner.items())}"
-        f"): save one of them, as with model.{first}.save_pretrained(folder), and open that"
+        f"; it combines several models ("
+        f"{', '.join(f'{name}: {kind}' for name, kind in inner.items())}); save one of them, for "
+        f"example with model.{first}.save_pretrained(folder), and open that"
     )
 
 
@@ -351,7 +352,7 @@ def _reason(error: Exception, values: Mapping[str, Any]) -> str:
         # A name looked up in a table, as of activations: say which key of the configuration.
         for key, value in _strings(values):
             if value == error.args[0]:
-                return f"{key} {value!r} is not known"
+                return f"{key} {value!r} is unknown"
     if own_words(error) == ELSEWHERE:
         for key, value in _strings(values):
             if value and value in str(error):

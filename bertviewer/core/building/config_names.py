@@ -35,7 +35,7 @@ def hidden_name(config: Any) -> str:
 
 
 def _complaint(key: str, kind: type) -> str:
-    return f"the key {shown_name(key)} has the name of something that {kind.__name__} itself has"
+    return f"the key {shown_name(key)} clashes with an attribute of {kind.__name__}"
 
 
 def _is_taken(kind: type, key: str) -> bool:

@@ -133,12 +133,12 @@ def _notice(said: list[str], name: str, reason: str) -> str:
     keys = ", ".join(said[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
     return (
         f"The configuration has {keys}, {reason.format(name)}: if the model was trained "
-        "with it, the figures shown are not those of the trained model."
+        "with it, the results shown are not those of the trained model."
     )
 
 
 _NOT_READ = "which {0} does not use"
-_NOT_KNOWN = "a value that {0} does not know"
+_NOT_KNOWN = "a value that {0} does not support"
 
 
 @frozen(eq=False)

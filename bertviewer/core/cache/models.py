@@ -185,7 +185,7 @@ def _recall(
                 return read(content)
         # What a file that was made up may do to the reading of it.
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            write_log(f"{store.folder / name}: thrown away: {error!r}")
+            write_log(f"{store.folder / name}: discarded: {error!r}")
             store.remove(name)
     return None
 
@@ -196,7 +196,7 @@ def _keep(kind: str, key: str, content: Any) -> None:
     try:
         _kept(kind).write(key, key, content)
     except UserError as error:
-        write_log(f"not kept for the next time: {error}")
+        write_log(f"not cached: {error}")
 
 
 def _hash(ground: object) -> str:
@@ -212,7 +212,7 @@ def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenMode
     notices = DOCUMENTS.read(tuple[str, ...], content.get("notices", []))
     seen = SeenModel(architecture, heads, notices)
     if seen.architecture.config.get("model_type") != data.get("model_type"):
-        raise OddContent("it is of another family")
+        raise OddContent("it belongs to another model family")
     _prove(seen.architecture)
     return seen
 
@@ -238,7 +238,7 @@ def _prove(architecture: Architecture) -> None:
         if not count == node.parameters == evaluate(node.count_formula, values):
             raise OddContent(f"the count of {node.path!r} is not {node.count_formula}")
         if not holds_in(node.domain, values):
-            raise OddContent(f"the model is outside of the domain of {node.path!r}")
+            raise OddContent(f"the model does not satisfy the conditions of {node.path!r}")
         own = sum(tensor.numel for tensor in tensors if tensor.owner == node.path)
         trainable = sum(tensor.numel for tensor in tensors if tensor.trainable)
         share = count / total if total else 0.0
@@ -260,7 +260,7 @@ def _prove_costs(costs: Costs, values: Mapping[str, int]) -> None:
     """Raise ``OddContent`` unless the formulas of a forward pass say something of the model."""
     values = {**values, **{symbol.letter: symbol.value for symbol in costs.symbols}}
     if not holds_in(costs.domain, values):
-        raise OddContent("the model is outside of the domain of its costs")
+        raise OddContent("the cost formulas are not valid for this model")
     for module in costs.modules.values():
         for formula in (module.macs, *(module.input_shape or ()), *(module.output_shape or ())):
             if formula is not None:
@@ -272,9 +272,9 @@ def _prove_costs(costs: Costs, values: Mapping[str, int]) -> None:
 def _prove_flows(flows: Flows, paths: Collection[str]) -> None:
     """Raise ``OddContent`` unless flows are of the model's modules, and hang together."""
     if not {*flows.distinct, *flows.like, *flows.missing} <= set(paths):
-        raise OddContent("a flow is of a module that the model does not have")
+        raise OddContent("a data flow belongs to a module that the model does not have")
     if not flows.distinct.keys() >= set(flows.like.values()):
-        raise OddContent("a module has the flow of one that has none")
+        raise OddContent("a module refers to the data flow of a module without one")
     for path, flow in flows.distinct.items():
         if flow.path != path or not flow.hangs_together:
-            raise OddContent(f"the flow of {path!r} does not hang together")
+            raise OddContent(f"the flow of {path!r} is inconsistent")

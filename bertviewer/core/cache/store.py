@@ -52,13 +52,13 @@ class Store:
         try:
             if not path.is_file():
                 return None
-            raw = read_small_file(path, MOST_CONTENT, "what was seen before")
+            raw = read_small_file(path, MOST_CONTENT, "the model cache")
         except (OSError, UserError) as error:  # perhaps for a moment: no reason to throw it away
             write_log(f"not read: {error}")
             return None
         digest, packed = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if hashlib.sha256(packed).digest() != digest:
-            raise OddContent(f"{path}: it was changed")
+            raise OddContent(f"{path}: modified by another program")
         try:
             unpacking = zlib.decompressobj()
             text = unpacking.decompress(packed, MOST_CONTENT)
@@ -83,7 +83,7 @@ class Store:
         text = json.dumps({"key": key, "content": content}, separators=(",", ":"))
         path = self._path(name)
         if len(text) > MOST_CONTENT:
-            raise UserError(f"{path}: too large to be kept")
+            raise UserError(f"{path}: too large to cache")
         packed = zlib.compress(text.encode())
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ class Store:
                 if total > most_bytes:
                     path.unlink(missing_ok=True)
         except OSError as error:  # another window may tidy at the same time
-            write_log(f"{self.folder}: not tidied: {error}")
+            write_log(f"{self.folder}: not cleaned up: {error}")
 
 
 def _clear(path: Path) -> None:

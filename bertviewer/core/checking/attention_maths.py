@@ -193,9 +193,7 @@ def check_cache(cache: Any, length: int) -> None:
         NoRecomputationError: it holds others.
     """
     if cache is not None and cache.get_seq_length() != length:
-        raise NoRecomputationError(
-            "the recomputation does not know keys and values of earlier calls"
-        )
+        raise NoRecomputationError("the recomputation does not cover cached keys and values")
 
 
 def in_heads(module: Evaluator, x: Tensor, projection: Projection, heads: int) -> Tensor:

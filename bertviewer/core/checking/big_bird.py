@@ -73,9 +73,9 @@ def _read_sparse(
     length, size = hidden_states.shape[1], int(module.config["block_size"])
     heads = head_count(module, "num_attention_heads")
     if to_mask is None or from_mask is None:
-        raise NoRecomputationError("the recomputation needs to know what is padding")
+        raise NoRecomputationError("the recomputation needs the padding mask")
     if not bool(to_mask[..., :-size].all()):
-        raise NoRecomputationError("the recomputation knows padding in the last block only")
+        raise NoRecomputationError("the recomputation covers padding in the last block only")
     counts = _counts(length // size, int(module.config["num_random_blocks"]))
     counts = counts.repeat_interleave(size, 0).repeat_interleave(size, 1)
     bias = counts.to(hidden_states.dtype).log()[None, None]
@@ -121,9 +121,7 @@ def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more
 def encoder(module: Evaluator, hidden_states: Tensor, **given: Any) -> Any:
     """The stack."""
     if use_crosses(module) and given.get("encoder_hidden_states") is not None:
-        raise NoRecomputationError(
-            "the recomputation does not know BigBird as a decoder of an encoder"
-        )
+        raise NoRecomputationError("the recomputation does not cover BigBird with cross-attention")
     return through(module.below("layer"), hidden_states, **given)
 
 
@@ -138,7 +136,7 @@ def model(
 ) -> dict[str, Any]:
     """BERT; a long sequence is filled up to whole blocks first, and cut off again at the end."""
     if input_ids is None or inputs_embeds is not None or position_ids is not None:
-        raise NoRecomputationError("the recomputation needs ids, and positions that count from 0")
+        raise NoRecomputationError("the recomputation needs token ids and positions counted from 0")
     length = input_ids.shape[1]
     real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     given: dict[str, Any]
@@ -180,7 +178,7 @@ def question_answering(
     The question ends with the first separator. The first token stays: it stands for no answer.
     """
     if question_lengths is not None:
-        raise NoRecomputationError("the recomputation finds the question by its separator")
+        raise NoRecomputationError("the recomputation needs a separator to find the question")
     ends = (input_ids == module.setting_value("sep_token_id")).int().argmax(-1, keepdim=True)
     places = torch.arange(input_ids.shape[1])[None]
     asked = (places <= ends) & (places > 0)

@@ -91,7 +91,7 @@ def activation(module: Evaluator, name: str) -> Recomputation:
     noted = {1: "relu", 2: "gelu"}.get(int(module.attribute("activation_relu_or_gelu") or 0))
     told = noted or str(module.config.get("activation"))
     if told not in ACTIVATIONS:
-        raise NoRecomputationError(f"the recomputation does not know the activation {told!r}")
+        raise NoRecomputationError(f"the recomputation does not cover the activation {told!r}")
     function: Recomputation = ACTIVATIONS[told]
     return lambda x: module.round(function(x))
 

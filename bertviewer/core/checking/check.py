@@ -32,8 +32,8 @@ BUILT_OTHERWISE = (*NOT_AS_KNOWN, RuntimeError, AttributeError)
 _WITH_HEADS = kinds_of("layer", "attention block", "sub-layer")
 """What is checked with the heads of the attention in it."""
 
-_OTHERWISE = "it is built otherwise, or was called in another way, than"
-_NOT_AGAIN = "attention could not be run a second time, in another way"
+_OTHERWISE = "it is built or was called differently from what"
+_NOT_AGAIN = "the attention could not be run a second time with another implementation"
 
 
 def check_run(
@@ -117,8 +117,8 @@ def _by_formula(
             reasons[path] = str(error)
         except BUILT_OTHERWISE as error:
             # What Python or torch says of it means nothing to who reads the check.
-            write_log(f"{path!r}, a {name}, is not made as known: {error!r}")
-            reasons[path] = f"{_OTHERWISE} {name} is known to be"
+            write_log(f"{path!r}, a {name}, is not built as described: {error!r}")
+            reasons[path] = f"{_OTHERWISE} {name} is described as"
     return steps, reasons
 
 
@@ -184,7 +184,7 @@ def look_at_step(
                 if found:
                     break
     if not found:
-        raise UserError(f"{path or 'the model'}: {step.step} cannot be recomputed once more")
+        raise UserError(f"{path or 'the model'}: {step.step} cannot be recomputed")
     return found[0]
 
 
@@ -216,13 +216,13 @@ def _not_again(error: UserError, module: nn.Module) -> str:
     if cause is None:
         return _NOT_AGAIN
     if is_want_of_memory(cause):
-        return f"{_NOT_AGAIN}: there is not enough memory"
+        return f"{_NOT_AGAIN}: not enough memory"
     place = place_of(cause, module)
     return f"{_NOT_AGAIN}: {place} failed" if place else _NOT_AGAIN
 
 
 def _too_large(capture: Capture) -> str:
     return (
-        f"its tensors were not kept: the sentence is too long for the {capture.budget / 1e6:,.0f} "
-        "MB that are kept of a run"
+        f"its tensors were not kept: the sentence is too long for the limit of "
+        f"{capture.budget / 1e6:,.0f} MB per run"
     )

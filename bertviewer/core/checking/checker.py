@@ -168,7 +168,7 @@ class Checker:
     def _needed(self, called: _Called, exact: Any, rough: Any, actual: Any) -> Deviation:
         comparison = self._compare(called, exact, rough, actual)
         if comparison is None:
-            raise NoRecomputationError("it gives no finite number that can be compared")
+            raise NoRecomputationError("it returns no finite value to compare")
         return comparison
 
     def _results(self, called: _Called, form: AttentionForm) -> _Attended:
@@ -281,7 +281,7 @@ def repeated(module: nn.Module, call: KeptCall) -> KeptCall:
         NoRecomputationError: what it took was changed as well.
     """
     if not call.is_repeatable:
-        raise NoRecomputationError("a tensor that it took was changed in place after it")
+        raise NoRecomputationError("one of its inputs was modified in place afterwards")
     device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
     args, kwargs = mapped((call.args, call.kwargs), lambda tensor: tensor.to(device))
     with torch.no_grad():

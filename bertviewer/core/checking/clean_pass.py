@@ -27,9 +27,9 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import KeptCall
 from bertviewer.core.run.failures import is_want_of_memory
 
-_RANDOM = "it draws random numbers, which nobody can draw a second time"
-_FAILED = "a clean instance of it cannot be run on what it took"
-_NO_MEMORY = "there is not enough memory to run a clean instance of it"
+_RANDOM = "it draws random numbers, which cannot be reproduced"
+_FAILED = "a reference instance cannot be run on its inputs"
+_NO_MEMORY = "not enough memory to run a reference instance"
 
 
 @dataclass(slots=True)
@@ -187,7 +187,7 @@ class CleanPass:
             triples.append(Triple(exact, ours, runs))
         self._note(frame, "output", triples)
         if not frame.proof.steps:
-            frame.record.fail("it gives no finite number that can be compared")
+            frame.record.fail("it returns no finite value to compare")
         if frame.record.problem:
             frame.proof.steps.clear()
             frame.proof.reason = frame.record.problem

@@ -156,7 +156,7 @@ class CleanProof:
     reasons: Mapping[str, str]
 
 
-_NO_CLEAN = "no clean instance of this model can be built and run beside it"
+_NO_CLEAN = "no reference instance of this model can be built and run"
 
 
 def clean_proof(
@@ -200,7 +200,7 @@ def clean_proof(
             return None
 
     proving = CleanPass(clean, paths, find, progress, keep=look is not None)
-    failure = "a clean instance of this model does not call it"
+    failure = "a reference instance of this model does not call it"
     try:
         proving.run(inputs)
     except (Cancelled, UserError):

@@ -31,7 +31,7 @@ def read_attention(
 ) -> Attention:
     """Contents to contents, plus what contents make of the distance, as a bias."""
     if query_states is not None:
-        raise NoRecomputationError("the recomputation does not know queries from elsewhere")
+        raise NoRecomputationError("the recomputation does not cover external queries")
     heads = head_count(module, "num_attention_heads")
     x = hidden_states
     q, k, v = _projections(module, heads)
@@ -44,9 +44,7 @@ def read_attention(
     bias = None
     if module.config.get("relative_attention"):
         if relative_pos is None or rel_embeddings is None:
-            raise NoRecomputationError(
-                "the recomputation needs the distances that the encoder gives"
-            )
+            raise NoRecomputationError("the recomputation needs the encoder's relative positions")
         query, key = in_heads(module, x, q, heads), in_heads(module, x, k, heads)
         bias = scale * _distances(module, query, key, heads, relative_pos, rel_embeddings)
     mask = attention_mask.bool()
@@ -112,7 +110,7 @@ def encoder(
 ) -> Any:
     """The stack: one table of distances serves all layers."""
     if module.has("conv") or more.get("query_states") is not None:
-        raise NoRecomputationError("the recomputation does not know the encoder's convolution")
+        raise NoRecomputationError("the recomputation does not cover the encoder's convolution")
     if attention_mask.dim() <= 2:
         row = attention_mask[:, None, None, :]
         attention_mask = row * row.transpose(-1, -2)
@@ -187,7 +185,7 @@ def model(
 ) -> dict[str, Any]:
     """Embeddings and stack."""
     if (module.attribute("z_steps") or 0) not in (0, 1):
-        raise NoRecomputationError("the recomputation does not know repeated last layers")
+        raise NoRecomputationError("the recomputation does not cover a repeated last layer")
     if attention_mask is None and input_ids is not None:
         attention_mask = torch.ones_like(input_ids)
     x = module.below("embeddings")(

@@ -80,7 +80,7 @@ def rotation(
     rope = rope if layer_type is None else rope[layer_type]
     if rope.get("rope_type", "default") != "default":
         raise NoRecomputationError(
-            f"the recomputation does not know {rope['rope_type']!r} positions"
+            f"the recomputation does not cover {rope['rope_type']!r} positions"
         )
     base = float(rope.get("rope_theta", 10_000.0))
     heads = int(module.setting_value("num_attention_heads"))

@@ -79,7 +79,7 @@ class Evaluator:
         try:
             return self.setting.nodes[self.path]
         except KeyError:
-            raise NoRecomputationError(f"there is no module {self.path!r}") from None
+            raise NoRecomputationError(f"no module {self.path!r}") from None
 
     @property
     def description(self) -> Description | None:
@@ -105,7 +105,7 @@ class Evaluator:
         """
         found = is_causal(self.setting.architecture, self.path)
         if found is None:
-            raise NoRecomputationError("it is not known whether its attention hides later tokens")
+            raise NoRecomputationError("it is unknown whether its attention is causal")
         return found
 
     @property

@@ -81,7 +81,7 @@ def _compared(
     exact, rough, actual = (_endless(it, limit) for it in (exact, rough, actual))
     found = compare(exact, rough, actual, floats, stored, keep=keep)
     if found is not None and _is_too_wide(found, (actual, *floats), stored):
-        raise NoRecomputationError("rounding alone changes it by so much that nothing is proven")
+        raise NoRecomputationError("rounding error alone is so large that nothing can be verified")
     return found
 
 

@@ -109,13 +109,16 @@ def _described(module: Evaluator, call: KeptCall) -> Iterator[Step]:
             yield Child(name, part.path)
             residual = part.norm if crosses else ""
             yield _add(
-                "add after cross-attention" if crosses else "add", residual, part.path, after
+                "residual addition after cross-attention" if crosses else "add",
+                residual,
+                part.path,
+                after,
             )
         else:
             yield Child(name, part.path)
             yield _add_and_norm(add_and_norm, part.path if crosses else "", part.path, part.norm)
     if before:
-        yield Child("norm after the addition", made.network_norm)
+        yield Child("norm after the residual addition", made.network_norm)
     yield from _network(module, made, before=before)
 
 

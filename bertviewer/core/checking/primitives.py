@@ -26,7 +26,7 @@ def embedding(module: Evaluator, ids: Tensor) -> Tensor:
     """Y = W[ids]."""
     if module.attribute("max_norm") is not None:
         raise NoRecomputationError(
-            "this table shortens its rows (max_norm), which the formula does not"
+            "this embedding rescales its rows (max_norm), which the formula does not include"
         )
     return module.rows(ids)
 
@@ -133,5 +133,5 @@ def activation_named(module: Evaluator, key: str) -> Any:
     """
     name = str(module.setting_value(key))
     if name not in ACTIVATIONS:
-        raise NoRecomputationError(f"the recomputation does not know the activation {name!r}")
+        raise NoRecomputationError(f"the recomputation does not cover the activation {name!r}")
     return ACTIVATIONS[name]

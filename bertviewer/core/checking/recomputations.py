@@ -137,8 +137,8 @@ RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
 }
 
 EXCEPTIONS: Mapping[ModuleKind | None, str] = {
-    ModuleKind.MODULE_LIST: "a list computes nothing: the module around it calls its members",
-    ModuleKind.LOSS: "the loss is calculated in training only",
+    ModuleKind.MODULE_LIST: "a module list computes nothing: its parent calls its members",
+    ModuleKind.LOSS: "the loss is computed in training only",
 }
 """Kinds that have a formula and no recomputation, and why."""
 
@@ -163,4 +163,4 @@ def recomputation(module: Evaluator) -> Recomputation:
     if kind in RECOMPUTATIONS:
         return RECOMPUTATIONS[kind]
     name = module.node.class_name
-    raise NoRecomputationError(EXCEPTIONS.get(kind, f"no recomputation is known for {name}"))
+    raise NoRecomputationError(EXCEPTIONS.get(kind, f"no recomputation is available for {name}"))

@@ -32,7 +32,7 @@ def _projection(module: Evaluator) -> Projection:
     groups = int(module.number("groups"))
     is_pointwise = weight.dim() == 3 and weight.shape[-1] == 1 and not _moves(module)
     if not is_pointwise or weight.shape[1] * groups != module.number("in_channels"):
-        raise NoRecomputationError("the recomputation knows convolutions of single positions only")
+        raise NoRecomputationError("the recomputation covers convolutions of width 1 only")
     blocks = weight[..., 0].chunk(groups)
     whole: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
     return Projection(whole, module.tensor("bias"))

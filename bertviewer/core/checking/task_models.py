@@ -81,7 +81,7 @@ def _pooled(module: Evaluator, x: Tensor, given: Mapping[str, Any]) -> Tensor:
     """Return the vector of the first token, or the mean of all: ModernBERT's choice."""
     pooling = module.setting_value("classifier_pooling")
     if pooling not in ("cls", "mean"):
-        raise NoRecomputationError(f"the recomputation does not know the pooling {pooling!r}")
+        raise NoRecomputationError(f"the recomputation does not cover the pooling {pooling!r}")
     if pooling == "cls":
         return x[:, 0]
     mask = given.get("attention_mask")

@@ -22,9 +22,9 @@ def read(
 ) -> Attention:
     """Read the three weights, stacked in one tensor or apart."""
     if not average_attn_weights or query.dim() != 3:
-        raise NoRecomputationError("the recomputation knows batches and mean weights only")
+        raise NoRecomputationError("the recomputation covers batches and averaged weights only")
     if module.tensor("bias_k") is not None or module.attribute("add_zero_attn"):
-        raise NoRecomputationError("the recomputation does not know added keys")
+        raise NoRecomputationError("the recomputation does not cover added keys")
     heads = int(module.number("num_heads"))
     stacked, bias = module.tensor("in_proj_weight"), module.tensor("in_proj_bias")
     weights = (

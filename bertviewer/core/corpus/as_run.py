@@ -43,7 +43,7 @@ def check_model(corpus: Corpus, architecture: Architecture) -> None:
     """
     if corpus.manifest["model"].get("configuration") != configuration_digest(architecture.config):
         name = corpus.manifest["source"].get("name")
-        raise UserError(f"the corpus is of another model: {name}")
+        raise UserError(f"the corpus was made with another model: {name}")
 
 
 def configuration_digest(config: Mapping[str, Any]) -> str:

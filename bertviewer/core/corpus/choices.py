@@ -50,7 +50,7 @@ class Choices:
         for name in ("batch_size", "batch_tokens", "max_tokens", "limit", "shards"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise UserError(f"--{name.replace('_', '-')} is {value}, and has to be 1 or more")
+                raise UserError(f"--{name.replace('_', '-')} is {value}; it must be 1 or more")
         if self.shards is not None and self.shards > MOST_SHARDS:
             raise UserError(f"--shards is {self.shards:,}, above the limit of {MOST_SHARDS:,}")
 

@@ -41,7 +41,7 @@ def read_json(file: Path, what: str) -> Any:
     found = parse_json(content, file, what, fractions=True)
     # Only an escape can make such a half, in bytes that are UTF-8.
     if b"\\u" in content and not _is_unicode(found):
-        raise UserError(f"{file}: bad {what}: a text in it is not valid Unicode")
+        raise UserError(f"{file}: bad {what}: it contains text that is not valid Unicode")
     return found
 
 

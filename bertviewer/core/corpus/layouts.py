@@ -67,14 +67,14 @@ class Layout:
 def layout_of(first: Shape, second: Shape) -> Layout | str:
     """Return how a tensor lies that had these shapes in the two batches, or why it has no rows."""
     if len(first) != len(second):
-        return "its shape hangs on the sentences"
+        return "its shape depends on the sentences"
     meanings = [_meaning(*sizes) for sizes in zip(first, second, strict=True)]
     if "" in meanings:
-        return "its shape hangs on the sentences"
+        return "its shape depends on the sentences"
     tokens, sentences = _places(meanings, "tokens"), _places(meanings, "sentences")
     both = _places(meanings, "both")
     if len(tokens) + len(both) > 1 or len(sentences) + len(both) > 1:
-        return "its values belong to two tokens each"
+        return "each value belongs to a pair of tokens"
     fixed = _places(meanings, "fixed")
     width = prod(first[axis] for axis in fixed)
     if not width:
@@ -87,10 +87,10 @@ def layout_of(first: Shape, second: Shape) -> Layout | str:
         return Layout("positions", (*tokens, *fixed), width, -1, 0)
     if sentences and len(fixed) > 1:
         # As Longformer's, whose sentences are made as long as its window.
-        return "its values belong neither to a token nor to a sentence"
+        return "its values belong to neither a token nor a sentence"
     if sentences:
         return Layout("sentences", (*sentences, *fixed), width, 0, -1)
-    return "none of its axes is a sentence or a token"
+    return "none of its dimensions is the sentence or the token"
 
 
 def _meaning(first: int, second: int) -> str:

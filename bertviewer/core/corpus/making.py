@@ -44,7 +44,7 @@ from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
 from bertviewer.core.tokenizer.tokenization import reads_text
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
-_LOOKING = "Looking at what the modules give"
+_LOOKING = "Inspecting the modules' outputs"
 _BLOCK = 1 << 20
 
 
@@ -96,10 +96,13 @@ def check_folder(folder: Path, source: ModelSource) -> None:
         check_no_model_file(folder / name, [source])
     others = names_in(folder)
     if others and not is_corpus(folder) and FOLDER not in others:
-        raise UserError(f"cannot write {folder}: the folder has files of its own, as {others[0]}")
+        raise UserError(
+            f"cannot write {folder}: the folder contains other files, such as {others[0]}"
+        )
     if strangers := strangers_in(folder):
         raise UserError(
-            f"cannot write {folder / FOLDER}: the folder has files of its own, as {strangers[0]}"
+            f"cannot write {folder / FOLDER}: the folder contains other files, such as "
+            f"{strangers[0]}"
         )
 
 
@@ -132,7 +135,7 @@ def make_corpus(
     choices.check()
     check_folder(folder, model.source)
     if [*map(str, wish.data)].count(STDIN) > 1:
-        raise UserError("-: the standard input can be read once")
+        raise UserError("-: standard input can be read only once")
     places = [_place(path, folder, part, stdin) for path in wish.data]
     files = survey(places, choices.column, choices.limit, progress)
     plan = _plan(model, files, choices, part.device, progress)
@@ -140,7 +143,9 @@ def make_corpus(
     if is_corpus(folder):
         take_away(folder)  # where the data came from the standard input once more
         if read_manifest(folder).get("plan") != digest:
-            raise UserError(f"{folder}: it holds another corpus already; choose another folder")
+            raise UserError(
+                f"{folder}: the folder already holds another corpus; choose another folder"
+            )
         return read_corpus(folder) if part.rank == 0 else None
     from bertviewer.core.corpus.running import run_shards
 
@@ -165,8 +170,8 @@ def _finish(folder: Path, command: str, digest: str, progress: Progress) -> Corp
     corpus = Corpus(manifest, found.rows, found.features, found.heads, found.outliers)
     if not corpus.sentences:
         raise UserError(
-            "no sentence could be run: the tokenizer refuses all of them, or --max-tokens leaves "
-            "no room for one"
+            "no sentence could be run: the tokenizer rejects all of them, or --max-tokens leaves "
+            "no room for text"
         )
     progress(0, 0, "Writing the corpus")
     write_corpus(folder, corpus)
@@ -179,9 +184,9 @@ def _place(path: Path, folder: Path, part: Part, stdin: BinaryIO | None) -> tupl
     if str(path) != STDIN:
         return path, path.name or str(path)
     if part.world > 1:
-        raise UserError("-: several processes cannot share the standard input; name a file")
+        raise UserError("-: several processes cannot share standard input; give a file")
     if stdin is None:
-        raise UserError("-: there is no standard input")
+        raise UserError("-: standard input is not available")
     kept = made(folder) / STDIN_FILE
     write_atomically(kept, iter(lambda: stdin.read(_BLOCK), b""))
     return kept, STDIN
@@ -203,7 +208,7 @@ def _plan(
         raise UserError(f"{kind} does not read text, so no sentence can be run")
     limit = model.length_limits().shared
     if limit is not None and limit < SECOND.tokens:
-        raise UserError(f"{kind} reads {limit} tokens at most, which is too few for a corpus")
+        raise UserError(f"{kind} reads {limit} tokens at most, too few for a corpus")
     module = model.module(choices.random_weights, progress, device)
     model.tokenizer(progress)
     progress(0, 0, _LOOKING)
@@ -220,7 +225,10 @@ def _plan(
             measured = look(module, model.architecture, choices.modules, lockstep)
     measured = replace(measured, is_eager=is_eager)
     if not measured.calls:
-        raise UserError(f"--modules {choices.modules}: no module of that path gives tokens' values")
+        raise UserError(
+            f"--modules {choices.modules}: no module with such a path has one output vector per "
+            "token"
+        )
     count = sum(file.sentences for file in files)
     return Plan(
         _digests(model, progress),

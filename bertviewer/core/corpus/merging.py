@@ -52,7 +52,7 @@ def merge_shards(
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Those of a run of this program are what it wrote.
         names = ", ".join(map(str, folders))
-        raise UserError(f"{names}: the shards or their plan are damaged: {error}") from error
+        raise UserError(f"{names}: the shards or their plan are corrupt: {error}") from error
 
 
 def _merged(
@@ -74,7 +74,7 @@ def _merged(
             names = ", ".join(map(str, folders))
             raise UserError(
                 f"{names}: {missing:,} of {count:,} shards are missing, first number {number}; "
-                "the same command goes on with them"
+                "run the same command again to continue"
             )
         shard = read_shard(file)
         check_fits(shard, measured)
@@ -96,23 +96,23 @@ def merge_corpora(
         Cancelled: by ``progress``.
     """
     if not folders:
-        raise UserError("there is nothing to merge")
+        raise UserError("nothing to merge")
     places = [folder.resolve() for folder in folders]
     if twice := [
         folder for folder, place in zip(folders, places, strict=True) if places.count(place) > 1
     ]:
-        raise UserError(f"{twice[0]}: it would be counted twice")
+        raise UserError(f"{twice[0]}: given twice; it would be counted twice")
     are_done = [is_corpus(folder) for folder in folders]
     if not any(are_done):
         plans = [read_plan(folder / FOLDER / NAME) for folder in folders]
         if any(plan != plans[0] for plan in plans):
             raise UserError(
-                f"{folders[-1]}: its shards are of another run than those of {folders[0]}"
+                f"{folders[-1]}: its shards come from a different run than those of {folders[0]}"
             )
         return merge_shards(folders, plans[0], command, progress)
     if not all(are_done):
         other = folders[are_done.index(False)]
-        raise UserError(f"{other}: it is not finished, as the others are; let its run go on first")
+        raise UserError(f"{other}: it is unfinished, unlike the others; finish its run first")
     merged = None
     for number, folder in enumerate(folders):
         progress(number, len(folders), f"Merging {folder.name}")
@@ -246,10 +246,10 @@ def _both(left: Corpus, right: Corpus, folder: Path) -> Corpus:
     for key in ("source", "model", "modules", "states", "stacks"):
         if left.manifest.get(key) != right.manifest.get(key):
             raise UserError(
-                f"{folder}: it is of another model than the first, or other modules of it"
+                f"{folder}: it was made with another model than the first, or with other modules"
             )
     if _shapes(left) != _shapes(right):
-        raise UserError(f"{folder}: its features or heads are others than those of the first")
+        raise UserError(f"{folder}: its features or heads differ from those of the first")
     rows = {(row.path, row.call, row.token_class): row for row in left.rows}
     for row in right.rows:
         place = row.path, row.call, row.token_class

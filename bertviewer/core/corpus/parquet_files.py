@@ -116,9 +116,9 @@ def _sizes(file: BinaryIO, chunk: Any, tell: Callable[[], None]) -> _Sizes:
             or not isinstance(packed, int)
             or min(unpacked, packed) < 0
         ):
-            raise ValueError("a page does not say how large it is")
+            raise ValueError("a page has no size")
         if max(unpacked, packed) > MOST_PAGE:
-            raise ValueError(f"a page of it has {max(unpacked, packed):,} bytes")
+            raise ValueError(f"one of its pages has {max(unpacked, packed):,} bytes")
         total, largest = total + unpacked, max(largest, unpacked)
         if _DICTIONARY in header and chunk.physical_type == "BYTE_ARRAY":
             dictionary = unpacked
@@ -128,7 +128,7 @@ def _sizes(file: BinaryIO, chunk: Any, tell: Callable[[], None]) -> _Sizes:
             seen += count if isinstance(count, int) and count > 0 else 0
         at += length + packed
     if seen > chunk.num_values:
-        raise ValueError("its pages have more values than it says")
+        raise ValueError("its pages hold more values than it declares")
     return _Sizes(total, largest, dictionary)
 
 
@@ -141,7 +141,7 @@ def _page_header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
             return reader.struct(), reader.at
         except IndexError:
             continue
-    raise ValueError("a page is cut off")
+    raise ValueError("a page is truncated")
 
 
 class _Compact:
@@ -185,7 +185,7 @@ class _Compact:
             return None
         if kind == 12:
             return self.struct(depth + 1)
-        raise ValueError("a page header has a field of a kind that it cannot have")
+        raise ValueError("a page header has a field of the wrong type")
 
     def _byte(self) -> int:
         self.at += 1
@@ -197,7 +197,7 @@ class _Compact:
             value |= (byte & 0x7F) << shift
             shift += 7
             if shift > 63:
-                raise ValueError("a page header has a number of too many digits")
+                raise ValueError("a page header has a number with too many digits")
         return value | byte << shift
 
     def _whole(self) -> int:

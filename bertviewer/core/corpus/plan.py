@@ -90,7 +90,7 @@ def check_plan(folder: Path, plan: Plan) -> None:
         difference = _difference(read_plan(file), json.loads(json.dumps(wanted)))
         if difference:
             raise UserError(
-                f"{folder}: it has the shards of another run ({difference} differ); "
+                f"{folder}: it holds the shards of another run ({difference} differ); "
                 "choose another folder, or delete this one"
             )
         return
@@ -151,9 +151,9 @@ def read_plan(file: Path) -> dict[str, Any]:
         UserError: it cannot be read.
     """
     check_inside(file.parent)
-    found = read_json(file, "plan of a corpus")
+    found = read_json(file, "corpus plan")
     if not isinstance(found, dict):
-        raise UserError(f"{file}: not a plan of a corpus")
+        raise UserError(f"{file}: not a corpus plan")
     return found
 
 

@@ -57,9 +57,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         UserError: it cannot be read, or is no corpus's.
     """
     file = folder / MANIFEST
-    found = read_json(file, "manifest of a corpus")
+    found = read_json(file, "corpus manifest")
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise UserError(f"{file}: not the manifest of a corpus ({SCHEMA})")
+        raise UserError(f"{file}: not a corpus manifest ({SCHEMA})")
     try:
         check_manifest(found)
     except ValueError as error:
@@ -82,7 +82,7 @@ def read_corpus(folder: Path) -> Corpus:
         corpus = Corpus(manifest, rows, features, heads, outliers)
         check_sizes(corpus)
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{file}: not the features of a corpus: {error}") from error
+        raise UserError(f"{file}: not a corpus's features: {error}") from error
     return corpus
 
 
@@ -96,7 +96,7 @@ def _rows(file: Path) -> tuple[ClassSums, ...]:
         for batch in pieces(table, content, COLUMNS):
             rows += _rows_of(batch)
     except (pyarrow.ArrowException, OSError, KeyError, ValueError) as error:
-        raise UserError(f"{file}: not the statistics of a corpus: {error}") from error
+        raise UserError(f"{file}: not a corpus's statistics: {error}") from error
     return tuple(rows)
 
 
@@ -107,7 +107,7 @@ def _check_sizes(table: Any) -> None:
         ValueError: it does not.
     """
     if not table.schema_arrow.equals(schema()):
-        raise ValueError("its columns are others")
+        raise ValueError("its columns are not the expected ones")
     rows, metadata = table.metadata.num_rows, table.metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     numbers = sum(group.column(len(COLUMNS) - 1).num_values for group in groups)

@@ -121,7 +121,7 @@ class Recorder:
             call = self._measured.calls[place]
             tensor = first_tensor(output)
             if tensor is None or not call.layout.fits(tuple(tensor.shape), _sizes(batch)):
-                raise UserError(f"{path}: what it gives is of another shape in this batch")
+                raise UserError(f"{path}: its output has a different shape in this batch")
             rows = _rows(batch, call)
             sums.rows[place].add(rows_of(tensor, call.layout).numpy(), rows.places, rows.starts)
             for state in self._states.get(place, ()):

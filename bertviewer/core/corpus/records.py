@@ -86,7 +86,7 @@ def records(
             kind = _kind(path, name, column)
             yield from _records_of(file, kind, column or COLUMN, name, tell)
     except (OSError, EOFError, zlib.error) as error:
-        why = "its gzip data are cut off or broken" if _is_gzip(error) else _reason(error)
+        why = "its gzip data is truncated or corrupt" if _is_gzip(error) else _reason(error)
         raise UserError(f"{name}: {why}") from error
 
 
@@ -112,12 +112,16 @@ def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -
         yield from _parquet(file, column, name, tell)
         return
     if packed_as := next((how for magic, how in _PACKED.items() if head.startswith(magic)), None):
-        raise UserError(f"{name}: it is packed as {packed_as}, which is not read; unpack it first")
+        raise UserError(
+            f"{name}: it is compressed as {packed_as}, which is not supported; decompress it first"
+        )
     if head.startswith(_GZIP):
         packed = gzip.GzipFile(fileobj=file)
         head = packed.peek(len(_PARQUET))
         if head.startswith(_PARQUET):
-            raise UserError(f"{name}: a Parquet file is packed by itself; unpack it first")
+            raise UserError(
+                f"{name}: Parquet files are compressed internally; decompress this file first"
+            )
         lines = _lines(packed, tell)
     else:
         lines = _lines(file, tell)
@@ -160,7 +164,7 @@ def _checked(where: str, text: Any, problem: str = "") -> Record:
     """Return a record of what was found, which may be no text that a tokenizer takes."""
     if not problem:
         if not isinstance(text, str):
-            problem = "it is no text"
+            problem = "it is not text"
         elif not text.strip():
             problem = "it is empty"
         elif len(text) > MAX_CHARACTERS:
@@ -188,7 +192,7 @@ def _jsonl(lines: Iterator[Line], column: str, name: str) -> Iterator[Record]:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
-            yield Record(where, None, "it is no JSON value by itself")
+            yield Record(where, None, "it is not a complete JSON value")
             continue
         if isinstance(found, dict) and column not in found:
             others = others or tuple(map(str, found))
@@ -213,7 +217,7 @@ def _csv(lines: Iterator[Line], column: str, name: str, delimiter: str) -> Itera
             if size > MOST_BYTES:
                 raise UserError(
                     f"{name}: the record that begins in line {start} has more than "
-                    f"{MOST_BYTES:,} characters; is a quote in it not closed?"
+                    f"{MOST_BYTES:,} characters; is a quotation mark not closed?"
                 )
             yield "" if line is None else f"{line}\n"
 
@@ -226,7 +230,7 @@ def _csv(lines: Iterator[Line], column: str, name: str, delimiter: str) -> Itera
             row = next(reader, None)
             problem = ""
         except csv.Error as error:
-            row, problem = [], f"it is no CSV: {error}"
+            row, problem = [], f"it is not valid CSV: {error}"
         if row is None:
             return
         where, start = f"line {start}", reader.line_num + 1
@@ -292,7 +296,7 @@ def _check_columns(name: str, column: str, names: Sequence[str]) -> None:
 
 def _no_column(name: str, column: str, others: Any) -> str:
     there = ", ".join(map(repr, list(others)[:10])) or "none"
-    return f"{name}: there is no column {column!r} (--column); its columns are {there}"
+    return f"{name}: no column {column!r} (--column); its columns are {there}"
 
 
 def pyarrow_parts(why: str) -> tuple[Any, Any]:

@@ -70,7 +70,7 @@ def write_shard(file: Path, shard: Shard) -> None:
     content = save(arrays)
     if len(content) > MOST_ARRAYS:
         raise UserError(
-            f"{file}: what is measured takes {len(content):,} bytes, more than {MOST_ARRAYS:,}; "
+            f"{file}: the measurements take {len(content):,} bytes, more than {MOST_ARRAYS:,}; "
             "measure fewer modules with --modules"
         )
     write_atomically(file, zlib.compress(content, _LEVEL))
@@ -94,7 +94,7 @@ def check_fits(shard: Shard, measured: Measured) -> None:
     ]
     is_whole = measured.states == len(measured.state_calls)
     if not is_whole or found != wanted or shard.counted.shape != (len(COUNTED),):
-        raise ValueError("its arrays are not those of what is measured")
+        raise ValueError("its arrays do not match what is measured")
 
 
 _MODEL = 2, 3  # sizes that no other axis has
@@ -116,15 +116,15 @@ def read_shard(file: Path) -> Shard:
         UserError: it cannot be read, or is none.
     """
     check_inside(file.parent)
-    packed = read_file(file, MOST_ARRAYS, "a shard of a corpus")
+    packed = read_file(file, MOST_ARRAYS, "a corpus shard")
     try:
         unpacker = zlib.decompressobj()
         content = unpacker.decompress(packed, MOST_ARRAYS)
         if not unpacker.eof:
-            raise ValueError("it is cut off, or too large")
+            raise ValueError("it is truncated or too large")
         return _shard_of(arrays_in(content, file))
     except (zlib.error, KeyError, ValueError) as error:
-        raise UserError(f"{file}: it is no shard, or not a whole one: {error}") from error
+        raise UserError(f"{file}: not a complete shard: {error}") from error
 
 
 def is_whole(file: Path) -> bool:

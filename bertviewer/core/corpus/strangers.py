@@ -92,7 +92,7 @@ def check_manifest(manifest: Mapping[str, Any]) -> None:
     """
     for key, like in _MANIFEST.items():
         if not _fits(manifest.get(key), like):
-            why = "is not what it should be" if key in manifest else "is missing"
+            why = "is not valid" if key in manifest else "is missing"
             raise ValueError(f"{key} {why}")
 
 
@@ -153,19 +153,19 @@ def check_rows(columns: Mapping[str, NDArray[Any]]) -> None:
     _, count, zeros, nan, inf = counts
     # In float64: a stranger's may be too large to be added up as they are.
     if (histogram.sum(axis=1, dtype=np.float64) != (count - nan - inf)).any():
-        raise ValueError("a histogram has not as many values as were counted")
+        raise ValueError("a histogram does not contain as many values as were counted")
     if (zeros > count - nan - inf).any():
-        raise ValueError("a count is larger than that of all values")
+        raise ValueError("a count is larger than the number of values")
     sums, squares = np.abs(columns["sum"]), columns["squares"]
     # What is summed are values in float32; NaN is not below anything.
     if not ((sums <= count * _LARGEST) & (squares >= 0) & (squares <= count * _LARGEST**2)).all():
-        raise ValueError("a sum is not one of so many values")
+        raise ValueError("a sum is impossible for that many values")
     low, high = columns["min"], columns["max"]  # NaN where there is none
     is_none = np.isnan(low) & np.isnan(high)
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high) | is_none).all():
-        raise ValueError("a smallest value is larger than the largest")
+        raise ValueError("a minimum is larger than the maximum")
     if (is_none != (count == nan + inf)).any():
-        raise ValueError("a smallest value is missing")
+        raise ValueError("a minimum is missing")
 
 
 _DTYPES: Mapping[type, tuple[str, ...]] = {
@@ -185,9 +185,9 @@ def made_of(kind: Callable[..., Any], arrays: Arrays, axes: int) -> Any:
     found = kind(**arrays)
     own = [getattr(found, field.name) for field in fields(found)]
     if any(one.shape != other.shape for one, other in pairwise(own)) or own[0].ndim != axes:
-        raise ValueError("its arrays are of several shapes")
+        raise ValueError("its arrays differ in shape")
     if any(one.dtype != dtype for one, dtype in zip(own, _DTYPES[type(found)], strict=True)):
-        raise ValueError("its arrays are of other types")
+        raise ValueError("its arrays have the wrong types")
     if any((one < 0).any() or (one >= _MOST).any() for one in own if one.dtype == np.int64):
         raise ValueError("a count is out of bounds")
     return found

@@ -68,7 +68,7 @@ class DataFile:
         except OSError as error:
             raise UserError(f"{self.name}: {error.strerror or error}") from error
         if (now.st_size, now.st_mtime_ns) != (self.size, self.changed):
-            raise UserError(f"{self.name}: it was changed while it was read")
+            raise UserError(f"{self.name}: the file changed while it was being read")
 
 
 def survey(
@@ -125,7 +125,7 @@ def sentences(
                     break
             file.check_unchanged()
             if number < min(last, start + file.sentences):
-                raise UserError(f"{file.name}: it was changed while it was read")
+                raise UserError(f"{file.name}: the file changed while it was being read")
         start += file.sentences
 
 
@@ -136,7 +136,7 @@ def _surveyed(
         found = path.stat()
         if not path.is_file():
             what = "a folder" if path.is_dir() else "not a regular file"
-            raise UserError(f"{name}: it is {what}; data are files, or - for the standard input")
+            raise UserError(f"{name}: it is {what}; give a file, or - for standard input")
         if not found.st_size:
             raise UserError(f"{name}: the file is empty")
         digest = sha256_of(path, progress)

@@ -109,8 +109,8 @@ def settle_attention(module: nn.Module, config: Mapping[str, Any], max_tokens: i
     choose_attention(module, {"input_ids": torch.empty(1, longest)})
     if any(getattr(inner, "attention_type", "") == SPARSE for inner in module.modules()):
         raise UserError(
-            f"{type(module).__name__} reads sentences of {longest:,} tokens in another way than "
-            "short ones; choose fewer with --max-tokens"
+            f"{type(module).__name__} reads sentences of {longest:,} tokens differently from "
+            "short ones; set a lower --max-tokens"
         )
 
 

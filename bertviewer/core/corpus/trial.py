@@ -31,9 +31,9 @@ from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer.tokenization import reads_target
 
 _ORDERS = ((0, 1, 2, 3), (2, 3, 0, 1))
-_NO_SHARES = "it gives no shares from token to token"
-_FAILS_ASKED = "the model fails when its attention is asked for its shares"
-_CHANGES_ASKED = "asked for its attention's shares, the model gives other numbers"
+_NO_SHARES = "it returns no attention weights"
+_FAILS_ASKED = "the model fails when attention weights are requested"
+_CHANGES_ASKED = "the model's output changes when attention weights are requested"
 
 _ROUNDINGS = 1e-3
 """What float32 differs by, in parts of the largest value, when it is added up in another order."""
@@ -152,7 +152,7 @@ def _calls(
         for number, (tensor, version) in enumerate(given):
             other = others[number][0] if len(others) == len(given) else None
             if tensor is None or other is None:
-                places[path, number] = "it gives no tensor in every batch"
+                places[path, number] = "it does not return a tensor in every batch"
             elif word := left_out(tensor):
                 places[path, number] = f"its values are {word}"
             elif (maker := makers.get((id(tensor), version))) is not None:
@@ -198,7 +198,7 @@ def _attentions(
                 one, other = _run(module, architecture, texts, lockstep)
         except (TypeError, ValueError, RuntimeError) as error:
             # Where a model expects nothing else of its attention than what it asks for.
-            write_log(f"its attentions cannot be asked for their shares: {error!r}")
+            write_log(f"attention weights cannot be requested: {error!r}")
             reasons |= dict.fromkeys(asked, _FAILS_ASKED)
         else:
             if _is_same(one, seen[0]) and _is_same(other, seen[1]):

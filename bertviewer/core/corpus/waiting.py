@@ -105,11 +105,11 @@ class Others:
                 was_heard = rank in heard
                 limit = patience.silent if was_heard else patience.unheard
                 if now - heard.get(rank, start) > limit:
-                    what = "has been silent" if was_heard else "was not heard of"
+                    what = "has been silent" if was_heard else "did not report"
                     raise UserError(
                         f"process {rank} of {world} {what} for {limit:,.0f} seconds, and "
                         f"{len(left):,} of {shards:,} shards are missing; "
-                        "the same command goes on with them"
+                        "run the same command again to continue"
                     )
             patience.sleep(patience.pause)
 

@@ -47,7 +47,7 @@ def check_new(folder: Path) -> None:
         UserError: it is not, or cannot be made.
     """
     if names := names_in(folder):
-        raise UserError(f"cannot write {folder}: it is not empty, {names[0]} is in it")
+        raise UserError(f"cannot write {folder}: it is not empty, {names[0]} exists")
 
 
 def write_corpus(folder: Path, corpus: Corpus) -> None:
@@ -62,7 +62,7 @@ def write_corpus(folder: Path, corpus: Corpus) -> None:
     if size > MOST_ARRAYS - MAX_HEADER or len(corpus.rows) > MOST_ROWS:
         raise UserError(
             f"cannot write {folder}: {len(corpus.rows):,} rows and {size / 1e9:.1f} GB of features "
-            "are more than can be read again; measure fewer modules with --modules"
+            "are too large to be read back; measure fewer modules with --modules"
         )
     write_atomically(folder / STATISTICS, _statistics(corpus.rows))
     write_atomically(folder / FEATURES, save(arrays))

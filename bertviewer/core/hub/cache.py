@@ -126,7 +126,7 @@ def cached_models(cache: Path) -> tuple[CachedModel, ...]:
     except CacheNotFound:
         return ()
     except (OSError, ValueError) as error:
-        raise UserError(f"{cache}: the hub's cache cannot be read: {error}") from error
+        raise UserError(f"{cache}: the Hub cache cannot be read: {error}") from error
     models = []
     for repo in found.repos:
         if repo.repo_type != "model":

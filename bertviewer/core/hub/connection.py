@@ -12,7 +12,7 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.hub.pace import LIMITS, Limits
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
-_BAD_TOKEN = "the token for the hub cannot be read; store it anew with: hf auth login"
+_BAD_TOKEN = "the Hugging Face token cannot be read; store it again with: hf auth login"
 PATIENCE = 20.0  # seconds without a byte after which a connection counts as lost
 
 
@@ -70,7 +70,7 @@ def connect() -> Hub:
             raise ValueError(endpoint)
         _origin(endpoint)
     except ValueError as error:
-        raise UserError("HF_ENDPOINT is not the address of a hub") from error
+        raise UserError("HF_ENDPOINT is not a valid Hub address") from error
     headers = {"user-agent": f"bertviewer/{__version__}"}
     try:
         token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()

@@ -60,8 +60,8 @@ def _fetch(hub: Hub, listing: Listing, file: RemoteFile, blob: Path, meter: Mete
     free = shutil.disk_usage(blob.parent).free
     if free < file.nbytes - at:
         raise UserError(
-            f"{asked.what}: {(file.nbytes - at) / 1e6:,.0f} MB are to come, and the disk has only "
-            f"{free / 1e6:,.0f} MB left"
+            f"{asked.what}: {(file.nbytes - at) / 1e6:,.0f} MB must be downloaded, but the disk "
+            f"has only {free / 1e6:,.0f} MB left"
         )
     if at < file.nbytes:
         with (
@@ -79,7 +79,7 @@ def _fetch(hub: Hub, listing: Listing, file: RemoteFile, blob: Path, meter: Mete
             os.fsync(written.fileno())
     if at != file.nbytes or digest.hexdigest() != file.digest:
         part.unlink()
-        raise asked.error("sends something else than the file that it announced")
+        raise asked.error("sent a different file from the one it announced")
     part.replace(blob)
 
 
@@ -96,7 +96,7 @@ def _begun(file: RemoteFile, part: Path, meter: Meter) -> tuple[Any, int]:
             while block := left.read(_BLOCK):
                 digest.update(block)
                 at += len(block)
-                meter.tick("reading what is here already")
+                meter.tick("reading what is already here")
     meter.skip(at)
     return digest, at
 

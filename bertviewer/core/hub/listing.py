@@ -80,9 +80,9 @@ def read_listing(name: HubName, data: Any) -> Listing:
         commit, siblings = data["sha"], data["siblings"]
         found = [_file(entry) for entry in siblings if is_allowed(str(entry["rfilename"]))]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{name}: the hub's description of the model cannot be read") from error
+        raise UserError(f"{name}: the Hub's description of the model cannot be read") from error
     if not isinstance(commit, str) or not is_commit(commit):
-        raise UserError(f"{name}: the hub does not say which commit that is")
+        raise UserError(f"{name}: the Hub does not say which commit that is")
     return Listing(HubName(name.repo, commit), {file.name: file for file in found})
 
 
@@ -97,5 +97,7 @@ def _file(entry: Mapping[str, Any]) -> RemoteFile:
     if not (_SHA256 if large else _SHA1).fullmatch(digest):
         raise ValueError(name)
     if name in SMALL and nbytes > MAX_SMALL_BYTES:
-        raise UserError(f"{name} on the hub takes {nbytes / 1e6:.0f} MB, which it never should")
+        raise UserError(
+            f"{name} on the Hub is {nbytes / 1e6:.0f} MB, far too large for such a file"
+        )
     return RemoteFile(name, nbytes, digest)

@@ -125,7 +125,7 @@ def _from_cache(source: ModelSource, hub: Hub, name: HubName, but: str) -> HubMo
     folder, why = snapshot(hub.cache, name), ""
     checkpoint = find_checkpoint(folder) if has_weights(folder) else None
     if checkpoint is None:
-        why = f"{name}: its weights are not in the cache, {but}"
+        why = f"{name}: its weights are not in the local cache, {but}"
     opened = replace(source, name=str(name), path=folder)
     return HubModel(opened, checkpoint, why, hub, None)
 
@@ -145,7 +145,7 @@ def _from_hub(
     remember_absent(hub.cache, name, [file for file in SMALL if file not in listing.files])
     folder = snapshot(hub.cache, name)
     files = _weights_of(listing, folder)
-    why = "" if files else f"{name}: it has no {WEIGHTS} on the hub, and nothing else is downloaded"
+    why = "" if files else f"{name}: it has no {WEIGHTS} on the Hub, and nothing else is downloaded"
     checkpoint = _checkpoint(hub, listing, files, folder, progress) if files else None
     return HubModel(replace(source, name=str(name), path=folder), checkpoint, why, hub, listing)
 
@@ -159,7 +159,9 @@ def _weights_of(listing: Listing, folder: Path) -> tuple[RemoteFile, ...]:
     names = dict.fromkeys(read_index(index).values())
     for name in names:
         if name not in listing.files:
-            raise UserError(f"{index}: it names {shown_name(name)}, which the hub does not have")
+            raise UserError(
+                f"{index}: its index names {shown_name(name)}, which the Hub does not have"
+            )
     return tuple(listing.files[name] for name in names)
 
 

@@ -55,7 +55,7 @@ class Pace:
         """
         self._tick()
         if time.monotonic() > self._end:
-            raise TooSlow("takes far too long for it")
+            raise TooSlow("is too slow")
 
     def waited(self, seconds: float) -> None:
         """Count time in which there was nothing to do but wait.

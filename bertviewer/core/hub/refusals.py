@@ -22,27 +22,27 @@ def refusal(hub: Hub, what: str, status: int, headers: Mapping[str, str]) -> Use
     code = headers.get("x-error-code", "")
     if status == 401:
         if hub.has_token:
-            text = f"{hub.host} does not know it, or does not accept the stored token ({LOGIN})"
+            text = f"not found on {hub.host}, or the stored token is rejected ({LOGIN})"
         else:
-            text = f"{hub.host} does not know it, or it is private; to open yours, log in: {LOGIN}"
+            text = f"not found on {hub.host}, or private; to open your own, log in: {LOGIN}"
     elif status == 403 or code == "GatedRepo":
         text = (
-            f"{hub.host} does not give access to it; ask for access on the model's page"
+            f"{hub.host} denies access; request it on the model's page"
             if hub.has_token
-            else f"{hub.host} does not give access to it without a token; log in: {LOGIN}"
+            else f"{hub.host} requires a token for it; log in: {LOGIN}"
         )
     elif status == 404 and code == "RevisionNotFound":
-        text = f"{hub.host} has no such revision of it"
+        text = f"{hub.host} has no such revision"
     elif status in (404, 410):
-        text = f"{hub.host} does not have it"
+        text = f"not found on {hub.host}"
     elif status == 429:
         seconds = retry_after(headers)
         later = "later" if seconds is None else f"in {seconds:.0f} seconds"
-        text = f"{hub.host} gets too many requests from here; try again {later}"
+        text = f"{hub.host} received too many requests from this address; try again {later}"
     elif status >= 500:
-        text = f"{hub.host} has trouble of its own (status {status}); try again later"
+        text = f"{hub.host} has a server problem (status {status}); try again later"
     else:
-        text = f"{hub.host} answers with the status {status}"
+        text = f"{hub.host} answered with status {status}"
     return UserError(f"{what}: {text}")
 
 

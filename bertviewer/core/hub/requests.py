@@ -61,11 +61,11 @@ def get_listing(hub: Hub, name: HubName, tick: Tick) -> Listing:
         for chunk in chunks:
             raw += chunk
             if len(raw) > MAX_ANSWER:
-                raise asked.error("sends far too long a description of it")
+                raise asked.error("sent far too long a description")
     try:
         data: Any = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise asked.error("does not answer like a hub") from error
+        raise asked.error("does not answer like a model hub") from error
     return read_listing(name, data)
 
 
@@ -110,17 +110,17 @@ def read_bytes(
         except TooSlow as error:
             if not is_answered:
                 raise Unreachable(f"{asked.what}: {asked.hub.host} does not answer") from error
-            raise asked.error(f"{error}; what has come is kept") from error
+            raise asked.error(f"{error}; what was downloaded is kept") from error
         except httpx2.InvalidURL as error:
-            raise asked.error("redirects to no address") from error
+            raise asked.error("redirects without an address") from error
         except httpx2.TransportError as error:
             failures += 1
             if at == start and isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
                 raise Unreachable(f"{asked.what}: {asked.hub.host} cannot be reached") from error
             if failures > len(PAUSES):
                 raise UserError(
-                    f"{asked.what}: the connection to {asked.hub.host} is lost again and again; "
-                    "what has come is kept, and the next try goes on from there"
+                    f"{asked.what}: the connection to {asked.hub.host} keeps breaking off; "
+                    "what was downloaded is kept, and the next attempt resumes there"
                 ) from error
             wait = PAUSES[failures - 1]
         _pause(wait, tick)
@@ -161,7 +161,7 @@ def redirected(asked: Resource, url: str, location: str) -> str:
         if not location or not parts.hostname or parts.port == 0:
             raise ValueError(location)
     except ValueError as error:
-        raise asked.error("redirects to no address") from error
+        raise asked.error("redirects without an address") from error
     before = urlsplit(url)
     if parts.netloc == before.netloc and not parts.query:
         # A model that was renamed: what was asked about it stays the same.
@@ -175,12 +175,12 @@ def redirected(asked: Resource, url: str, location: str) -> str:
 def _first_byte(asked: Resource, status: int, headers: Mapping[str, str], at: int) -> int:
     """Return which byte an answer begins with: ``at``, or one before."""
     if headers.get("content-encoding", "identity") != "identity":
-        raise asked.error("sends it compressed, which was not asked for")
+        raise asked.error("sent compressed data, which was not requested")
     if status == 200:
         return 0
     found = _RANGE.match(headers.get("content-range", ""))
     if found is None or int(found[1]) > at:
-        raise asked.error("sends other bytes than it was asked for")
+        raise asked.error("sent other bytes than requested")
     return int(found[1])
 
 
@@ -196,5 +196,5 @@ def _wait(status: int, headers: Mapping[str, str], failures: int) -> float | Non
 def _pause(seconds: float, tick: Tick) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
-        tick(f"trying again in {math.ceil(left)} s")
+        tick(f"retrying in {math.ceil(left)} s")
         time.sleep(min(POLL, left))

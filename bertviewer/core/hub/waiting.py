@@ -111,7 +111,7 @@ class Exchange:
                 self._items.put(item, timeout=POLL)
                 return
         if not isinstance(item, BaseException):
-            raise httpx2.ReadError("nobody waits for it any more")
+            raise httpx2.ReadError("no longer needed")
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:
         # Told by httpx: the connection, as soon as there is one.
@@ -120,4 +120,4 @@ class Exchange:
             if isinstance(held, socket.socket):
                 self._socket = held
                 if self._stopped.is_set():
-                    raise httpx2.ConnectError("nobody waits for it any more")
+                    raise httpx2.ConnectError("no longer needed")

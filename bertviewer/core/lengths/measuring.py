@@ -217,7 +217,7 @@ def _try(config: Mapping[str, Any], tokens: int, targets: int) -> _Trial:
 
 
 def _log(config: Mapping[str, Any], error: Exception) -> None:
-    write_log(f"the length limits of {config.get('model_type')!r} are not known: {error}")
+    write_log(f"the maximum lengths of {config.get('model_type')!r} are not known: {error}")
 
 
 def _base(heads: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.library_words import words_of
 
-_TRACING = "Tracing the flow of data"
+_TRACING = "Tracing the data flow"
 
 LIMITS = (OverBudget, MemoryError, RecursionError)
 """What ends a part of the work without harm to the others."""

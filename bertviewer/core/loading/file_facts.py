@@ -37,8 +37,8 @@ def file_notices(settings: CodeSettings, quantization: Quantization | None) -> t
     elif settings.quantization:
         title = getattr(quantization_of(None, settings.quantization), "title", "")
         found.append(
-            f"The configuration says that the weights are quantized ({title}), but the file has "
-            "plain numbers: they are used as they are stored."
+            f"The configuration says that the weights are quantized ({title}), but the file "
+            "holds plain numbers, which are used as stored."
         )
     return tuple(found)
 
@@ -102,9 +102,9 @@ def why_quantized(name: str, quantization: Quantization) -> str:
 def _own_code(classes: tuple[str, ...]) -> str:
     names = ", ".join(shortened(name, _MOST_NAME) for name in classes[:_MOST_CLASSES])
     return (
-        f"The configuration's auto_map names the checkpoint's own code ({names}), which is never "
-        "run here: transformers' class is used instead, so the figures are those of the trained "
-        "model only if both compute the same."
+        f"The configuration's auto_map names the checkpoint's own code ({names}), which "
+        "bertviewer never runs. The transformers class is used instead, so the results match the "
+        "trained model only if both compute the same."
     )
 
 
@@ -112,8 +112,8 @@ def _quantized(quantization: Quantization) -> str:
     title = quantization.title
     if not quantization.tensors:
         return (
-            f"The configuration is of quantized weights ({title}), which are not here: what is "
-            "computed without them uses plain numbers."
+            f"The configuration describes quantized weights ({title}), which are missing: "
+            "everything is computed with plain numbers instead."
         )
     one = "1 tensor is stored as codes"
     many = "{0} tensors are stored as codes"

@@ -122,7 +122,7 @@ class LoadedModel:
         self.blueprint = replace(self.blueprint, config=found.config)
         notices = self.blueprint.notices
         if not found.was_seen or (found.keys, found.notices) != (self.keys, notices):
-            write_log(f"{self.source.name}: not what was remembered of it")
+            write_log(f"{self.source.name}: not what the cache says")
             self._correct(found)
 
     def _correct(self, found: "MetaModel") -> None:
@@ -223,8 +223,7 @@ class LoadedModel:
         if self.source.kind == "folder" and (unread := unread_weights(self.source.path)):
             raise UserError(f"{self.source.name} has no weights here: {unread}")
         raise UserError(
-            f"{self.source.name} has no weights; "
-            "ask for random ones (--random-weights) to run it all the same"
+            f"{self.source.name} has no weights; use --random-weights to run it with random ones"
         )
 
     def module(

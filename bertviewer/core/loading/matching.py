@@ -147,8 +147,8 @@ class _Naming:
             if equal:
                 raise UserError(
                     f"{place}: it holds several models of this architecture "
-                    f"({', '.join(map(shown_name, (best, *equal)))}); save the tensors of one of "
-                    "them in a file, and open that"
+                    f"({', '.join(map(shown_name, (best, *equal)))}); save one model's "
+                    "tensors to a file and open that"
                 )
             found |= {key: found[key].removeprefix(best) for key in left}
         return found
@@ -200,10 +200,10 @@ def _places(naming: _Naming, checkpoint: Checkpoint) -> tuple[dict[str, tuple[st
     for name, tensor_of in naming.expected.items():
         if (stored := other.get(name)) is not None:
             others = count_text(len(other) - 1, "1 other", "{0} others")
-            more = f"; so it is with {others}" if len(other) > 1 else ""
+            more = f"; the same applies to {others}" if len(other) > 1 else ""
             raise UserError(
                 f"{stored.file}: {stored.name} has the shape {list(stored.shape)}, but the "
-                f"configuration asks for {list(tensor_of.shape)}{more}"
+                f"configuration requires {list(tensor_of.shape)}{more}"
             )
     return places, turned
 

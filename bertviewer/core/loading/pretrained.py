@@ -51,8 +51,8 @@ def load_pretrained(  # noqa: PLR0917
     for tensor in used:
         if tensor.dtype not in FLOATS and tensor.name not in buffers:
             raise UserError(
-                f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, and not as a "
-                "floating-point number, so the model cannot be run"
+                f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, not as "
+                "floating point, so the model cannot be run"
             )
     left = stand_ins or {}
     read = {**read_state((t for t in used if t.name not in left), progress), **left}

@@ -185,13 +185,13 @@ def _guess(name: str, config: Mapping[str, Any], known: Mapping[str, Any]) -> st
         elif key.endswith("eps"):
             guesses.append(f"epsilon {number_text(value)}")
         else:
-            guesses.append(f"the activation {value}")
+            guesses.append(f"the activation function {value}")
     if not guesses:
         return ""
     lacks = "a config.json without model_type" if known else "no config.json"
     return (
-        f"{Path(name).name} has {lacks}: the sizes are those of its tensors. The rest is "
-        f"guessed, and figures are wrong if it is not so: {', '.join(guesses)}."
+        f"{Path(name).name} has {lacks}, so sizes are read off its tensors. The rest is "
+        f"guessed, and results are wrong if a guess is: {', '.join(guesses)}."
     )
 
 

@@ -29,10 +29,10 @@ def saved_head(data: Mapping[str, Any], name: str, checkpoint: Checkpoint) -> tu
     tasks = [task for task, kind in kinds.items() if kind == named]
     if BASE in tasks or not named:
         return BASE, ""
-    shown = f"{kinds.get(BASE, 'the base model')} is shown, without a head."
+    shown = f"{kinds.get(BASE, 'the base model')} is shown without a head."
     if not tasks:
         return BASE, (
-            f"config.json names {named}, which is none of the heads that can be opened for the "
+            f"config.json names {named}, which is not one of the heads that can be opened for "
             f"model type {config.model_type!r}: {shown}"
         )
     task = min(tasks, key=lambda task: task.name == _OTHERS_FIRST)

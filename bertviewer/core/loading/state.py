@@ -102,6 +102,6 @@ def _read(tensor: StoredTensor, file: FileIO, done: int, total: int, progress: P
         progress(done + at, total, "Loading weights")
         count = file.readinto(room[at : at + CHUNK])
         if not count:
-            raise UserError(f"{tensor.file}: the file has become shorter while it was open")
+            raise UserError(f"{tensor.file}: the file was truncated while it was open")
         at += count
     return values.view(_DTYPES[tensor.dtype]).reshape(tensor.shape)

@@ -24,7 +24,7 @@ def why_not_run(name: str) -> str:
     """Return the line that says why a structure of mere names cannot be run."""
     return (
         f"{name} cannot be run: it has no config.json with a model_type that transformers knows, "
-        "and the names and shapes of its tensors do not tell which model it is"
+        "and the names and shapes of its tensors do not identify the model"
     )
 
 
@@ -36,10 +36,12 @@ def structure(checkpoint: Checkpoint, source: SourceInfo) -> Architecture:
     are repeats of one another, as layers are.
 
     Raises:
-        UserError: there are too many tensors, or a name has too many parts.
+        UserError: there are too many tensors, or a name has too many levels.
     """
     if len(checkpoint.tensors) > MAX_TENSORS:
-        raise UserError(f"{source.name}: {len(checkpoint.tensors):,} tensors are too many to show")
+        raise UserError(
+            f"{source.name}: {len(checkpoint.tensors):,} tensors are too many to display"
+        )
     tensors = tuple(
         _tensor(checkpoint.tensors[name]) for name in sorted(checkpoint.tensors, key=_order)
     )
@@ -47,7 +49,7 @@ def structure(checkpoint: Checkpoint, source: SourceInfo) -> Architecture:
     branches = {"": root}
     for tensor in tensors:
         if tensor.name.count(".") > MAX_PARTS:
-            raise UserError(f"{source.name}: {shown_name(tensor.name)} has too many parts")
+            raise UserError(f"{source.name}: {shown_name(tensor.name)} has too many levels")
         if tensor.owner not in branches:
             for path in reversed(list(ancestors(tensor.owner))):
                 if path not in branches:
@@ -61,7 +63,7 @@ def structure(checkpoint: Checkpoint, source: SourceInfo) -> Architecture:
     for branch in branches.values():
         _find_repeats(branch)
     nodes = tuple(_node(branch, root.parameters) for branch in root.walk())
-    costs = Costs((), {}, (), reason="what the model calculates is not known")
+    costs = Costs((), {}, (), reason="the model's computation is unknown")
     return Architecture(source, {}, (), nodes, tensors, costs)
 
 

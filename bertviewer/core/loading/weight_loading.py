@@ -122,7 +122,7 @@ def _check_plan(planned: Plan, source: ModelSource, whole: float, beside: int) -
     # A layer is there as it is stored and as it is used, for a moment.
     needed = 2 * planned.largest + planned.rest + beside
     if not has_hooks():
-        cause = "accelerate is not there" if source.offload else shortage(whole)
+        cause = "accelerate is not installed" if source.offload else shortage(whole)
         raise UserError(
             f"{source.name}: {cause}; to run it layer by layer, install accelerate: "
             f"{extra_advice('offload')}"

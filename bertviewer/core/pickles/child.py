@@ -76,11 +76,11 @@ def convert(source: Path, target: Path) -> None:
 
 def _cause(error: Exception) -> str:
     if isinstance(error, ForbiddenError):
-        return f"refused: reading it tried to do what tensors never need ({error})"
+        return f"refused: reading it tried to do something tensors never need ({error})"
     text = str(error).lower()
     if isinstance(error, MemoryError) or "memory" in text or "alloc" in text:
-        return "reading it takes far more memory than its size accounts for"
-    return f"cut off or damaged ({type(error).__name__})"
+        return "reading it takes far more memory than its size explains"
+    return f"truncated or corrupt ({type(error).__name__})"
 
 
 def _tensors(source: Path, loaded: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _tensors(source: Path, loaded: Any) -> dict[str, Any]:
     left = 2 * source.stat().st_size
     for name, tensor in named.items():
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-            raise UserError(f"{source}: {name!r} is a {type(tensor).__name__}, no plain tensor")
+            raise UserError(f"{source}: {name!r} is a {type(tensor).__name__}, not a plain tensor")
         if tensor.layout != torch.strided or tensor.is_quantized or tensor.dtype not in known:
             what = str(tensor.layout if tensor.layout != torch.strided else tensor.dtype)
             raise UserError(
@@ -163,5 +163,5 @@ def _tensors_in(table: Any) -> dict[Any, Any]:
 
 def _with_proper_names(source: Path, tensors: dict[Any, Any]) -> dict[str, Any]:
     if not all(isinstance(name, str) and name.isprintable() for name in tensors):
-        raise UserError(f"{source}: a tensor in it has no proper name")
+        raise UserError(f"{source}: it contains a tensor without a valid name")
     return tensors

@@ -61,9 +61,9 @@ def refusal_of(source: ModelSource) -> str:
     """Return the line for a source whose weights nobody has agreed to read."""
     instead = "" if source.config_file is None else f"; {source.config_file} opens without them"
     return (
-        f"{pickle_files(source.path)[0]} is a pickle, which can run code when it is read; agree "
-        "when it is opened, or with --allow-pickle, and its tensors alone are read, in a process "
-        f"of their own{instead}"
+        f"{pickle_files(source.path)[0]} is a pickle, which can run code when it is loaded; "
+        "confirm when opening it, or pass --allow-pickle, to read only its tensors, in a separate "
+        f"process{instead}"
     )
 
 
@@ -94,7 +94,7 @@ def examine(path: Path, progress: Progress = no_progress) -> PickleReview:
     files = pickle_files(path)
     contents = []
     for number, file in enumerate(files):
-        progress(number, len(files), f"Looking into {file.name}")
+        progress(number, len(files), f"Inspecting {file.name}")
         contents.append(read_contents(file))
     return PickleReview(tuple(contents), digest(files, progress))
 
@@ -121,7 +121,9 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
         nbytes = sum(size for size, _ in before)
         cache.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(cache).free < nbytes:
-            raise UserError(f"{cache}: no room for {nbytes / 1e9:.1f} GB of converted weights")
+            raise UserError(
+                f"{cache}: not enough disk space for {nbytes / 1e9:.1f} GB of converted weights"
+            )
         with (
             tempfile.TemporaryDirectory(dir=cache, prefix=PREFIX) as made,
             unfinished(Path(made)),
@@ -130,7 +132,7 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
             work.mkdir()
             convert_pickle(path, work, progress)
             if [_state(file) for file in files] != before:
-                raise UserError(f"{files[0]}: it was changed while it was read")
+                raise UserError(f"{files[0]}: the file changed while it was being read")
             try:
                 work.replace(folder)
             except OSError:
@@ -159,7 +161,7 @@ def _is_whole(folder: Path) -> bool:
             _mark_used(folder)
             return True
     except UserError as error:
-        write_log(f"converted weights are made anew: {error}")
+        write_log(f"weights are converted again: {error}")
     shutil.rmtree(folder)
     return False
 

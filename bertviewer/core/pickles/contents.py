@@ -108,11 +108,11 @@ class PickleContents:
         if self.refused:
             names = _listed(self.refused)
             of_training = self.file.suffix in (".ckpt", ".pt", ".pth")
-            instead = "; save the model's state_dict alone, and open that" if of_training else ""
-            return f"{self.file}: refused: it asks for {names}, which no tensor needs{instead}"
+            instead = "; save only the model's state_dict and open that" if of_training else ""
+            return f"{self.file}: refused: it asks for {names}, which tensors never need{instead}"
         if self.instructions:
             return (
-                f"{self.file}: refused: its pickle has instructions that torch does not write "
+                f"{self.file}: refused: its pickle has opcodes that torch never writes "
                 f"({_listed(self.instructions)})"
             )
         return ""
@@ -135,18 +135,18 @@ def read_contents(file: Path) -> PickleContents:
             _refuse_other_files(file, start)
             walk.read_first_format(io.BytesIO(start))
     except _TooLongError as error:
-        raise UserError(f"{file}: its list of tensors is too long") from error
+        raise UserError(f"{file}: it lists too many tensors") from error
     except OSError as error:
         # A zip that is cut off may lead to a place before its beginning.
-        cause = "cut off or damaged" if error.errno == errno.EINVAL else error.strerror or error
+        cause = "truncated or corrupt" if error.errno == errno.EINVAL else error.strerror or error
         raise UserError(f"{file}: {cause}") from error
     except _DAMAGED as error:
-        raise UserError(f"{file}: cut off or damaged") from error
+        raise UserError(f"{file}: truncated or corrupt") from error
     contents = PickleContents(
         file, nbytes, tuple(sorted(walk.globals)), tuple(sorted(walk.instructions))
     )
     if not (is_zip or walk.has_magic or contents.refusal):
-        raise UserError(f"{file}: a pickle that torch did not save")
+        raise UserError(f"{file}: a pickle that was not saved by torch")
     return contents
 
 
@@ -155,17 +155,17 @@ def _refuse_other_files(file: Path, start: bytes) -> None:
     if not start:
         raise UserError(f"{file}: the file is empty")
     if text.startswith(b"version https://git-lfs"):
-        cause = "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"
+        cause = "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"
         raise UserError(f"{file}: {cause}")
     if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
-        raise UserError(f"{file}: a web page and not weights: the download went wrong")
+        raise UserError(f"{file}: a web page instead of weights: the download failed")
     if start[257:262] == b"ustar":
-        raise UserError(f"{file}: in torch's oldest format, a tar archive, which is not read")
+        raise UserError(f"{file}: in torch's oldest format (tar), which is not supported")
     if start[8:9] == b"{":
         raise UserError(f"{file}: a safetensors file; name it model.safetensors")
     # Every protocol from 2 on begins like this, and torch has never saved an older one.
     if start[:1] != b"\x80":
-        raise UserError(f"{file}: not a file that torch saved")
+        raise UserError(f"{file}: not a file saved by torch")
 
 
 def _program_of_zip(file: Path, nbytes: int) -> bytes:
@@ -175,17 +175,19 @@ def _program_of_zip(file: Path, nbytes: int) -> bytes:
         names = {entry.filename for entry in entries}
         # torch stores everything as it is: what is packed was made by something else.
         if any(e.compress_type != zipfile.ZIP_STORED or e.flag_bits & _ENCRYPTED for e in entries):
-            raise UserError(f"{file}: its parts are compressed or encrypted, as torch saves none")
+            raise UserError(
+                f"{file}: its entries are compressed or encrypted, which torch never does"
+            )
         if sum(entry.file_size for entry in entries) > nbytes:
-            raise UserError(f"{file}: its parts claim to be larger than the file")
+            raise UserError(f"{file}: its entries claim to be larger than the file")
         if len(names) < len(entries):
-            raise UserError(f"{file}: two of its parts have one name")
+            raise UserError(f"{file}: two of its entries have the same name")
         folders = {name.partition("/")[0] for name in names}
         folder = next(iter(folders), "")
         if len(folders) != 1 or f"{folder}/data.pkl" not in names:
-            raise UserError(f"{file}: a zip, but not one that torch saved weights in")
+            raise UserError(f"{file}: a zip file, but not one in which torch saved weights")
         if f"{folder}/constants.pkl" in names:
-            raise UserError(f"{file}: a TorchScript program, not just weights")
+            raise UserError(f"{file}: a TorchScript program, not only weights")
         if archive.getinfo(f"{folder}/data.pkl").file_size > MAX_PROGRAM_BYTES:
             raise _TooLongError
         return archive.read(f"{folder}/data.pkl")

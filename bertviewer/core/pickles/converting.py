@@ -61,11 +61,11 @@ def _convert_file(file: Path, target: Path, progress: Progress) -> None:
     needed, free = nbytes * MEMORY_PER_BYTE, available_memory()
     if free is not None and needed > free:
         raise UserError(
-            f"{file}: reading it needs {needed / 1e9:.1f} GB of memory, and only "
+            f"{file}: reading it needs {needed / 1e9:.1f} GB of memory, but only "
             f"{free / 1e9:.1f} GB are free"
         )
     written = target.with_name(f"{PREFIX}{target.name}")
-    label = f"Reading {file.name} in a process of its own"
+    label = f"Reading {file.name} in a separate process"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         child = child_process.start(
             PICKLE_CHILD,
@@ -102,7 +102,7 @@ def _reason(file: Path, status: int, output: IO[bytes], errors: IO[bytes]) -> st
         return said.decode("utf-8", "replace").replace(str(file.resolve()), str(file))
     if status in _KILLS:
         name = Signals(-status).name
-        return f"{file}: reading it was stopped by the system ({name}): too much memory or time"
+        return f"{file}: the system stopped reading it ({name}): too much memory or time"
     trace = errors.read()[-MAX_ANSWER:].decode("utf-8", "replace")
     log = write_log(f"the process that read {file} ended with {status}:\n{trace}")
-    return f"{file}: the process that read it died; the details are in {log}"
+    return f"{file}: the process that read it crashed; details are in {log}"

@@ -27,5 +27,5 @@ def pickle_files(path: Path) -> tuple[Path, ...]:
 def _shards(index: Path) -> tuple[Path, ...]:
     names = dict.fromkeys(read_index(index, SUFFIX).values())
     if len(names) > MAX_SHARDS:
-        raise UserError(f"{index}: it names {len(names):,} files, more than any real one")
+        raise UserError(f"{index}: the index names {len(names):,} files, more than any real index")
     return tuple(index.parent / name for name in names)

@@ -36,7 +36,7 @@ def find_device(name: str) -> str:
 
         return f"cuda:{torch.cuda.current_device()}"
     if name not in known:
-        raise UserError(f"there is no device {name!r} here, but {', '.join(known)}")
+        raise UserError(f"no device {name!r} here, but {', '.join(known)}")
     return name
 
 

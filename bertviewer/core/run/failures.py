@@ -43,7 +43,7 @@ def cause_of(error: BaseException, model: nn.Module) -> str | None:
     Want of memory and a failure of the device are told as such, wherever they were noticed.
     """
     if is_want_of_memory(error):
-        return f"there is not enough memory: {words_of(error)}"
+        return f"not enough memory: {words_of(error)}"
     if isinstance(error, torch.AcceleratorError):
         # It works on behind, so what comes of it is noticed anywhere.
         return f"the device failed: {words_of(error)}"

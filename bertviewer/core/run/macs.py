@@ -89,4 +89,4 @@ class RunCounter:
 
 def _why_counted(costs: Costs | None, path: str) -> str:
     reason = "" if costs is None else costs.reason_for(path)
-    return f"as this run did it, since there is no formula: {reason}" if reason else ""
+    return f"as counted in this run, because there is no formula: {reason}" if reason else ""

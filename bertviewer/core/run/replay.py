@@ -163,7 +163,7 @@ def look_at_call(  # noqa: PLR0917
         for called, call in pieces:
             called(*call.args, **call.kwargs)
     if not seen:
-        raise LookupError(f"{path} was not called so often")
+        raise LookupError(f"{path} was not called that many times")
     return seen[0]
 
 
@@ -214,7 +214,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _failure(model: LoadedModel) -> str:
-    return f"{model.source.name}: a part of the run cannot be called again"
+    return f"{model.source.name}: part of the run cannot be replayed"
 
 
 @contextmanager

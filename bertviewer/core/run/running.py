@@ -142,10 +142,10 @@ def _without_decoder_text(module: nn.Module, config: Any) -> str:
         return ""
     cause = (
         f"is_encoder_decoder is false in its configuration, so the decoder of "
-        f"{type(module).__name__} gets nothing to read"
+        f"{type(module).__name__} has nothing to attend to"
     )
     tasks = " or ".join(encoder_tasks(config))
-    return f"{cause}; its encoder alone is in the task {tasks} (--task)" if tasks else cause
+    return f"{cause}; its encoder alone opens with the task {tasks} (--task)" if tasks else cause
 
 
 def _inspected(module: nn.Module, architecture: Architecture) -> dict[str, nn.Module]:

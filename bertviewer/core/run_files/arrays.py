@@ -60,18 +60,18 @@ def reader_of(arrays: memoryview) -> Reader:
             case {"dtype": str(dtype), "shape": list(shape), "at": int(at)} if dtype in _ARRAYS:
                 pass
             case _:
-                raise Odd("is no array")
+                raise Odd("is not an array")
         sizes = all(type(size) is int and 0 <= size < LARGEST for size in shape)
         if not sizes or len(shape) > _MOST_DIMENSIONS:
             raise Odd("is not a list of sizes", ".shape")
         count = math.prod(shape)
         end = at + count * np.dtype(dtype).itemsize
         if not 0 <= at <= end <= len(arrays):
-            raise Odd("is not an array inside of the file")
+            raise Odd("does not lie inside the file")
         nonlocal left
         left -= end - at
         if left < 0:
-            raise Odd("shares its bytes with another array")
+            raise Odd("overlaps another array")
         return np.frombuffer(arrays, dtype, count, at).reshape(shape)
 
     # Some classes import these where types are checked alone.

@@ -1,4 +1,4 @@
-"""Reads a file of runs as any file from a stranger: limits first, then types, then sense."""
+"""Reads a saved run as any file from a stranger: limits first, then types, then sense."""
 
 import json
 import zlib
@@ -27,11 +27,11 @@ MOST_FILE = 400_000_000
 _BLOCK = 4_000_000
 """Bytes that are unpacked at once."""
 _MOST_DIGITS = 25
-_WHAT = "a file of runs"
+_WHAT = "a saved run"
 
 
 def read_runs(path: Path, progress: Progress = no_progress) -> RunFile:
-    """Return what a file of runs holds.
+    """Return what a saved run holds.
 
     Raises:
         UserError: it is none, damaged, too large, or what it says cannot be.
@@ -75,7 +75,7 @@ def read_saved_model(
         _refuse(path, "it names no model")
     untied = model.get("untied", []) if isinstance(model, dict) else []
     if not isinstance(untied, list) or not all(isinstance(name, str) for name in untied):
-        _refuse(path, "what its model does not tie is no list of names")
+        _refuse(path, "its list of untied tensors is not a list of names")
     config = checked_configuration(path, decoded(config))
     return config, task, tuple(untied), _notices(data)
 
@@ -108,28 +108,28 @@ def _unpacked(path: Path, most: int, progress: Progress) -> tuple[Any, memoryvie
                 break
             content += unpacked
     except zlib.error:
-        _refuse(path, "it is damaged")
+        _refuse(path, "it is corrupt")
     if not unpacker.eof and most > MOST_TEXT:
-        _refuse(path, "it is too large" if len(content) > most_bytes else "it is cut off")
+        _refuse(path, "it is too large" if len(content) > most_bytes else "it is truncated")
     length = int.from_bytes(content[:8], "little")
     if length > MOST_TEXT or 8 + length > len(content):
-        _refuse(path, "it is cut off, or too large")
+        _refuse(path, "it is truncated or too large")
     try:
         text = bytes(content[8 : 8 + length]).decode("utf-8")
         data = json.loads(text, parse_int=_whole, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        _refuse(path, f"no valid JSON: {str(error)[:200]}")
+        _refuse(path, f"not valid JSON: {str(error)[:200]}")
     return data, memoryview(content)[8 + length :].toreadonly()
 
 
 def _whole(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
-        raise ValueError("a number of too many digits")
+        raise ValueError("a number with too many digits")
     return int(digits)
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _refuse(path: Path, why: str) -> NoReturn:

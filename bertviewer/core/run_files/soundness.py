@@ -56,7 +56,9 @@ def check_modules(file: RunFile, architecture: Architecture) -> None:
     for run in _runs(file):
         last = max(token.id for token in run.tokens)
         if isinstance(words, int) and last >= words:
-            raise Odd(f"its tokens are another model's: {last:,} is no id of {words:,}")
+            raise Odd(
+                f"its tokens belong to another model: {last:,} is not a token id of {words:,}"
+            )
         _among([module.path for module in run.modules], paths)
         _among([path for state in run.state_paths for path in state if path], paths)
         check = run.check
@@ -75,7 +77,7 @@ def _among(found: Collection[str], paths: Collection[str]) -> None:
 
 
 def _check_run(run: ActivationRun) -> None:
-    _check(run.source.kind in get_args(Kind), "it is of a model of no known kind")
+    _check(run.source.kind in get_args(Kind), "its model has an unknown kind of source")
     try:
         find_task(run.source.task)
         check_text(run.sentence)
@@ -86,18 +88,28 @@ def _check_run(run: ActivationRun) -> None:
     check_size(run)
     for token in run.tokens:
         numbers = (token.id, token.segment, token.word or 0, token.sentence or 0)
-        _check(all(0 <= number < 2**31 for number in numbers), "a number of a token is none")
+        _check(
+            all(0 <= number < 2**31 for number in numbers),
+            "a token's id, segment, word or sentence number is out of range",
+        )
     paths = [module.path for module in run.modules]
-    _check(bool(paths) and len(set(paths)) == len(paths), "modules are missing, or twice there")
+    _check(bool(paths) and len(set(paths)) == len(paths), "modules are missing or duplicated")
     for module in run.modules:
         _check_module(module, count)
-    _check(all(len(norms) == count for norms in run.token_norms), "norms are not of its tokens")
+    _check(
+        all(len(norms) == count for norms in run.token_norms),
+        "the token norms do not match its tokens",
+    )
     norms = [norm for row in run.token_norms for norm in row if norm is not None]
-    _check(all(0 <= norm < np.inf for norm in norms), "a norm is none")
+    _check(all(0 <= norm < np.inf for norm in norms), "a norm is not a number from 0 on")
     _check_states(run)
     outputs = run.outputs.values()
-    _check(all(0 < array.ndim <= 3 and array.size for array in outputs), "an output is none")
-    _check(0 <= run.seconds_forward < 1e9 and 0 <= run.seconds_total < 1e9, "its time is none")
+    _check(
+        all(0 < array.ndim <= 3 and array.size for array in outputs), "an output has no valid shape"
+    )
+    _check(
+        0 <= run.seconds_forward < 1e9 and 0 <= run.seconds_total < 1e9, "its time is out of range"
+    )
 
 
 def _check_states(run: ActivationRun) -> None:
@@ -107,35 +119,43 @@ def _check_states(run: ActivationRun) -> None:
         all(state.ndim == 2 and state.shape[0] == count and state.shape[1] for state in states)
         and len(shapes) <= 1
         and all(np.issubdtype(state.dtype, np.floating) for state in states),
-        "hidden states are not of its tokens",
+        "the hidden states do not match its tokens",
     )
     for found in (states, run.state_paths):
         _check(len(found) in (0, len(run.token_norms)), "hidden states are missing")
-    _check(all(len(paths) <= 2 for paths in run.state_paths), "a hidden state has many givers")
+    _check(
+        all(len(paths) <= 2 for paths in run.state_paths),
+        "a hidden state comes from too many modules",
+    )
 
 
 def _check_module(module: ModuleActivation, tokens: int) -> None:
     _check(bool(module.calls), "a module was never called")
     _check(module.macs is None or module.macs >= 0, "multiply-adds are negative")
     for shape in (module.input_shape or (), module.output_shape):
-        _check(len(shape) <= 16 and all(0 <= size < 2**48 for size in shape), "a shape is none")
+        _check(
+            len(shape) <= 16 and all(0 <= size < 2**48 for size in shape), "a shape is out of range"
+        )
     norms = module.token_norms
     if norms is not None:
         is_row = norms.ndim == 1 and np.issubdtype(norms.dtype, np.floating)
-        _check(is_row and 0 < norms.size <= tokens, "a module's norms are not of its tokens")
+        _check(
+            is_row and 0 < norms.size <= tokens,
+            "a module's the token norms do not match its tokens",
+        )
     for statistics in module.calls:
         _check_statistics(statistics)
 
 
 def _check_statistics(one: Statistics) -> None:
     counts = (one.nan_count, one.inf_count, one.zero_count)
-    _check(min(one.count, *counts) >= 0 and sum(counts) <= one.count, "a count is none")
-    _check(0 <= one.deviations < np.inf and abs(one.total) < np.inf, "a sum is none")
-    _check(one.exponent in _EXPONENTS, "an exponent is none")
+    _check(min(one.count, *counts) >= 0 and sum(counts) <= one.count, "a count is out of range")
+    _check(0 <= one.deviations < np.inf and abs(one.total) < np.inf, "a sum is out of range")
+    _check(one.exponent in _EXPONENTS, "an exponent is out of range")
     has_none = one.finite == 0
-    _check((one.min is None) == (one.max is None) == has_none, "an extreme is missing")
+    _check((one.min is None) == (one.max is None) == has_none, "a minimum or maximum is missing")
     if one.min is not None and one.max is not None:
-        _check(-np.inf < one.min <= one.max < np.inf, "an extreme is none")
+        _check(-np.inf < one.min <= one.max < np.inf, "a minimum or maximum is out of range")
 
 
 def _check(is_so: bool, why: str) -> None:

@@ -39,7 +39,7 @@ def check_writable(path: Path, models: Iterable[ModelSource]) -> None:
         if mode is not None and not stat.S_ISREG(mode):
             raise UserError(f"cannot write {path}: it is {NOT_REGULAR}")
         if not path.parent.is_dir():
-            raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+            raise UserError(f"cannot write {path}: no such folder: {path.parent}")
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX):
             pass
     except (OSError, ValueError) as error:

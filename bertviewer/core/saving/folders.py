@@ -42,7 +42,7 @@ def check_folder(path: Path, known: re.Pattern[str]) -> None:
         raise UserError(f"cannot write {path}: {reason(error)}") from error
     other = next((name for name in sorted(names) if not known.fullmatch(name)), None)
     if other is not None:
-        raise UserError(f"cannot write {path}: the folder has a file of its own, {other}")
+        raise UserError(f"cannot write {path}: the folder contains another file, {other}")
 
 
 def save_with_folder(

@@ -15,7 +15,7 @@ EXPORTS = (".pdf", ".html", ".htm", ".tex", ".svg", ".png", ".csv", ".npy")
 """What is saved has such names, and may replace what was saved before, in a model's folder too."""
 WEIGHTS = (".safetensors", ".bin", ".h5", ".gguf", ".ckpt", ".msgpack", ".onnx", ".pt", ".pth")
 """Files with such names are a model's wherever they lie beside one: shards, and other formats."""
-IS_THE_MODELS = "it is a file of the model"
+IS_THE_MODELS = "it is one of the model's files"
 
 
 def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:

@@ -121,9 +121,9 @@ def has_type(config: Mapping[str, Any]) -> bool:
 
 
 def without_type(path: Path) -> UserError:
-    """Return the error for a configuration that does not say so, and whose model is not known."""
+    """Return the error for a configuration that does not say so, and whose model is unknown."""
     return UserError(
-        f"{path}: model_type is missing, so the architecture is not known; add it, such as "
+        f"{path}: model_type is missing, so the architecture is unknown; add it, for example "
         '"model_type": "bert"'
     )
 
@@ -168,7 +168,7 @@ def _without_code(value: Any, depth: int = 0) -> Any:
         if list(value) == [special_floats.KEY]:
             return special_floats.decoded(value)
         if own := next((key for key in value if key in _PYTHONS_OWN), None):
-            raise ValueError(f"{own} is a name of Python's own")
+            raise ValueError(f"{own} is a reserved Python name")
         kept = {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
         for key in kept.keys() & _DTYPE_KEYS:
             if isinstance(kept[key], str):
@@ -190,7 +190,7 @@ def _check(path: Path, config: dict[str, Any]) -> None:
         if is_negative or (value > MAX_SIZE and (is_size or isinstance(value, int))):
             raise UserError(f"{path}: {key} is {_shortened(value)}, out of bounds")
         if is_size and not math.isfinite(value):
-            raise UserError(f"{path}: {key} is {value}, which is no size")
+            raise UserError(f"{path}: {key} is {value}, which is not a size")
         is_layers = key in _LAYER_KEYS or word == "layers"
         limit = MAX_LAYERS if is_layers else MAX_LABELS if key == "num_labels" else None
         if limit is not None and value > limit:
@@ -203,9 +203,9 @@ def _check(path: Path, config: dict[str, Any]) -> None:
     for key, dtype in _dtypes(config):
         known = isinstance(dtype, str) and dtype in _DTYPES
         if dtype is not None and not known:
-            raise UserError(f"{path}: {key} {dtype!r} is not known")
+            raise UserError(f"{path}: {key} {dtype!r} is unknown")
     for key, name in _schemes(config):
-        raise UserError(f"{path}: {key} {name!r} lies elsewhere, and is not read")
+        raise UserError(f"{path}: {key} {name!r} lies in another folder and is not read")
     _check_heads(path, config)
     _check_budget(path, config)
 
@@ -281,7 +281,7 @@ def _check_heads(path: Path, config: dict[str, Any]) -> None:
         if config.get(key) is None or (key in _HEAD_WIDTH_KEYS and _has_other_head_width(config)):
             continue
         if not _all_positive(config[key]):
-            raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
+            raise UserError(f"{path}: {key} is {config[key]!r}, not a positive integer")
 
 
 def _has_other_head_width(config: dict[str, Any]) -> bool:
@@ -305,6 +305,4 @@ def _check_budget(path: Path, config: dict[str, Any]) -> None:
         sizes
         and 12 * max(sizes) ** 2 * max(layers, default=1) + words * max(sizes) > MAX_PARAMETERS
     ):
-        raise UserError(
-            f"{path}: the sizes in it ask for more than {MAX_PARAMETERS:.0e} parameters"
-        )
+        raise UserError(f"{path}: its sizes amount to more than {MAX_PARAMETERS:.0e} parameters")

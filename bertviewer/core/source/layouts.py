@@ -89,11 +89,11 @@ def unread_weights(folder: Path) -> str:
     if weights_in(folder) is not None or pickle_in(folder) is not None:
         return ""
     if several := several_weights(folder):
-        return f"its weights are in several files ({_listed(several)}); open the one you mean"
+        return f"its weights are in several files ({_listed(several)}); open one of them"
     names = _names(folder)
     if step := next((name for name in names if name.startswith(_DEEPSPEED)), None):
         return (
-            f"{shown_name(step)} holds DeepSpeed's state of training, which cannot be read here; "
+            f"{shown_name(step)} holds DeepSpeed training state, which bertviewer cannot read; "
             "write the weights with 'python zero_to_fp32.py . weights' and open that folder"
         )
     # Exports are often in a folder of their own, such as onnx.
@@ -113,7 +113,7 @@ def why_not_read(name: str) -> str:
     what, instead = _FORMATS.get(suffix, ("", ""))
     if not what or (suffix == ".index" and ".ckpt" not in name):
         return ""
-    return f"{shown_name(name)} holds {what}, which cannot be read here; {instead}"
+    return f"{shown_name(name)} holds {what}, which bertviewer cannot read; {instead}"
 
 
 def notices_of(folder: Path) -> tuple[str, ...]:
@@ -149,14 +149,14 @@ def no_model_in(folder: Path, name: str) -> UserError:
     if any(one.startswith("adapter_") for one in _names(folder)):
         return UserError(f"{name}: {_adapter(folder)}")
     if unread := unread_weights(folder):
-        return UserError(f"{nothing} that can be read: {unread}")
+        return UserError(f"{nothing} that can be opened: {unread}")
     inner = [one for one in _names(folder) if _has_model(model_folder(folder / one))]
     if inner:
         return UserError(f"{nothing}; open one of the models in it: {_listed(inner)}")
     training = [one for one in _names(folder) if one.startswith(TRAINING)]
     if training:
         return UserError(
-            f"{nothing}, only the state of a training ({_listed(training)}); open the folder that "
+            f"{nothing}, only training state ({_listed(training)}); open the folder that "
             "the model was saved in"
         )
     return UserError(nothing)
@@ -185,7 +185,7 @@ def _snapshot(entry: Path) -> Path:
     if len(commits) == 1:
         return next(iter(commits.values()))
     if not commits:
-        raise UserError(f"{entry}: none of this model's files was downloaded")
+        raise UserError(f"{entry}: none of this model's files have been downloaded")
     raise UserError(
         f"{entry}: it has several commits and no refs/main; open one of snapshots/"
         f"{', snapshots/'.join(list(commits)[:MOST_NAMED])}"
@@ -208,8 +208,8 @@ def _adapter(folder: Path) -> str:
     what = f"an adapter ({shown_name(kind)})" if isinstance(kind, str) else "an adapter"
     of = f" of {shown_name(base)}" if isinstance(base, str) else ""
     return (
-        f"only {what}{of}, without the model's weights; open that model, or merge the two with "
-        "PEFT (merge_and_unload) and save the result"
+        f"only {what}{of}, without the model's weights; open that model, or merge both with "
+        "PEFT (merge_and_unload), save the result and open it"
     )
 
 

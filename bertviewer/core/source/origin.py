@@ -13,7 +13,7 @@ from bertviewer.core.system.files import read_small_file, sha256_of
 MOST_READ = 1 << 20
 """Bytes of a model card that are looked at."""
 
-DEMO_LICENCE = "Apache 2.0 by its authors; the package that carries it says MIT"
+DEMO_LICENCE = "Apache 2.0 (authors); the package that distributes it says MIT"
 
 _LICENCE = re.compile(r"^license:\s*[\"']?([\w.+-]{1,60})[\"']?\s*$", re.MULTILINE)
 

@@ -37,7 +37,7 @@ def parse_source(name: str, task: str = AUTO.name) -> ModelSource:
 
 def _parsed(name: str, found: Task) -> ModelSource:
     if not name.strip():
-        raise UserError("the model's name is empty")
+        raise UserError("the model name is empty")
     if name == "demo":
         return ModelSource("demo", name, demo_folder(), found)
     if (preset := find_preset(name)) is not None:
@@ -80,11 +80,11 @@ def _file_kind(file: Path, name: str) -> Kind:
     if file.suffix in PICKLE_SUFFIXES or file.name in PICKLES:
         return "pickle"
     if file.name.endswith(".safetensors.index.json"):
-        raise UserError(f"{name}: an index of several files of weights; open its folder")
+        raise UserError(f"{name}: an index of several weight files; open its folder")
     if file.suffix == ".json":
         return "config"
     if file.suffix == RUNS_SUFFIX:
         return "runs"
     if why := why_not_read(file.name):
         raise UserError(f"{name}: {why}")
-    raise UserError(f"{name}: not a model folder, and neither a config.json nor weights")
+    raise UserError(f"{name}: not a model folder, a config.json or a weight file")

@@ -19,12 +19,15 @@ PRESETS = (
     Preset("bert-large-uncased", "BERT large, English, lower-cased: 24 layers, D = 1024"),
     Preset("bert-base-chinese", "BERT base, Chinese: 12 layers, D = 768, V = 21128"),
     Preset("bert-large-chinese", "BERT large, Chinese vocabulary: 24 layers, D = 1024, V = 21128"),
-    Preset("roberta-base", "RoBERTa base: BERT with a byte-level vocabulary, no token types"),
+    Preset("roberta-base", "RoBERTa base: BERT with a byte-level vocabulary and no token types"),
     Preset("distilbert-base-uncased", "DistilBERT: 6 layers, no token types, no pooler"),
     Preset("albert-base-v2", "ALBERT base v2: one stored layer, applied 12 times"),
     Preset("electra-base-discriminator", "ELECTRA base discriminator: 12 layers, D = 768"),
-    Preset("gpt2", "GPT-2: the decoder-only cousin, 12 pre-norm layers"),
-    Preset("transformer-base", "The Transformer of 2017: 6 encoder and 6 decoder layers, D = 512"),
+    Preset("gpt2", "GPT-2: decoder only, 12 pre-norm layers"),
+    Preset(
+        "transformer-base",
+        "The original Transformer (2017): 6 encoder and 6 decoder layers, D = 512",
+    ),
 )
 
 

@@ -22,7 +22,7 @@ class Task:
     variant: str = ""
 
 
-AUTO = Task("auto", "", "As it was saved")
+AUTO = Task("auto", "", "As saved")
 """The head that a checkpoint was saved with: one of ``TASKS`` once the model is open."""
 
 TASKS = (

@@ -19,7 +19,7 @@ def install_advice(*requirements: str, no_deps: bool = False) -> str:
     from a wheel, or runs from a checkout without being installed.
     """
     if getattr(sys, "frozen", False):  # a PyInstaller bundle has no pip
-        return f"use a Python installation of bertviewer that has {' and '.join(requirements)}"
+        return f"use a Python installation of bertviewer with {' and '.join(requirements)}"
     pip = [sys.executable, "-m", "pip", "install"]
     if find_spec("pip") is None:  # environments that uv made
         pip = ["uv", "pip", "install", "--python", sys.executable]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 ELSEWHERE = (
-    "it asks for something of the hub or of another folder, and only the model's own files are read"
+    "it needs something from the Hub or another folder, but only the model's own files are read"
 )
 MOST_SAID = 200
 """Characters of an error's own words that are told."""
@@ -13,17 +13,17 @@ _LEFT_OUT = " … "
 _PLAIN: Mapping[type[BaseException], str] = {
     ZeroDivisionError: "it divides by zero",
     OverflowError: "a number in it is too large",
-    RecursionError: "it calls itself without an end",
+    RecursionError: "it recurses without end",
     MemoryError: "it needs more memory than is free",
 }
 _QUOTED = (TypeError, AttributeError, NameError, LookupError)
 """Python's own errors: their text says little without the type."""
 _ROWS = "index out of range in self"
 _WITHOUT_WORDS: Mapping[type[BaseException], str] = {
-    AssertionError: "a condition that its code sets is not met",
-    NotImplementedError: "it does not know how to do what it is asked for",
+    AssertionError: "an assertion in its code fails",
+    NotImplementedError: "it does not implement this",
 }
-_NO_REASON = "it does not say why"
+_NO_REASON = "no reason given"
 # They install things, set variables, allow code to run, or write Python.
 _ADVICE = re.compile(
     r"\b(?:pip3?|conda|uv|apt|brew) (?:install|add)\b|\binstall|environment variable|https?://"
@@ -51,9 +51,9 @@ def words_of(error: BaseException) -> str:
 def _of_python(error: BaseException) -> str:
     """Return how an error that Python raises is reported; "" for a library's own."""
     if isinstance(error, IndexError) and str(error) == _ROWS:
-        return "it looks up a row that one of its tables does not have"
+        return "an index is out of range"
     if isinstance(error, TypeError) and "meta" in str(error):
-        return "it needs the values of its activations, and on the meta device there are none"
+        return "it depends on activation values, which do not exist on the meta device"
     if type(error) in _PLAIN:
         return _PLAIN[type(error)]
     if isinstance(error, _QUOTED) and not own_words(error):

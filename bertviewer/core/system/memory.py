@@ -57,7 +57,7 @@ def _available(needed: float) -> int | None:
 def shortage(needed: float) -> str:
     """Return how many bytes weights need, and how many are free."""
     return (
-        f"its weights need {needed / 1e9:.1f} GB of memory, and only "
+        f"its weights need {needed / 1e9:.1f} GB of memory, but only "
         f"{(available_memory() or 0) / 1e9:.1f} GB are free"
     )
 
@@ -75,5 +75,5 @@ def check_attention_memory(tokens: int, heads: int, name: str) -> None:
     if available is not None and needed > available:
         raise UserError(
             f"{name}: the attention of {tokens:,} tokens needs {needed / 1e9:.1f} GB of memory, "
-            f"and only {available / 1e9:.1f} GB are free; take a shorter text"
+            f"but only {available / 1e9:.1f} GB are free; use a shorter text"
         )

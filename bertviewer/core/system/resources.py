@@ -15,4 +15,4 @@ def resources_folder() -> Path:
     for folder in (package / "resources", package.parent / "resources"):
         if (folder / "presets").is_dir():
             return folder
-    raise FileNotFoundError(f"the resources folder of {package} is missing")
+    raise FileNotFoundError(f"the resource folder of {package} is missing")

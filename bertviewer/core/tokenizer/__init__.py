@@ -2,5 +2,5 @@
 
 TOKENIZER_CHILD = "--read-tokenizers"
 """The program's hidden first argument that makes it the process that reads tokenizers."""
-TOO_MUCH = "it takes far more memory or time than a tokenizer needs"
+TOO_MUCH = "it needs far more memory or time than any tokenizer should"
 """What is said of one that met the process's limits."""

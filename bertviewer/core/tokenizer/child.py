@@ -86,7 +86,7 @@ class _Server:
         except MemoryError:
             return {"refusal": TOO_MUCH}
         except ForbiddenError as error:
-            return {"refusal": f"it tried to do what tokenizers never need ({error})"}
+            return {"refusal": f"it tried to do something tokenizers never need ({error})"}
         except BaseException as error:  # noqa: BLE001 - libraries raise what they like, and panic
             return {"refusal": words_of(error)}
 

@@ -97,7 +97,8 @@ def _tokenizer_for(settings: Mapping[str, Any], folder: Path) -> str:
     for name in names if isinstance(names, list) else [names]:
         if not isinstance(name, str) or not is_plain_name(name):
             raise UserError(
-                f"{folder / SETTINGS}: {shown_name(str(name))} is not the name of a file beside it"
+                f"{folder / SETTINGS}: {shown_name(str(name))} is not the name of a file in the "
+                "same folder"
             )
         try:
             since = Version(found[1]) if (found := _VERSIONED.fullmatch(name)) else Version("0")
@@ -112,18 +113,18 @@ def _tokenizer(data: dict[str, Any]) -> dict[str, Any]:
     """Look at a tokenizer.json, of which transformers takes the vocabulary for an argument."""
     model = data.get("model")
     if not isinstance(model, dict):
-        raise ValueError("there is no model in it")
+        raise ValueError("it contains no model")
     if not isinstance(model.get("vocab", []), dict | list):
-        raise ValueError("the model's vocab is no table and no list")
+        raise ValueError("the model's vocab is neither an object nor a list")
     if not isinstance(model.get("merges", []), list):
-        raise ValueError("the model's merges are no list")
+        raise ValueError("the model's merges are not a list")
     return data
 
 
 def _tables(data: dict[str, Any]) -> dict[str, Any]:
     """Look at a file of tables: where a text stood for one, it would be a path."""
     if odd := [key for key, value in data.items() if not isinstance(value, dict)]:
-        raise ValueError(f"{shown_name(odd[0])} is no table")
+        raise ValueError(f"{shown_name(odd[0])} is not an object")
     return data
 
 

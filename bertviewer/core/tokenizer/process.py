@@ -19,7 +19,7 @@ from bertviewer.core.system import child_process
 from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer import TOKENIZER_CHILD, TOO_MUCH
 
-LABEL = "Starting the process that reads tokenizers"
+LABEL = "Loading the tokenizer process"
 THREAD = "bertviewer-tokenizers"
 """The name of the thread that takes its answers."""
 WORK_SECONDS = 60
@@ -159,7 +159,7 @@ class Child:
         self._errors.seek(0)
         trace = self._errors.read()[-10_000:].decode("utf-8", "replace")
         log = write_log(f"the process that reads tokenizers ended with {status}:\n{trace}")
-        return f"the process that read it died; the details are in {log}"
+        return f"the process that read it crashed; details are in {log}"
 
 
 class TokenizerProcess:

@@ -44,7 +44,7 @@ def read_tokenizer(
         UserError: its files are broken, or of no tokenizer that transformers has.
     """
     if is_own_code and not _is_known(folder, config):
-        raise UserError("it is Python code of the model's own, which is not run")
+        raise UserError("it is custom Python code from the model, which is never run")
     try:
         _check_class(folder, config)
         if is_bert := _is_like_bert(folder, config):
@@ -171,7 +171,7 @@ def _sentences(ids: Sequence[int], contents: Sequence[Sequence[int]]) -> list[in
         while begin <= stop and list(ids[begin : begin + len(content)]) != list(content):
             begin += 1
         if begin > stop:
-            raise ValueError("its ids are not those of the text")
+            raise ValueError("its ids do not match the text")
         sentences[begin : begin + len(content)] = [sentence] * len(content)
         begin += len(content)
     return sentences
@@ -224,14 +224,14 @@ def _check_class(folder: Path, config: Mapping[str, Any]) -> None:
     its weights, a pickle that nobody has agreed to included.
 
     Raises:
-        UserError: it is no tokenizer's class.
+        UserError: it is not a tokenizer class class.
     """
     for name in (tokenizer_class(folder), config.get("tokenizer_class")):
         if not isinstance(name, str) or (kind := _class_of(name)) is None:
             continue
         base = transformers.PreTrainedTokenizerBase
         if not _is_stand_in(kind) and not (isinstance(kind, type) and issubclass(kind, base)):
-            raise UserError(f"the tokenizer_class {shown_name(name)} is no tokenizer's")
+            raise UserError(f"the tokenizer_class {shown_name(name)} is not a tokenizer class")
 
 
 def _is_stand_in(kind: Any) -> bool:
@@ -261,7 +261,7 @@ def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
     words = tokenizer.get_vocab().items()
     if not any(len(word) > 1 and number not in special for word, number in words):
         kind = type(tokenizer).__name__
-        raise UserError(f"{kind} is made from {' or '.join(names)}, and none is there")
+        raise UserError(f"{kind} is made from {' or '.join(names)}, which are missing")
 
 
 def _why_not(folder: Path) -> str:
@@ -276,11 +276,11 @@ def _why_not(folder: Path) -> str:
             return f"{models[0]} can only be read with {names}; install: {advice}"
     if name := tokenizer_class(folder):
         if (kind := _class_of(name)) is None:
-            return f"the tokenizer_class {shown_name(name)} is not known to transformers"
+            return f"the tokenizer_class {shown_name(name)} is unknown to transformers"
         if _is_stand_in(kind):
             return f"{name} needs what is not installed: {', '.join(kind._backends)}"
     if (folder / "vocab.json").is_file() and not (folder / "merges.txt").is_file():
-        return "there is no merges.txt beside its vocab.json"
+        return "merges.txt is missing next to vocab.json"
     return ""
 
 

@@ -83,7 +83,7 @@ def known_added_tokens(data: Mapping[str, Any]) -> dict[str, int]:
     """
     for token, number in data.items():
         if type(number) is not int:
-            raise ValueError(f"the id of {shown_name(token)} is no whole number")
+            raise ValueError(f"the id of {shown_name(token)} is not an integer")
     return dict(data)
 
 
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 def _word(value: Any) -> str:
     if not _WORD.fullmatch(_text(value)) or ".." in value:
-        raise ValueError(f"{_shown(value)}, which is no word")
+        raise ValueError(f"{_shown(value)}, which is not a word")
     return str(value)
 
 
@@ -125,7 +125,7 @@ def _token(value: Any) -> str | dict[str, Any]:
     if isinstance(value, str):
         return value
     if not isinstance(value, dict) or not isinstance(value.get("content"), str):
-        raise ValueError(f"{_shown(value)}, which is no token")
+        raise ValueError(f"{_shown(value)}, which is not a token")
     flags = {key: _flag(value[key]) for key in _TOKEN_FLAGS if value.get(key) is not None}
     mark = {"__type": "AddedToken"} if value.get("__type") == "AddedToken" else {}
     return {**mark, "content": value["content"], **flags}
@@ -135,7 +135,7 @@ def _tokens(value: Any) -> list[Any] | dict[str, Any]:
     """Read a list of tokens; they may have names, which become attributes of the tokenizer."""
     if isinstance(value, dict):
         if odd := [name for name in value if not _TOKEN_KEY.fullmatch(name)]:
-            raise ValueError(f"a table with {shown_name(odd[0])}, which is no token's name")
+            raise ValueError(f"an object with {shown_name(odd[0])}, which is not a token name")
         return {name: _token(token) for name, token in value.items() if token is not None}
     return [_token(token) for token in _list(value)]
 
@@ -143,7 +143,7 @@ def _tokens(value: Any) -> list[Any] | dict[str, Any]:
 def _numbered_tokens(value: Any) -> dict[str, Any]:
     for number, token in _table(value).items():
         if not _ID.fullmatch(number) or not isinstance(token, dict):
-            raise ValueError(f"a table with {shown_name(number)}, which is no token's id")
+            raise ValueError(f"an object with {shown_name(number)}, which is not a token id")
     return {number: _token(token) for number, token in value.items()}
 
 
@@ -155,7 +155,7 @@ def _list(value: Any) -> list[Any]:
 
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{_shown(value)}, not a table")
+        raise ValueError(f"{_shown(value)}, not an object")
     return value
 
 

@@ -93,8 +93,7 @@ def _start(config: Mapping[str, Any]) -> int:
     start = next((n for key in DECODER_STARTS if isinstance(n := config.get(key), int)), None)
     if start is None:
         raise UserError(
-            "the configuration has no decoder_start_token_id, so the decoder has nothing to begin "
-            "with"
+            "the configuration has no decoder_start_token_id, so the decoder has no start token"
         )
     return start
 
@@ -154,8 +153,8 @@ def find_tokenizer(
         raise UserError(f"{source.name}: the {place} has no tokenizer, so no sentence can be run")
     if not isinstance(config.get("vocab_size"), int):
         raise UserError(
-            f"{source.name}: vocab_size is not in the configuration, so there is no stand-in for "
-            "the tokenizer, and no sentence can be run"
+            f"{source.name}: vocab_size is not in the configuration, so no placeholder tokenizer "
+            "can be made and no sentence can be run"
         )
     if shares_vocabulary(source):
         try:
@@ -244,7 +243,7 @@ def check_tokens(
     """
     readings = _readings(tokens, config)
     if not all(readings):
-        raise UserError("the sentence holds no tokens")
+        raise UserError("the sentence has no tokens")
     if max(map(len, readings)) > certain_length(config):
         found = limits() if limits else stated_limits(config)
         each = zip(_PARTS, readings, found.of(len(readings)), strict=False)
@@ -275,8 +274,8 @@ def length_notices(tokens: Sequence[Token], config: Mapping[str, Any]) -> tuple[
     if trained is None or longest <= trained:
         return ()
     return (
-        f"The text has {longest:,} tokens, and the configuration names {trained:,} as the most: "
-        "the model runs on longer texts, but was not trained on them.",
+        f"The text has {longest:,} tokens, but the configuration allows {trained:,}: the model "
+        "can run longer texts, but was not trained on them.",
     )
 
 

@@ -22,7 +22,7 @@ TRAINING = ("optimizer", "scheduler", "scaler", "rng_state", "random_states", "t
 SUFFIX = ".safetensors"
 MAX_INDEX = 30_000_000  # bytes
 MAX_SHARDS = 2_000
-LEAVES = "a link that leaves its folder, which is not followed"
+LEAVES = "a link that points outside its folder, which is not followed"
 
 
 def has_checkpoint(path: Path) -> bool:
@@ -110,10 +110,10 @@ def _checkpoint(files: tuple[Path, ...]) -> Checkpoint:
         check_inside(file)
         there = file.stat()
         if (other := inodes.setdefault((there.st_dev, there.st_ino), file.name)) != file.name:
-            raise UserError(f"{file}: it is the same file as {shown_name(other)}")
+            raise UserError(f"{file}: the same file as {shown_name(other)}")
         found = read_header(file)
         if len(tensors) + len(found) > MAX_TENSORS:
-            raise UserError(f"{file.parent}: its files hold more than {MAX_TENSORS:,} tensors")
+            raise UserError(f"{file.parent}: its files contain more than {MAX_TENSORS:,} tensors")
         for tensor in found:
             tensors.setdefault(tensor.name, tensor)
         # The file ends with its last tensor, or it would have been refused.
@@ -125,10 +125,10 @@ def _sharded(index: Path) -> Checkpoint:
     shard_of = read_index(index)
     names = dict.fromkeys(shard_of.values())
     if len(names) > MAX_SHARDS:
-        raise UserError(f"{index}: it names {len(names):,} files, more than any real one")
+        raise UserError(f"{index}: it names {len(names):,} files, more than any real index")
     for name in names:
         if not os.path.lexists(index.parent / name):
-            raise UserError(f"{index}: it names {shown_name(name)}, and there is no such file")
+            raise UserError(f"{index}: it names {shown_name(name)}, which does not exist")
     found = _checkpoint(tuple(index.parent / name for name in names))
     held = {tensor.name: tensor.file.name for tensor in found.tensors.values()}
     for key, name in shard_of.items():
@@ -154,14 +154,17 @@ def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
         raise UserError(f"{index}: bad index: it has no weight_map")
     for key, name in names.items():
         if not isinstance(name, str):
-            raise UserError(f"{index}: bad index: the file of {shown_name(key)} is not a name")
+            raise UserError(
+                f"{index}: bad index: the entry for {shown_name(key)} is not a file name"
+            )
     for name in dict.fromkeys(names.values()):
         if not is_plain_name(name):
             raise UserError(
-                f"{index}: bad index: {shown_name(name)} is not the name of a file beside it"
+                f"{index}: bad index: {shown_name(name)} is not the name of a file in the same "
+                "folder"
             )
         if not name.endswith(suffix):
-            raise UserError(f"{index}: bad index: {shown_name(name)} is no {suffix} file")
+            raise UserError(f"{index}: bad index: {shown_name(name)} is not a {suffix} file")
     return names
 
 
@@ -185,7 +188,7 @@ def check_inside(file: Path) -> None:
     try:
         folder, target = file.parent.resolve(strict=True), file.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        cause = (isinstance(error, OSError) and error.strerror) or "a link that leads in a circle"
+        cause = (isinstance(error, OSError) and error.strerror) or "a link that points to itself"
         raise UserError(f"{file}: {cause}") from error
     # The cache: models--org--name/snapshots/<commit>/<file> -> ../../blobs/<hash>
     is_snapshot = folder.parent.name == "snapshots" and folder.parents[1].name.startswith(

@@ -28,18 +28,18 @@ _METADATA = "__metadata__"
 # What a file of another kind begins with, and what it is then. They are looked for only where
 # the first 8 bytes make no sense as a length, which is always so for these.
 _OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
-    (b"version ", "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"),
-    (b"<!", "a web page and not weights: the download went wrong"),
-    (b"<html", "a web page and not weights: the download went wrong"),
-    (b"<head", "a web page and not weights: the download went wrong"),
-    (b"<?xml", "an XML document and not weights: the download went wrong"),
-    (b"pk\x03\x04", "a zip archive, as PyTorch's pickles are, and not a safetensors file"),
-    (b"\x80\x02", "a Python pickle and not a safetensors file"),
-    (b"\x80\x04", "a Python pickle and not a safetensors file"),
-    (b"\x89hdf", "an HDF5 file, as TensorFlow writes them, and not a safetensors file"),
-    (b"gguf", "a GGUF file and not a safetensors file"),
-    (b"\x1f\x8b", "compressed (gzip); unpack it first"),
-    (b"{", "JSON text and not a safetensors file"),
+    (b"version ", "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"),
+    (b"<!", "a web page instead of weights: the download failed"),
+    (b"<html", "a web page instead of weights: the download failed"),
+    (b"<head", "a web page instead of weights: the download failed"),
+    (b"<?xml", "an XML document instead of weights: the download failed"),
+    (b"pk\x03\x04", "a zip archive such as a PyTorch pickle, not a safetensors file"),
+    (b"\x80\x02", "a Python pickle, not a safetensors file"),
+    (b"\x80\x04", "a Python pickle, not a safetensors file"),
+    (b"\x89hdf", "an HDF5 file (as written by TensorFlow), not a safetensors file"),
+    (b"gguf", "a GGUF file, not a safetensors file"),
+    (b"\x1f\x8b", "compressed (gzip); decompress it first"),
+    (b"{", "JSON text, not a safetensors file"),
 )
 # The format has them, and numpy and this program have not.
 _UNREADABLE = frozenset(
@@ -85,12 +85,12 @@ def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int
         raise UserError(f"{file}: {other or f'only {_bytes(len(first))}, too short for weights'}")
     length = int.from_bytes(first[:PREFIX_BYTES], "little")
     if length > MAX_HEADER:
-        cause = f"its header would be {length:,} bytes long, more than any real one"
+        cause = f"its header would be {length:,} bytes long, more than in any real file"
         raise UserError(f"{file}: {other or f'not a safetensors file: {cause}'}")
     if file_bytes is not None and PREFIX_BYTES + length > file_bytes:
         raise UserError(
-            f"{file}: cut off: the header takes {PREFIX_BYTES + length:,} bytes, and the file has "
-            f"only {file_bytes:,}"
+            f"{file}: truncated: the header takes {PREFIX_BYTES + length:,} bytes, but the "
+            f"file has only {file_bytes:,}"
         )
     if length < len("{}"):
         raise UserError(f"{file}: not a safetensors file: its header is empty")
@@ -113,14 +113,16 @@ def parse_header(
     """
     end = header_bytes(raw[:PREFIX_BYTES], file, file_bytes)
     if len(raw) < end:
-        raise UserError(f"{file}: cut off: {end:,} bytes of header, and only {len(raw):,} came")
+        raise UserError(
+            f"{file}: truncated: {end:,} bytes of header expected, but only {len(raw):,} received"
+        )
     entries = _entries(raw[PREFIX_BYTES:end], file)
     metadata = entries.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise UserError(f"{file}: bad header: {_METADATA} is not a table of texts")
+        raise UserError(f"{file}: bad header: {_METADATA} is not an object of strings")
     tensors = [_tensor(name, entry, file, end, version) for name, entry in entries.items()]
     if not tensors:
-        raise UserError(f"{file}: there are no tensors in it")
+        raise UserError(f"{file}: it contains no tensors")
     tensors.sort(key=lambda tensor: (tensor.offset, tensor.nbytes))
     _check_places(tensors, end, file, file_bytes)
     return tuple(tensors)
@@ -161,10 +163,10 @@ def parse_json(text: bytes, file: Path, what: str, fractions: bool = False) -> A
 
 def _entries(text: bytes, file: Path) -> dict[str, Any]:
     if not text.startswith(b"{"):
-        raise UserError(f"{file}: not a safetensors file: its header is not a JSON table")
+        raise UserError(f"{file}: not a safetensors file: its header is not a JSON object")
     # Before they are taken apart, which takes a second for every 100,000.
     if (count := text.count(b'"data_offsets"')) > MAX_TENSORS:
-        raise UserError(f"{file}: it holds {count:,} tensors, more than any real one")
+        raise UserError(f"{file}: it holds {count:,} tensors, more than any real file")
     entries = parse_json(text, file, "header")
     assert isinstance(entries, dict)  # it begins with a brace
     return entries
@@ -176,7 +178,7 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise ValueError(f"{shown_name(name)} stands in it twice")
+                raise ValueError(f"{shown_name(name)} appears twice")
             seen.add(name)
     return table
 
@@ -188,7 +190,7 @@ def _whole(digits: str) -> int:
 
 
 def _refused(text: str) -> None:
-    raise ValueError(f"{text[:MAX_DIGITS]} is not a whole number")
+    raise ValueError(f"{text[:MAX_DIGITS]} is not an integer")
 
 
 def _tensor(
@@ -200,24 +202,24 @@ def _tensor(
     if len(name) > MAX_NAME:
         raise bad(f"is a name of {len(name):,} characters")
     if not name.isprintable():
-        raise bad("is a name with characters that cannot be shown")
+        raise bad("is a name with unprintable characters")
     if not isinstance(entry, Mapping):
-        raise bad("is not a table")
+        raise bad("is not an object")
     dtype, shape = entry.get("dtype"), _whole_numbers(entry.get("shape"))
     offsets = _whole_numbers(entry.get("data_offsets"))
     if not isinstance(dtype, str):
         raise bad("has no dtype")
     if dtype in _UNREADABLE:
-        what = "a type of quantized weights, which" if dtype[0] == "F" else "which"
+        what = "a quantized format that" if dtype[0] == "F" else "which"
         raise bad(f"is stored as {dtype}, {what} cannot be read")
     if dtype not in ITEM_BYTES:
         raise bad(f"has the unknown dtype {shown_name(dtype)}")
     if shape is None:
-        raise bad("has no shape of whole numbers")
+        raise bad("has no valid shape")
     if len(shape) > MAX_DIMENSIONS:
         raise bad(f"has {len(shape):,} dimensions")
     if offsets is None or len(offsets) != 2:
-        raise bad("does not say where its bytes begin and end")
+        raise bad("has no valid data_offsets")
     begin, end = offsets
     if begin > end:
         raise bad(f"ends at byte {end:,}, before it begins at {begin:,}")
@@ -255,7 +257,8 @@ def _check_places(tensors: list[StoredTensor], start: int, file: Path, file_byte
         at += tensor.nbytes
     if at > file_bytes:
         raise UserError(
-            f"{file}: cut off: its tensors end at byte {at:,}, and the file has only {file_bytes:,}"
+            f"{file}: truncated: its tensors end at byte {at:,}, but the file has only "
+            f"{file_bytes:,}"
         )
     if at < file_bytes:
         more = file_bytes - at

@@ -36,7 +36,7 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
     Floats of 16 and 8 bits become float32; see ``decode``.
 
     Raises:
-        UserError: the file cannot be read, ends before the tensor does, or is not the one any more
+        UserError: the file cannot be read, ends before the tensor does, or is no longer the one
             that was opened.
         IndexError: the tensor has no such rows or columns.
     """
@@ -49,7 +49,7 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
         return decode(b"", tensor.dtype).reshape(count, kept)
     try:
         if tensor.file.exists() and not tensor.file.is_file():
-            raise UserError(f"{tensor.file}: {NOT_REGULAR} any more")
+            raise UserError(f"{tensor.file}: {NOT_REGULAR} any longer")
         with tensor.file.open("rb", buffering=0) as file:
             if kept * _WORTH_A_SEEK >= width:
                 place = tensor.offset + rows[0] * width * item
@@ -81,7 +81,7 @@ def _read(file: FileIO, place: int, size: int, tensor: StoredTensor) -> bytearra
         got = file.readinto(view[done:])
         if not got:
             raise UserError(
-                f"{tensor.file}: ends in the middle of {tensor.name}; it has been cut off since it "
+                f"{tensor.file}: ends in the middle of {tensor.name}; it was truncated after it "
                 "was opened"
             )
         done += got

@@ -45,13 +45,13 @@ def test_numbers_of_layers_that_multiply(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "no-such-family"}, "model_type 'no-such-family' is not known"),
-        ({"hidden_act": "nope"}, "hidden_act 'nope' is not known"),
+        ({"model_type": "no-such-family"}, "model_type 'no-such-family' is unknown"),
+        ({"hidden_act": "nope"}, "hidden_act 'nope' is unknown"),
         ({"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
         ({"hidden_dropout_prob": "much"}, "hidden_dropout_prob"),
-        ({"model_type": "llama", "rope_scaling": {"type": "no"}}, "type 'no' is not known"),
-        ({"model_type": "t5", "d_kv": 0}, "d_kv is 0, not a positive whole number"),
-        ({"model_type": "llama", "head_dim": 0}, "head_dim is 0, not a positive whole number"),
+        ({"model_type": "llama", "rope_scaling": {"type": "no"}}, "type 'no' is unknown"),
+        ({"model_type": "t5", "d_kv": 0}, "d_kv is 0, not a positive integer"),
+        ({"model_type": "llama", "head_dim": 0}, "head_dim is 0, not a positive integer"),
         (
             {"model_type": "lfm2_moe"},
             "transformers cannot build this configuration: TypeError: 'NoneType' object is not",
@@ -67,7 +67,7 @@ def test_numbers_of_layers_that_multiply(
         # Its class refuses to give what differs between layers.
         (
             {"model_type": "diffusion_gemma_text", "per_layer_config": {"0": {"head_dim": 8}}},
-            "it has no model that can be opened",
+            "no model class that can be opened",
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_heads_of_a_family() -> None:
             "heads for: masked-lm, causal-lm, sequence-classification, pretraining, "
             "token-classification, question-answering",
         ),
-        ("vit", "masked-lm", "no head at all"),
+        ("vit", "masked-lm", "no task heads"),
     ],
 )
 def test_a_head_that_is_not_there_is_told_with_those_that_are(

@@ -36,7 +36,7 @@ def test_a_wrong_formula_is_thrown_away(
     change_architecture(cache, replace(derived, modules=(derived.modules[0], *wrong)))
     assert opened(folder).with_formulas() == derived
     assert len(building) == 1
-    assert "thrown away" in notes[0]
+    assert "discarded" in notes[0]
     assert "V*D + 1" in notes[0]
 
 
@@ -95,7 +95,7 @@ def test_what_only_seems_right_is_put_right_when_torch_is_there(
     assert len(building) == 0
     model.confirm()
     assert model.architecture.root.class_name == "BertModel"
-    assert "not what was remembered" in notes[0]
+    assert "not what the cache says" in notes[0]
     assert model.with_formulas() == derived
     assert opened(folder).architecture == derived
 

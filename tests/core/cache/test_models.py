@@ -165,13 +165,13 @@ def test_without_room_for_a_cache_models_are_opened_all_the_same(
         monkeypatch.setattr("bertviewer.core.cache.store.write_atomically", full)
     first = opened(folder)
     assert opened(folder).architecture == first.architecture
-    assert any("not kept for the next time" in note for note in notes)
+    assert any("not cached" in note for note in notes)
 
 
 def test_nothing_is_kept_of_what_cannot_be_opened(folder: Path, cache: Path) -> None:
     (folder / "config.json").write_text('{"model_type": "bert", "hidden_act": "none such"}')
     for _ in range(2):
-        with pytest.raises(UserError, match="hidden_act 'none such' is not known"):
+        with pytest.raises(UserError, match="hidden_act 'none such' is unknown"):
             opened(folder)
     assert not cache.exists()
 

@@ -134,7 +134,7 @@ def test_what_would_not_be_read_again_is_not_written(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_CONTENT", 100)
-    with pytest.raises(UserError, match="too large to be kept"):
+    with pytest.raises(UserError, match="too large to cache"):
         store.write("name", "key", ["x" * 100])
     assert not store.folder.exists()
 

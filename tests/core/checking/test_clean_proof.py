@@ -260,7 +260,7 @@ def test_what_is_drawn_at_random_cannot_be_proven() -> None:
     reasons = {left.path: left.reason for left in check.unchecked}
     assert reasons == {
         f"encoder.layers.{number}.attention.self_attention": (
-            "it draws random numbers, which nobody can draw a second time"
+            "it draws random numbers, which cannot be reproduced"
         )
         for number in (0, 1)
     }

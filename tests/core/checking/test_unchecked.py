@@ -47,7 +47,7 @@ def test_a_model_that_gives_nan_alone_is_not_called_right() -> None:
     assert check.at("encoder.layer.0.attention.self")
     assert check.at("pooler") == ()
     reasons = {left.path: left.reason for left in check.unchecked}
-    assert "no finite number" in reasons["pooler"]
+    assert "no finite value" in reasons["pooler"]
 
 
 def test_a_module_of_another_make_is_told_and_does_not_stop_the_check() -> None:
@@ -74,11 +74,11 @@ def test_a_reason_is_never_in_the_words_of_an_exception() -> None:
     check = check_run(model, capture)
     again, *others = check.unchecked
     assert again.reason == (
-        "attention could not be run a second time, in another way: "
+        "the attention could not be run a second time with another implementation: "
         "encoder.layer.0.attention.self (BertSelfAttention) failed"
     )
     assert {left.path: left.reason for left in others} == {
-        path: f"it is built otherwise, or was called in another way, than {name} is known to be"
+        path: f"it is built or was called differently from what {name} is described as"
         for path, name in OTHERWISE.items()
     }
     assert check.at("encoder.layer.1.output.dense")
@@ -106,7 +106,7 @@ def test_attention_that_cannot_be_run_a_second_time_is_told(
     check = check_run(model, capture)
     (told,) = check.unchecked
     assert told.reason == (
-        "attention could not be run a second time, in another way: "
+        "the attention could not be run a second time with another implementation: "
         "encoder.layer.0.attention.self (BertSelfAttention) failed"
     )
     assert check.steps

@@ -13,7 +13,7 @@ def test_what_cannot_be_called_alone_may_yet_be_seen(monkeypatch: pytest.MonkeyP
     expected = attention_of(it.model, it.run, it.kept, path).probabilities
 
     def fail(*_args: object, **_kwargs: object) -> None:
-        raise UserError("a part of the run cannot be called again")
+        raise UserError("part of the run cannot be replayed")
 
     monkeypatch.setattr("bertviewer.core.closer_look.attention.taken_by", fail)
     found = attention_of(it.model, it.run, it.kept, path).probabilities

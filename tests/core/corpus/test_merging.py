@@ -116,14 +116,16 @@ def test_what_cannot_be_merged(
     halves: tuple[Path, Path], whole: Path, model: LoadedModel, data: Path, tmp_path: Path
 ) -> None:
     made(model, data, tmp_path / "other", Choices(limit=3, modules="encoder.*"))
-    with pytest.raises(UserError, match="it is of another model than the first, or other modules"):
+    with pytest.raises(
+        UserError, match="it was made with another model than the first, or with other modules"
+    ):
         merge_corpora([whole, tmp_path / "other"], "")
     made(model, data, tmp_path / "part", part=Part(1, 2))
-    with pytest.raises(UserError, match="it is not finished, as the others are"):
+    with pytest.raises(UserError, match="it is unfinished, unlike the others"):
         merge_corpora([whole, tmp_path / "part"], "")
     done = without_torch("corpus-merge", *halves, "-o", whole)
     assert done.returncode == 2
-    assert "it is not empty, features.safetensors is in it" in done.stderr
+    assert "it is not empty, features.safetensors exists" in done.stderr
 
 
 def test_a_corpus_is_read_as_it_was_written(whole: Path, tmp_path: Path) -> None:

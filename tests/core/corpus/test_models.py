@@ -47,9 +47,9 @@ def test_layouts() -> None:
     assert layout((b[0] * s[0], b[1] * s[1]), 24) == Layout("tokens", (0, 1), 24, 0, 0)
     assert layout(1, s, 24) == Layout("positions", (1, 0, 2), 24, -1, 0)
     assert layout(b, 24) == Layout("sentences", (0, 1), 24, 0, -1)
-    assert layout(b, 3, s, s) == "its values belong to two tokens each"
-    assert layout(24) == "none of its axes is a sentence or a token"
-    assert layout(b, (4, 7)) == "its shape hangs on the sentences"
+    assert layout(b, 3, s, s) == "each value belongs to a pair of tokens"
+    assert layout(24) == "none of its dimensions is the sentence or the token"
+    assert layout(b, (4, 7)) == "its shape depends on the sentences"
 
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
@@ -162,8 +162,7 @@ def test_heads_that_cannot_be_measured_are_mentioned(tmp_path: Path) -> None:
     paths = [one["path"] for one in corpus.manifest["attentions_left_out"]]
     assert paths == [f"encoder.layer.{layer}.attention.self" for layer in (0, 1)]
     assert (
-        "Heads not measured: 2 attentions (YosoSelfAttention): it gives no shares from token to "
-        "token"
+        "Heads not measured: 2 attentions (YosoSelfAttention): it returns no attention weights"
     ) in corpus_text(corpus)
 
 
@@ -187,7 +186,7 @@ def test_a_model_that_makes_sentences_longer(data: Path, tmp_path: Path) -> None
     found = made(model, data, tmp_path / "out", Choices(limit=4, random_weights=True))
     assert found is not None
     left_out = {one["path"]: one["left_out"] for one in found.manifest["modules"]}
-    said = "its values belong neither to a token nor to a sentence"
+    said = "its values belong to neither a token nor a sentence"
     assert left_out["encoder.layer.0"] == said
     assert left_out[""] is None
 
@@ -195,7 +194,7 @@ def test_a_model_that_makes_sentences_longer(data: Path, tmp_path: Path) -> None
 def test_a_model_that_reads_in_two_ways(data: Path, tmp_path: Path) -> None:
     config: dict[str, Any] = {**SMALL, "max_position_embeddings": 4096}
     model = opened(tmp_path / "model", model_type="big_bird", **config)
-    with pytest.raises(UserError, match="reads sentences of 4,096 tokens in another way"):
+    with pytest.raises(UserError, match="reads sentences of 4,096 tokens differently"):
         made(model, data, tmp_path / "all", Choices(limit=3, random_weights=True))
     choices = Choices(limit=3, random_weights=True, max_tokens=64)
     found = made(model, data, tmp_path / "short", choices)

@@ -129,7 +129,9 @@ def test_a_text_that_is_stored_once_and_repeated(
         found = list(parquet_files.pieces(parquet_files.opened(opened), opened, ["text"]))
     assert [piece.num_rows for piece in found] == [6] * 8 + [2]
     monkeypatch.setattr(parquet_files, "MOST_PAGE", 2000)
-    with pytest.raises(UserError, match=r"not a valid Parquet file: a page of it has 3,004 bytes"):
+    with pytest.raises(
+        UserError, match=r"not a valid Parquet file: one of its pages has 3,004 bytes"
+    ):
         read(file)
 
 
@@ -138,7 +140,7 @@ def test_a_quote_that_is_not_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file = tmp_path / "rows.csv.gz"
     rows = b'id,text\n1,"a\nb"\n2,"one\n' + b"3,two\n" * 1000
     file.write_bytes(gzip.compress(rows))
-    said = "the record that begins in line 4 has more than 500 characters; is a quote in it not"
+    said = "the record that begins in line 4 has more than 500 characters; is a quotation mark not"
     with pytest.raises(UserError, match=said):
         read(file)
     file.write_bytes(gzip.compress(b"id,text\n" + b"3,two\n" * 1000))
@@ -173,7 +175,9 @@ def test_progress_in_the_middle_of_a_record(
 def test_how_data_may_not_be_packed(tmp_path: Path, head: bytes) -> None:
     file = tmp_path / "lines.txt"
     file.write_bytes(head + b"whatever")
-    with pytest.raises(UserError, match=r"it is packed as .*, which is not read; unpack it first"):
+    with pytest.raises(
+        UserError, match=r"it is compressed as .*, which is not supported; decompress it first"
+    ):
         read(file)
 
 
@@ -195,9 +199,9 @@ def parquet_bytes() -> bytes:
         ("a.csv", b"text,text\none,two\n", "it has 2 columns 'text'"),
         ("a.txt", "one\n".encode("utf-16"), "its text is UTF-16; save it as UTF-8"),
         ("a.txt.gz", gzip.compress("one\n".encode("utf-16")), "its text is UTF-16"),
-        ("a.gz", gzip.compress(parquet_bytes()), "a Parquet file is packed by itself"),
+        ("a.gz", gzip.compress(parquet_bytes()), "Parquet files are compressed internally"),
         ("a.parquet", parquet_bytes()[:-9], "not a valid Parquet file"),
-        ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is no text"),
+        ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is not text"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, name: str, raw: bytes, said: str) -> None:
@@ -216,7 +220,7 @@ def test_a_file_that_grows_while_it_is_run(model: LoadedModel, data: Path, tmp_p
             with copy.open("a", encoding="utf-8") as file:
                 file.write("more\n")
 
-    with pytest.raises(UserError, match=r"lines\.txt: it was changed while it was read"):
+    with pytest.raises(UserError, match=r"lines\.txt: the file changed while it was being read"):
         made(model, copy, tmp_path / "out", progress=grow)
 
 
@@ -225,13 +229,13 @@ def test_the_standard_input_is_read_once(model: LoadedModel, tmp_path: Path) -> 
         wish = CorpusWish(tuple(map(Path, names)), Choices(), tmp_path, "")
         make_corpus(model, wish, no_progress, ALONE, io.BytesIO(stdin))
 
-    with pytest.raises(UserError, match="-: the standard input can be read once"):
+    with pytest.raises(UserError, match="-: standard input can be read only once"):
         run("-", "-")
     run("-")
     before = content(tmp_path)
     run("-")
     assert content(tmp_path) == before
-    with pytest.raises(UserError, match="it holds another corpus already"):
+    with pytest.raises(UserError, match="already holds another corpus"):
         run("-", stdin=b"the mat\n")
     assert content(tmp_path) == before
 
@@ -241,7 +245,9 @@ def test_a_folder_that_is_called_as_that_of_the_shards(model: LoadedModel, tmp_p
     file = tmp_path / FOLDER / "rows.txt"
     file.parent.mkdir()
     file.write_text(f"{CAT}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"shards: the folder has files of its own, as rows\.txt"):
+    with pytest.raises(
+        UserError, match=r"shards: the folder contains other files, such as rows\.txt"
+    ):
         made(model, file, tmp_path)
     assert file.exists()
 

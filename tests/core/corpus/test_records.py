@@ -43,8 +43,8 @@ def test_jsonl(tmp_path: Path, packed: bool) -> None:
     file.write_bytes(gzip.compress(content) if packed else content)
     assert texts(file) == ["one", "plain"]
     assert left_out(file) == [
-        ("line 2", "it is no JSON value by itself"),
-        ("line 3", "it is no text"),
+        ("line 2", "it is not a complete JSON value"),
+        ("line 3", "it is not text"),
         ("line 4", "it has no column 'text'"),
         ("line 6", "it is not valid Unicode"),
     ]
@@ -64,7 +64,7 @@ def test_parquet(tmp_path: Path) -> None:
     file = tmp_path / "rows"  # what it is stands in its first bytes
     parquet.write_table(pyarrow.table({"text": ["one", None, " ", "two"]}), file)
     assert texts(file) == ["one", "two"]
-    assert left_out(file) == [("row 2", "it is no text"), ("row 3", "it is empty")]
+    assert left_out(file) == [("row 2", "it is not text"), ("row 3", "it is empty")]
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
@@ -76,7 +76,7 @@ def test_a_column_that_is_missing(tmp_path: Path, name: str) -> None:
         file.write_text("a,b\nx,y\n", encoding="utf-8")
     else:
         parquet.write_table(pyarrow.table({"a": ["x"], "b": ["y"]}), file)
-    said = rf"{name}: there is no column 'text' \(--column\); its columns are 'a', 'b'"
+    said = rf"{name}: no column 'text' \(--column\); its columns are 'a', 'b'"
     with pytest.raises(UserError, match=said):
         texts(file)
     assert texts(file, "b") == ["y"]
@@ -91,7 +91,7 @@ def test_what_is_no_data(tmp_path: Path) -> None:
     blank.write_text("\n\n", encoding="utf-8")
     for path, said in (
         (empty, "the file is empty"),
-        (cut, "its gzip data are cut off or broken"),
+        (cut, "its gzip data is truncated or corrupt"),
         (broken, "not a valid Parquet file"),
         (tmp_path, "it is a folder"),
         (tmp_path / "none", "No such file or directory"),
@@ -120,5 +120,5 @@ def test_a_file_that_was_changed_meanwhile(tmp_path: Path) -> None:
     file.write_text("a\nb\n", encoding="utf-8")
     files = survey([(file, file.name)], None)
     file.write_text("a\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"lines\.txt: it was changed while it was read"):
+    with pytest.raises(UserError, match=r"lines\.txt: the file changed while it was being read"):
         list(sentences(files, None, 0, 2))

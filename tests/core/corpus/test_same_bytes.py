@@ -43,9 +43,7 @@ def test_a_process_that_is_dead(
     model: LoadedModel, data: Path, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
     patience = Patience(unheard=0.01, pause=0.001)
-    with pytest.raises(
-        UserError, match=r"process 1 of 3 was not heard of .* 4 of 7 shards are miss"
-    ):
+    with pytest.raises(UserError, match=r"process 1 of 3 did not report .* 4 of 7 shards are miss"):
         made(model, data, tmp_path, part=Part(0, 3), patience=patience)
     made(model, data, tmp_path)
     assert content(tmp_path) == whole
@@ -166,13 +164,13 @@ def test_other_choices_are_another_run(model: LoadedModel, data: Path, tmp_path:
     before = content(tmp_path)
     made(model, data, tmp_path)
     assert content(tmp_path) == before
-    with pytest.raises(UserError, match="it holds another corpus already"):
+    with pytest.raises(UserError, match="already holds another corpus"):
         made(model, data, tmp_path, Choices(shards=7, batch_tokens=99))
 
 
 def test_a_folder_of_somebody_else(model: LoadedModel, data: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match=r"the folder has files of its own, as notes\.txt"):
+    with pytest.raises(UserError, match=r"the folder contains other files, such as notes\.txt"):
         made(model, data, tmp_path)
 
 

@@ -160,7 +160,7 @@ def histogram(row: list[Any]) -> Change:
 def test_statistics(bad: Path, change: Change) -> None:
     file = bad / "statistics.parquet"
     parquet.write_table(change(parquet.read_table(file)), file)
-    with pytest.raises(UserError, match=r"statistics\.parquet: not the statistics of a corpus: "):
+    with pytest.raises(UserError, match=r"statistics\.parquet: not a corpus's statistics: "):
         read_corpus(bad)
 
 
@@ -201,7 +201,7 @@ def test_features(bad: Path, change: Change) -> None:
     arrays = {name: array.copy() for name, array in load(file.read_bytes()).items()}
     change(arrays)
     file.write_bytes(save(arrays))
-    said = r"features\.safetensors: (not the features of a corpus|.* is stored as F16)"
+    said = r"features\.safetensors: (not a corpus's features|.* is stored as F16)"
     with pytest.raises(UserError, match=said):
         read_corpus(bad)
 
@@ -210,7 +210,7 @@ def test_features_of_other_sizes_than_those_of_the_first(bad: Path, good: Path) 
     file = bad / "features.safetensors"
     arrays = load(file.read_bytes())
     file.write_bytes(save({key: array for key, array in arrays.items() if "layer.1" not in key}))
-    with pytest.raises(UserError, match="its features or heads are others than those of the first"):
+    with pytest.raises(UserError, match="its features or heads differ from those of the first"):
         merge_corpora([good, bad], "")
 
 
@@ -226,7 +226,7 @@ def test_what_is_merged_is_told_truly(bad: Path, good: Path) -> None:
 
 
 def test_what_cannot_be_merged(good: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is nothing to merge"):
+    with pytest.raises(UserError, match="nothing to merge"):
         merge_corpora([], "")
     link = tmp_path / "link"
     link.symlink_to(good)
@@ -271,7 +271,7 @@ def test_plans_of_parts(part: Path, key: str, value: Any) -> None:
     else:
         plan[key] = value
     file.write_text(json.dumps(plan), encoding="utf-8")
-    with pytest.raises(UserError, match="the shards or their plan are damaged"):
+    with pytest.raises(UserError, match="the shards or their plan are corrupt"):
         merge_corpora([part], "")
 
 
@@ -280,7 +280,7 @@ def test_a_plan_with_more_states_than_memory(part: Path) -> None:
     plan = json.loads(file.read_text(encoding="utf-8"))
     plan["measured"]["stacks"] = [10**17]
     file.write_text(json.dumps(plan), encoding="utf-8")
-    with pytest.raises(UserError, match="its arrays are not those of what is measured"):
+    with pytest.raises(UserError, match="its arrays do not match what is measured"):
         merge_corpora([part], "")
 
 
@@ -297,7 +297,7 @@ def test_shards_of_parts(part: Path, change: Change) -> None:
     arrays = {key: array.copy() for key, array in load(zlib.decompress(file.read_bytes())).items()}
     change(arrays)
     file.write_bytes(zlib.compress(save(arrays)))
-    with pytest.raises(UserError, match="damaged"):
+    with pytest.raises(UserError, match="corrupt"):
         merge_corpora([part], "")
 
 
@@ -312,16 +312,16 @@ def test_what_is_no_file_of_the_shards(
     with pytest.raises(UserError, match=name):
         merge_corpora([part], "")
     if replaced is not sparse:  # such a shard is run again
-        with pytest.raises(UserError, match=f"the folder has files of its own, as {name}"):
+        with pytest.raises(UserError, match=f"the folder contains other files, such as {name}"):
             made(model, data, part, Choices(limit=9, shards=2))
 
 
 def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -> None:
     (part / FOLDER).rename(part.with_name("elsewhere"))
     (part / FOLDER).symlink_to(part.with_name("elsewhere"))
-    with pytest.raises(UserError, match="a link that leaves its folder"):
+    with pytest.raises(UserError, match="a link that points outside its folder"):
         merge_corpora([part], "")
-    with pytest.raises(UserError, match="a link that leaves its folder"):
+    with pytest.raises(UserError, match="a link that points outside its folder"):
         made(model, data, part, Choices(limit=9, shards=2))
 
 
@@ -332,11 +332,11 @@ def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
         arrays = dict(load(zlib.decompress(file.read_bytes())))
         arrays["rows.0.totals"] = arrays["rows.0.totals"][:, None]
         file.write_bytes(zlib.compress(save({n: np.array(a) for n, a in arrays.items()})))
-    with pytest.raises(UserError, match="its arrays are not those of what is measured"):
+    with pytest.raises(UserError, match="its arrays do not match what is measured"):
         merge_corpora([part], "")
 
 
 def test_a_shard_that_is_larger_than_memory(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_files, "MOST_ARRAYS", 100_000)
-    with pytest.raises(UserError, match="it is no shard, or not a whole one"):
+    with pytest.raises(UserError, match="not a complete shard"):
         merge_corpora([part], "")

@@ -74,7 +74,7 @@ def test_one_that_dies(folder: Path, last: int) -> None:
 
     touch(folder, 2, 7)  # of another day
     clock = Clock(happens)
-    said = r"process 2 of 3 has been silent for 60 seconds, and 4 of 6 shards are missing; the same"
+    said = r"process 2 of 3 has been silent for 60 seconds, and 4 of 6 shards are missing; run"
     with pytest.raises(UserError, match=said):
         Others(folder, WORLD, clock.patience).wait(SHARDS, no_progress)
     assert clock.now == last + 61
@@ -92,7 +92,7 @@ def test_one_that_died_while_the_first_one_worked(folder: Path) -> None:
 def test_one_that_does_not_begin(folder: Path) -> None:
     touch(folder, 2, 7)  # of another day
     clock = Clock(lambda now: touch(folder, 1, now))
-    said = "process 2 of 3 was not heard of for 600 seconds, and 4 of 6 shards are missing"
+    said = "process 2 of 3 did not report for 600 seconds, and 4 of 6 shards are missing"
     with pytest.raises(UserError, match=said):
         Others(folder, WORLD, clock.patience).wait(SHARDS, no_progress)
     assert clock.now == 601

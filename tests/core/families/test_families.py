@@ -139,7 +139,7 @@ def test_a_made_up_family_is_checked_step_by_step() -> None:
         "norm",
         "self-attention",
         "add",
-        "norm after the addition",
+        "norm after the residual addition",
         "feed-forward",
         NEXT,
     ]

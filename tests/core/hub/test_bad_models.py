@@ -20,7 +20,7 @@ def test_a_model_without_safetensors_says_so(
     assert model.checkpoint is None
     assert model.missing_bytes() == 0
     assert model.why_no_weights == (
-        f"hf://{REPO}@{commit}: it has no model.safetensors on the hub, and nothing else is "
+        f"hf://{REPO}@{commit}: it has no model.safetensors on the Hub, and nothing else is "
         "downloaded"
     )
 
@@ -34,9 +34,9 @@ def test_a_repository_that_is_no_model(server: HubServer, hub: Hub) -> None:
 @pytest.mark.parametrize(
     ("content", "cause"),
     [
-        (b"", "does not answer like a hub"),
-        (b"<html>", "does not answer like a hub"),
-        (b"[" * 100_000, "does not answer like a hub"),
+        (b"", "does not answer like a model hub"),
+        (b"<html>", "does not answer like a model hub"),
+        (b"[" * 100_000, "does not answer like a model hub"),
         (b"[]", "cannot be read"),
         (b"null", "cannot be read"),
         (b'{"sha": "x", "siblings": []}', "does not say which commit"),
@@ -80,7 +80,7 @@ def test_a_configuration_of_gigabytes_is_not_begun(server: HubServer, hub: Hub) 
     entry = {"rfilename": "vocab.txt", "size": 10**10, "blobId": "0" * 40}
     data = json.dumps({"sha": "0" * 40, "siblings": [entry]})
     server.fail("/api/", Fault(content=data.encode()))
-    with pytest.raises(UserError, match=r"vocab\.txt on the hub takes 10000 MB"):
+    with pytest.raises(UserError, match=r"vocab\.txt on the Hub is 10000 MB"):
         open_hub(hub_source(), hub=hub)
     assert not server.asked("/resolve/")
 

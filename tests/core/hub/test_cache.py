@@ -27,7 +27,7 @@ def test_no_cache_is_an_empty_one(hub: Hub) -> None:
 
 def test_a_cache_that_is_a_file(hub: Hub) -> None:
     hub.cache.write_bytes(b"")
-    with pytest.raises(UserError, match="the hub's cache cannot be read"):
+    with pytest.raises(UserError, match="the Hub cache cannot be read"):
         cached_models(hub.cache)
 
 

@@ -72,14 +72,14 @@ def test_a_run_takes_the_weights_and_gives_the_same(
 def test_refusals_are_one_line(on_hub: HubServer, call: Call) -> None:
     status, out, err = call("summary", "hf://someone/else")
     assert (status, out) == (2, "")
-    assert err == (f"{ERROR}hf://someone/else@main: {on_hub.url[7:]} does not have it\n")
+    assert err == (f"{ERROR}hf://someone/else@main: not found on {on_hub.url[7:]}\n")
     status, _, err = call("summary", "hf://no/such/name")
     assert status == 2
     assert err.count("\n") == 1
     on_hub.fail("/api/", Fault(429, {"Retry-After": "999"}))
     status, _, err = call("summary", f"hf://{REPO}")
     assert status == 2
-    assert err.endswith("gets too many requests from here; try again in 999 seconds\n")
+    assert err.endswith("received too many requests from this address; try again in 999 seconds\n")
 
 
 def test_a_model_without_weights_runs_on_random_ones_only(
@@ -91,7 +91,7 @@ def test_a_model_without_weights_runs_on_random_ones_only(
     status, _, err = call("run", f"hf://{REPO}", "the cat")
     assert status == 2
     assert err == (
-        f"{ERROR}hf://{REPO}@{commit}: it has no model.safetensors on the hub, and "
+        f"{ERROR}hf://{REPO}@{commit}: it has no model.safetensors on the Hub, and "
         "nothing else is downloaded\n"
     )
     assert call("run", f"hf://{REPO}", "the cat", "--random-weights")[0] == 0

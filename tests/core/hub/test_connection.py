@@ -14,7 +14,7 @@ from tests.core.hub.conftest import TOKEN
 )
 def test_an_endpoint_that_is_none(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
-    with pytest.raises(UserError, match="HF_ENDPOINT is not the address of a hub"):
+    with pytest.raises(UserError, match="HF_ENDPOINT is not a valid Hub address"):
         connect()
 
 
@@ -34,6 +34,6 @@ def test_the_endpoint_and_the_token_are_the_environments(
 
 def test_a_token_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_naïve")
-    with pytest.raises(UserError, match="token for the hub cannot be read") as error:
+    with pytest.raises(UserError, match="Hugging Face token cannot be read") as error:
         connect()
     assert "naïve" not in "".join(traceback.format_exception(error.value))

@@ -43,8 +43,8 @@ def test_cut_with_nothing_new_it_ends_and_keeps_what_came(server: HubServer, hub
     with pytest.raises(UserError) as error:
         get(hub, listing)
     assert str(error.value) == (
-        f"{listing.name}: {FILE}: the connection to {hub.host} is lost again and again; what has "
-        "come is kept, and the next try goes on from there"
+        f"{listing.name}: {FILE}: the connection to {hub.host} keeps breaking off; what was "
+        "downloaded is kept, and the next attempt resumes there"
     )
     assert nothing_is_there(hub, listing)
     kept = part(hub).stat().st_size
@@ -123,7 +123,7 @@ def test_what_is_not_the_file_is_thrown_away(server: HubServer, hub: Hub, conten
     with pytest.raises(UserError) as error:
         get(hub, listing)
     assert str(error.value) == (
-        f"{listing.name}: {FILE}: {hub.host} sends something else than the file that it announced"
+        f"{listing.name}: {FILE}: {hub.host} sent a different file from the one it announced"
     )
     assert nothing_is_there(hub, listing)
     assert get(hub, listing).read_bytes() == CONTENT
@@ -136,7 +136,7 @@ def test_what_an_earlier_try_left_is_not_believed(server: HubServer, hub: Hub, l
     blobs.mkdir(parents=True)
     (blobs / f"{digest_of(FILE, CONTENT)}.bertviewer.incomplete").write_bytes(left)
     if left == b"something else":
-        with pytest.raises(UserError, match="something else than the file"):
+        with pytest.raises(UserError, match="a different file from the one"):
             get(hub, listing)
     assert get(hub, listing).read_bytes() == CONTENT
     assert bool(server.asked(FILE)) == (left != CONTENT)
@@ -145,7 +145,7 @@ def test_what_an_earlier_try_left_is_not_believed(server: HubServer, hub: Hub, l
 def test_a_compressed_answer_is_refused(server: HubServer, hub: Hub) -> None:
     listing = wanted(server, hub)
     server.fail(FILE, Fault(200, {"Content-Encoding": "gzip"}))
-    with pytest.raises(UserError, match="sends it compressed"):
+    with pytest.raises(UserError, match="sent compressed data"):
         get(hub, listing)
 
 
@@ -168,7 +168,7 @@ def test_a_disk_without_room(server: HubServer, hub: Hub, monkeypatch: pytest.Mo
         "bertviewer.core.hub.download.shutil.disk_usage",
         lambda _path: type("Usage", (), {"free": 1000})(),
     )
-    with pytest.raises(UserError, match="0 MB are to come, and the disk has only 0 MB left"):
+    with pytest.raises(UserError, match="0 MB must be downloaded, but the disk has only 0 MB left"):
         get(hub, listing)
     assert not server.asked(FILE)
 

@@ -117,7 +117,7 @@ def test_an_index_that_names_what_is_not_there(server: HubServer, hub: Hub, tmp_
     gone = sorted(folder.glob("model-*"))[1]
     gone.unlink()
     server.add_folder(REPO, folder)
-    with pytest.raises(UserError, match=f"names '{gone.name}', which the hub does not have"):
+    with pytest.raises(UserError, match=f"names '{gone.name}', which the Hub does not have"):
         open_hub(hub_source(), hub=hub)
 
 
@@ -215,7 +215,7 @@ def test_without_a_network_and_weights_the_architecture_is_there(
     open_hub(hub_source(), hub=hub)
     model = open_hub(hub_source(), hub=unreachable)
     assert model.checkpoint is None
-    assert "its weights are not in the cache" in model.why_no_weights
+    assert "its weights are not in the local cache" in model.why_no_weights
     assert f"{unreachable.host} cannot be reached" in model.why_no_weights
 
 

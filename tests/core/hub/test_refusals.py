@@ -29,17 +29,21 @@ def elsewhere() -> Iterator[HubServer]:
 @pytest.mark.parametrize(
     ("status", "headers", "message"),
     [
-        (401, {}, "does not know it, or it is private; to open yours, log in: hf auth login"),
-        (403, {}, "does not give access to it without a token; log in: hf auth login"),
-        (404, {}, "does not have it"),
-        (404, {"X-Error-Code": "RevisionNotFound"}, "has no such revision of it"),
-        (404, {"X-Error-Code": "RepoNotFound"}, "does not have it"),
-        (410, {}, "does not have it"),
-        (416, {}, "answers with the status 416"),
-        (418, {}, "answers with the status 418"),
-        (429, {"Retry-After": "300"}, "gets too many requests from here; try again in 300 seconds"),
-        (500, {}, "has trouble of its own (status 500); try again later"),
-        (503, {"Retry-After": "x"}, "has trouble of its own (status 503); try again later"),
+        (401, {}, "not found on {host}, or private; to open your own, log in: hf auth login"),
+        (403, {}, "{host} requires a token for it; log in: hf auth login"),
+        (404, {}, "not found on {host}"),
+        (404, {"X-Error-Code": "RevisionNotFound"}, "{host} has no such revision"),
+        (404, {"X-Error-Code": "RepoNotFound"}, "not found on {host}"),
+        (410, {}, "not found on {host}"),
+        (416, {}, "{host} answered with status 416"),
+        (418, {}, "{host} answered with status 418"),
+        (
+            429,
+            {"Retry-After": "300"},
+            "{host} received too many requests from this address; try again in 300 seconds",
+        ),
+        (500, {}, "{host} has a server problem (status 500); try again later"),
+        (503, {"Retry-After": "x"}, "{host} has a server problem (status 503); try again later"),
     ],
 )
 def test_refusals_in_one_plain_line(
@@ -49,7 +53,7 @@ def test_refusals_in_one_plain_line(
     server.fail(FILE, *[Fault(status, headers)] * 9)
     with pytest.raises(UserError) as error:
         get(hub, listing)
-    assert str(error.value) == f"{listing.name}: {FILE}: {hub.host} {message}"
+    assert str(error.value) == f"{listing.name}: {FILE}: {message.format(host=hub.host)}"
     assert nothing_is_there(hub, listing)
 
 
@@ -59,8 +63,8 @@ def test_a_token_that_is_not_accepted(server: HubServer, private_hub: Hub) -> No
     with pytest.raises(UserError) as error:
         wanted(server, private_hub)
     assert str(error.value) == (
-        f"hf://{REPO}@main: {private_hub.host} does not know it, or does not accept the stored "
-        "token (hf auth login)"
+        f"hf://{REPO}@main: not found on {private_hub.host}, or the stored token is "
+        "rejected (hf auth login)"
     )
 
 
@@ -79,7 +83,7 @@ def test_retry_after_is_waited_for_and_told(server: HubServer, hub: Hub) -> None
     start = time.monotonic()
     get(hub, listing, lambda done, total, label: labels.append(label))
     assert time.monotonic() - start >= 1
-    assert any(label.endswith("trying again in 1 s") for label in labels)
+    assert any(label.endswith("retrying in 1 s") for label in labels)
 
 
 def test_retry_after_may_be_a_date(server: HubServer, hub: Hub) -> None:
@@ -125,10 +129,10 @@ def test_a_renamed_model_is_found_under_its_old_name(server: HubServer, hub: Hub
 @pytest.mark.parametrize(
     ("location", "message"),
     [
-        ("", "redirects to no address"),
-        ("http://[", "redirects to no address"),
-        ("http://127.0.0.1:99999/x", "redirects to no address"),
-        ("file:///etc/passwd", "redirects to no address"),
+        ("", "redirects without an address"),
+        ("http://[", "redirects without an address"),
+        ("http://127.0.0.1:99999/x", "redirects without an address"),
+        ("file:///etc/passwd", "redirects without an address"),
         ("ftp://127.0.0.1/x", "redirects to 127.0.0.1 without encryption; not followed"),
         ("?again", "redirects in a circle"),
     ],
@@ -165,4 +169,4 @@ def test_the_token_is_never_shown(
         assert TOKEN not in text
         assert TOKEN[3:] not in text
     assert caplog.text  # the client did log
-    assert "ask for access on the model's page" in str(error.value)
+    assert "request it on the model's page" in str(error.value)

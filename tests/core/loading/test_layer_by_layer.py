@@ -220,14 +220,16 @@ class TestWhenItIsDone:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(FREE, lambda: 50_000)
-        message = r"need 0\.0 GB of memory, and only 0\.0 GB are free; layer by layer .* 0\.0 GB"
+        message = r"need 0\.0 GB of memory, but only 0\.0 GB are free; layer by layer .* 0\.0 GB"
         with pytest.raises(UserError, match=message):
             opened(folder, offload=False).module(random_weights=False)
 
     def test_without_accelerate(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(HOOKS, lambda: False)
         assert opened(folder, offload=False).module(random_weights=False)
-        with pytest.raises(UserError, match=r"accelerate is not there; .* pip install .accelerate"):
+        with pytest.raises(
+            UserError, match=r"accelerate is not installed; .* pip install .accelerate"
+        ):
             opened(folder).module(random_weights=False)
         monkeypatch.setattr(FREE, lambda: 100_000)
         with pytest.raises(UserError, match=r"are free; .* pip install .accelerate"):

@@ -164,11 +164,11 @@ def test_another_shape_is_refused_with_both(tiny_bert_folder: Path, tmp_path: Pa
     folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "wide"))
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 96}))
-    with pytest.raises(UserError, match=r"has the shape \[64, 32\].*asks for \[96, 32\]"):
+    with pytest.raises(UserError, match=r"has the shape \[64, 32\].*requires \[96, 32\]"):
         open_model(parse_source(str(folder)))
     config |= {"type_vocab_size": 3, "vocab_size": 9}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"; so it is with 1 other$"):
+    with pytest.raises(UserError, match=r"; the same applies to 1 other$"):
         open_model(parse_source(str(folder)))
 
 

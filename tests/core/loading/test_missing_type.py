@@ -57,7 +57,7 @@ def test_what_neither_tells_is_guessed_and_said(tmp_path: Path) -> None:
     (note,) = opened(tmp_path).architecture.source.notices
     assert "has a config.json without model_type" in note
     assert "heads" not in note
-    assert "the activation gelu, epsilon" in note
+    assert "the activation function gelu, epsilon" in note
 
 
 def test_names_with_prefixes_tell_a_model_too(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_names_with_prefixes_tell_a_model_too(tmp_path: Path) -> None:
 
 def test_without_weights_it_is_refused_with_what_to_add(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"hidden_size": 16}')
-    with pytest.raises(bertviewer.Error, match='add it, such as "model_type": "bert"'):
+    with pytest.raises(bertviewer.Error, match='add it, for example "model_type": "bert"'):
         bertviewer.open(tmp_path)
 
 

@@ -131,7 +131,7 @@ def test_a_file_that_shrinks_while_it_is_open(folder: Path) -> None:
     model = opened(folder)
     file = folder / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-1000])
-    with pytest.raises(UserError, match=r"model\.safetensors: cut off: "):
+    with pytest.raises(UserError, match=r"model\.safetensors: truncated: "):
         model.module(random_weights=False)
     file.unlink()
     with pytest.raises(UserError, match=r"model\.safetensors: No such file or directory"):
@@ -147,7 +147,7 @@ def test_a_file_that_shrinks_while_it_is_read(folder: Path) -> None:
         if done > 0:
             os.truncate(file, 20_000)
 
-    with pytest.raises(UserError, match=r"safetensors: the file has become shorter while it was"):
+    with pytest.raises(UserError, match=r"safetensors: the file was truncated while it was"):
         model.module(False, progress)
 
 

@@ -99,7 +99,7 @@ def test_the_sizes_are_read_off(
     assert {key: config[key] for key in sizes} == {key: theirs[key] for key in sizes}
     activation = "activation" if model_type == "distilbert" else "hidden_act"
     assert config[activation] == theirs[activation]
-    assert "2 heads of 64 columns, the activation gelu" in guess
+    assert "2 heads of 64 columns, the activation function gelu" in guess
 
 
 def test_the_labels_are_read_off(tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_the_guess_is_told(tmp_path: Path) -> None:
     architecture = open_model(parse_source(str(file))).architecture
     (notice,) = architecture.source.notices
     assert notice == (
-        "bare.safetensors has no config.json: the sizes are those of its tensors. The rest is "
-        "guessed, and figures are wrong if it is not so: 2 heads of 64 columns, the activation "
-        "gelu, epsilon 1e−12."
+        "bare.safetensors has no config.json, so sizes are read off its tensors. The rest is "
+        "guessed, and results are wrong if a guess is: 2 heads of 64 columns, the activation "
+        "function gelu, epsilon 1e−12."
     )
     assert notice in summaries.text(architecture, None, False)
 
@@ -165,7 +165,7 @@ def test_the_guess_is_told(tmp_path: Path) -> None:
 def test_no_epsilon_is_guessed_where_there_is_only_one(tmp_path: Path) -> None:
     found = rebuilt(checkpoint(tensors_of(build("DistilBertModel", DISTILBERT)), tmp_path), "x")
     assert found is not None
-    assert found[1].endswith("so: 2 heads of 64 columns, the activation gelu.")
+    assert found[1].endswith("is: 2 heads of 64 columns, the activation function gelu.")
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,9 @@ def test_another_head_can_still_be_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ("BertForMultipleChoice", "config.json names BertForMultipleChoice, which is none of the"),
-        ("RobertaForMaskedLM", "RobertaForMaskedLM, which is none of the heads"),
-        ("NoSuchThing", "can be opened for the model type 'bert'"),
+        ("BertForMultipleChoice", "config.json names BertForMultipleChoice, which is not one of"),
+        ("RobertaForMaskedLM", "RobertaForMaskedLM, which is not one of the heads"),
+        ("NoSuchThing", "can be opened for model type 'bert'"),
         ("BertForSequenceClassification", "lacks tensors of that head (classifier.weight)"),
     ],
 )
@@ -105,7 +105,7 @@ def test_what_is_not_there_is_the_base_model_and_says_so(
     model = opened(tmp_path)
     (notice,) = model.architecture.source.notices
     assert says in notice
-    assert notice.endswith("BertModel is shown, without a head.")
+    assert notice.endswith("BertModel is shown without a head.")
     assert model.architecture.root.class_name == "BertModel"
 
 
@@ -114,7 +114,7 @@ def test_a_head_of_another_size_is_left_out(tmp_path: Path) -> None:
     change_config(tmp_path, id2label=None, label2id=None)
     model = opened(tmp_path)
     (notice,) = model.architecture.source.notices
-    assert "classifier.weight has the shape [3, 16], but the configuration asks for [2," in notice
+    assert "classifier.weight has the shape [3, 16], but the configuration requires [2," in notice
     assert model.architecture.root.class_name == "BertModel"
 
 

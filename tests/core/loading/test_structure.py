@@ -21,7 +21,7 @@ from tests.core.drawn_tree import draw
 
 WHY = (
     "cannot be run: it has no config.json with a model_type that transformers knows, and the names "
-    "and shapes of its tensors do not tell which model it is"
+    "and shapes of its tensors do not identify the model"
 )
 BERT = {"hidden_size": 32, "num_hidden_layers": 12, "num_attention_heads": 2,
         "intermediate_size": 48, "vocab_size": 60}  # fmt: skip
@@ -134,10 +134,10 @@ def test_strange_names(names: tuple[str, ...]) -> None:
 
 
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match=r"^x: '(a\.)+.*' has too many parts$"):
+    with pytest.raises(UserError, match=r"^x: '(a\.)+.*' has too many levels$"):
         named({"a." * 60 + "b": (1,)})
     monkeypatch.setattr(structure_module, "MAX_TENSORS", 1_000)
-    with pytest.raises(UserError, match=r"^x: 1,001 tensors are too many to show$"):
+    with pytest.raises(UserError, match=r"^x: 1,001 tensors are too many to display$"):
         named({str(number): (1,) for number in range(1_001)})
 
 

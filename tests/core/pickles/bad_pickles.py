@@ -84,13 +84,13 @@ def _twice() -> bytes:
 SYSTEM = Call(os.system, "exit 0")
 GOOD = saved({"step": 1})
 
-_POINTER = "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"
-_PAGE = "a web page and not weights: the download went wrong"
-_DAMAGED = "cut off or damaged"
-_PACKED = "its parts are compressed or encrypted, as torch saves none"
-_NO_WEIGHTS = "a zip, but not one that torch saved weights in"
-_SYSTEM = "refused: it asks for posix.system, which no tensor needs"
-_WIDE = "refused: its pickle has instructions that torch does not write ({})"
+_POINTER = "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"
+_PAGE = "a web page instead of weights: the download failed"
+_DAMAGED = "truncated or corrupt"
+_PACKED = "its entries are compressed or encrypted, which torch never does"
+_NO_WEIGHTS = "a zip file, but not one in which torch saved weights"
+_SYSTEM = "refused: it asks for posix.system, which tensors never need"
+_WIDE = "refused: its pickle has opcodes that torch never writes ({})"
 
 BAD_PICKLES = (
     BadFile("empty", b"", "the file is empty"),
@@ -98,10 +98,10 @@ BAD_PICKLES = (
     BadFile("HTML", b"<!DOCTYPE html>\n<html><body>Not found</body></html>", _PAGE),
     BadFile("HTML after a byte order mark", b"\xef\xbb\xbf \n<html></html>", _PAGE),
     BadFile("XML", b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', _PAGE),
-    BadFile("text", b"weights", "not a file that torch saved"),
-    BadFile("zeros", b"\0" * 1000, "not a file that torch saved"),
+    BadFile("text", b"weights", "not a file saved by torch"),
+    BadFile("zeros", b"\0" * 1000, "not a file saved by torch"),
     BadFile("safetensors", GOOD_SAFETENSORS, "a safetensors file; name it model.safetensors"),
-    BadFile("tar", _tar(), "in torch's oldest format, a tar archive, which is not read"),
+    BadFile("tar", _tar(), "in torch's oldest format (tar), which is not supported"),
     # Zips.
     BadFile("zip cut off", GOOD[:-30], _DAMAGED),
     BadFile("zip of four bytes", b"PK\x03\x04", _DAMAGED),
@@ -111,14 +111,14 @@ BAD_PICKLES = (
     BadFile("zip without a folder", zipped(("data.pkl", program({}))), _NO_WEIGHTS),
     BadFile(
         "TorchScript", zipped(("a/data.pkl", program({})), ("a/constants.pkl", b"")),
-        "a TorchScript program, not just weights",
+        "a TorchScript program, not only weights",
     ),
     BadFile(
         "zip bomb", zipped(("a/data.pkl", bytes(10**7)), compression=zipfile.ZIP_DEFLATED),
         _PACKED,
     ),
-    BadFile("parts larger than the file", _liar(), "its parts claim to be larger than the file"),
-    BadFile("two programs under a name", _twice(), "two of its parts have one name"),
+    BadFile("parts larger than the file", _liar(), "its entries claim to be larger than the file"),
+    BadFile("two programs under a name", _twice(), "two of its entries have the same name"),
     BadFile(
         "encrypted", _encrypted(), _PACKED,
     ),
@@ -138,34 +138,34 @@ BAD_PICKLES = (
     ),
     BadFile(
         "eval by Python 2's name", zipped(("archive/data.pkl", b"\x80\x02c__builtin__\neval\n.")),
-        "refused: it asks for builtins.eval, which no tensor needs",
+        "refused: it asks for builtins.eval, which tensors never need",
     ),
     BadFile(
         "a name in capitals of a terminal",
         zipped(("archive/data.pkl", b"\x80\x02c\x1b[31mred\nname\n.")),
-        "refused: it asks for �[31mred.name, which no tensor needs",
+        "refused: it asks for �[31mred.name, which tensors never need",
     ),
     BadFile(
         "a long name", zipped(("archive/data.pkl", b"\x80\x02c" + b"m" * 500 + b"\nx\n.")),
-        f"refused: it asks for {'m' * 80}…, which no tensor needs",
+        f"refused: it asks for {'m' * 80}…, which tensors never need",
     ),
     BadFile(
         "many names", saved([Call(os.system, ""), Call(eval, ""), Call(exec, ""),
                              Call(shutil.rmtree, ""), Call(os.getenv, ""), Call(compile, "")]),
         "refused: it asks for builtins.compile, builtins.eval, builtins.exec, os.getenv and "
-        "2 more, which no tensor needs",
+        "2 more, which tensors never need",
     ),
     BadFile(
         "a name made up while it runs",
         zipped(("archive/data.pkl", b"\x80\x04\x8c\x02os}\x93.")),
-        "refused: it asks for os.?, which no tensor needs",
+        "refused: it asks for os.?, which tensors never need",
     ),
     BadFile(
         "a name from a registry", zipped(("archive/data.pkl", b"\x80\x02\x82\x01.")),
         _WIDE.format("EXT1"),
     ),
     BadFile("protocol 4", saved({"a": 1}, 4), _WIDE.format("FRAME, MEMOIZE, SHORT_BINUNICODE")),
-    BadFile("numbers", program({"a": 1}), "a pickle that torch did not save"),
+    BadFile("numbers", program({"a": 1}), "a pickle that was not saved by torch"),
     # Pickles that end too early, or are none.
     BadFile(
         "program cut off", zipped(("archive/data.pkl", program({"a": 1})[:-1])),

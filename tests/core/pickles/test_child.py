@@ -63,7 +63,7 @@ class TestConverting:
 
     @pytest.mark.parametrize("thing", [torch.ones(3), {}, {"step": 1}, [torch.ones(2)], None])
     def test_nothing_with_a_name(self, file: Path, out: Path, thing: Any) -> None:
-        assert refusal(thing, file, out) == "there are no named tensors in it"
+        assert refusal(thing, file, out) == "it contains no named tensors"
 
     def test_what_safetensors_cannot_hold(self, file: Path, out: Path) -> None:
         what = "is a tensor of {}, which cannot be read"
@@ -71,7 +71,7 @@ class TestConverting:
         assert refusal({"a": numbers}, file, out) == f"'a' {what.format('complex64')}"
         sparse = torch.eye(2).to_sparse()
         assert refusal({"a": sparse}, file, out) == f"'a' {what.format('sparse_coo')}"
-        assert refusal({3: torch.ones(2)}, file, out) == "a tensor in it has no proper name"
+        assert refusal({3: torch.ones(2)}, file, out) == "it contains a tensor without a valid name"
 
     def test_a_tensor_that_is_larger_than_its_file(self, file: Path, out: Path) -> None:
         # One number, seen as 800 GB of them.
@@ -81,12 +81,12 @@ class TestConverting:
     @pytest.mark.parametrize("thing", [torch.nn.Linear(2, 2), Call(os.system, "exit 0")])
     def test_torchs_advice_is_not_repeated(self, file: Path, out: Path, thing: Any) -> None:
         said = refusal({"a": thing}, file, out)
-        assert said == "cut off or damaged (UnpicklingError)"
+        assert said == "truncated or corrupt (UnpicklingError)"
 
     def test_numbers_missing(self, file: Path, out: Path) -> None:
         torch.save(some_tensors(), file, _use_new_zipfile_serialization=False)
         file.write_bytes(file.read_bytes()[:-20])
-        with pytest.raises(UserError, match=r"pytorch_model\.bin: cut off or damaged \(\w+\)$"):
+        with pytest.raises(UserError, match=r"pytorch_model\.bin: truncated or corrupt \(\w+\)$"):
             convert(file, out / "x")
 
 
@@ -125,7 +125,9 @@ torch.load = load
     status, said = child(file, tmp_path / "x", before)
     *stopped, told = said.splitlines()
     assert stopped == list(attempts.values())
-    assert told.startswith(f"{file}: refused: reading it tried to do what tensors never need (")
+    assert told.startswith(
+        f"{file}: refused: reading it tried to do something tensors never need ("
+    )
     assert status == 2
     assert names_in(tmp_path) == [file.name]
 
@@ -137,7 +139,7 @@ def test_memory_is_capped(tmp_path: Path, file: Path) -> None:
     status, said = child(file, tmp_path / "x", before)
     assert (status, said) == (
         2,
-        f"{file}: reading it takes far more memory than its size accounts for",
+        f"{file}: reading it takes far more memory than its size explains",
     )
 
 

@@ -29,9 +29,9 @@ class TestConsent:
         with pytest.raises(UserError) as raised:
             consented_checkpoint(source, allowed=False)
         assert str(raised.value) == (
-            f"{folder / 'pytorch_model.bin'} is a pickle, which can run code when it is read; "
-            "agree when it is opened, or with --allow-pickle, and its tensors alone are read, in "
-            f"a process of their own; {folder / 'config.json'} opens without them"
+            f"{folder / 'pytorch_model.bin'} is a pickle, which can run code when it is loaded; "
+            "confirm when opening it, or pass --allow-pickle, to read only its tensors, in a "
+            f"separate process; {folder / 'config.json'} opens without them"
         )
         assert not cache.exists()
 
@@ -93,12 +93,12 @@ class TestFiles:
         [
             (
                 "../pytorch_model.bin",
-                "bad index: '../pytorch_model.bin' is not the name of a file beside it",
+                "bad index: '../pytorch_model.bin' is not the name of a file in the same folder",
             ),
-            ("/etc/x.bin", "bad index: '/etc/x.bin' is not the name of a file beside it"),
-            ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file beside it"),
-            ("model.safetensors", "bad index: 'model.safetensors' is no .bin file"),
-            (3, "bad index: the file of 'a' is not a name"),
+            ("/etc/x.bin", "bad index: '/etc/x.bin' is not the name of a file in the same folder"),
+            ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file in the same folder"),
+            ("model.safetensors", "bad index: 'model.safetensors' is not a .bin file"),
+            (3, "bad index: the entry for 'a' is not a file name"),
             ("link.bin", LEAVES),
             ("missing.bin", "No such file or directory"),
         ],
@@ -159,6 +159,6 @@ class TestCommands:
         file.write_bytes(code.encode("latin-1"))
         assert main(["summary", str(folder), "--allow-pickle"]) == 2
         assert capsys.readouterr().err == (
-            f"{ERROR}{file}: refused: it asks for posix.system, which no tensor needs\n"
+            f"{ERROR}{file}: refused: it asks for posix.system, which tensors never need\n"
         )
         assert not marker.exists()

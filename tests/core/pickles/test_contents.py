@@ -84,9 +84,9 @@ def test_a_program_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(pickle_contents, "MAX_INSTRUCTIONS", 1000)
     file = tmp_path / "pytorch_model.bin"
     file.write_bytes(zipped(("archive/data.pkl", program([None] * 2000))))
-    assert said_of(file) == f"{file}: its list of tensors is too long"
+    assert said_of(file) == f"{file}: it lists too many tensors"
     monkeypatch.setattr(pickle_contents, "MAX_PROGRAM_BYTES", 1000)
-    assert said_of(file) == f"{file}: its list of tensors is too long"
+    assert said_of(file) == f"{file}: it lists too many tensors"
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -101,13 +101,15 @@ class TestCache:
             return work
 
         monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
-        with pytest.raises(UserError, match="it was changed while it was read"):
+        with pytest.raises(UserError, match="the file changed while it was being read"):
             kept_checkpoint(folder, "0" * 64)
         assert list(cache.iterdir()) == []
 
     def test_no_room(self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-        with pytest.raises(UserError, match=r"no room for 0\.\d GB of converted weights"):
+        with pytest.raises(
+            UserError, match=r"not enough disk space for 0\.\d GB of converted weights"
+        ):
             kept_checkpoint(folder, "0" * 64)
         assert list(cache.iterdir()) == []
 

@@ -43,7 +43,7 @@ class TestProcess:
         assert_equal(load_file(out / "model.safetensors"), some_tensors())
         assert all(0 <= done <= total == 1000 for done, total, _ in steps)
         assert {label for _, _, label in steps} == {
-            "Reading pytorch_model.bin in a process of its own"
+            "Reading pytorch_model.bin in a separate process"
         }
 
     def test_the_file_has_the_name_that_it_was_opened_by(
@@ -53,14 +53,14 @@ class TestProcess:
         monkeypatch.chdir(tmp_path)
         with pytest.raises(UserError) as raised:
             convert_pickle(Path(file.name), out)
-        assert str(raised.value) == "pytorch_model.bin: there are no named tensors in it"
+        assert str(raised.value) == "pytorch_model.bin: it contains no named tensors"
 
     def test_too_large_for_the_memory(
         self, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         torch.save(some_tensors(), file)
         monkeypatch.setattr(pickle_converting, "available_memory", lambda: 1000)
-        with pytest.raises(UserError, match=r"reading it needs 0\.\d GB of memory, and only 0\.0"):
+        with pytest.raises(UserError, match=r"reading it needs 0\.\d GB of memory, but only 0\.0"):
             convert_pickle(file, out)
 
     def test_several_files(self, tmp_path: Path, out: Path) -> None:
@@ -83,7 +83,7 @@ class TestProcess:
                 convert_pickle(file, out)
         # Nor where the first look is left out.
         status, said = child(file, out / "x")
-        assert (status, said) == (2, f"{file}: cut off or damaged (UnpicklingError)")
+        assert (status, said) == (2, f"{file}: truncated or corrupt (UnpicklingError)")
         assert not marker.exists()
         assert names_in(out) == []
 
@@ -93,14 +93,14 @@ class TestProcess:
         with pytest.raises(UserError) as raised:
             convert_pickle(file, out)
         assert str(raised.value) == (
-            f"{file}: reading it was stopped by the system (SIGKILL): too much memory or time"
+            f"{file}: the system stopped reading it (SIGKILL): too much memory or time"
         )
         dying("import os; os.abort()")
-        with pytest.raises(UserError, match="the process that read it died; the details are in"):
+        with pytest.raises(UserError, match="the process that read it crashed; details are in"):
             convert_pickle(file, out)
         # One that gives nothing, and one that gives nonsense.
         dying("")
-        with pytest.raises(UserError, match="the process that read it died"):
+        with pytest.raises(UserError, match="the process that read it crashed"):
             convert_pickle(file, out)
         dying("import sys; open(sys.argv[2], 'w').write('nonsense')")
         with pytest.raises(UserError, match="not a safetensors file"):

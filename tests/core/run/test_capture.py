@@ -176,7 +176,7 @@ def test_what_is_changed_in_place_is_called_again_or_told(inplace: bool) -> None
     assert [step.ok for step in checker.steps("0")] == [True]
     model[0].register_forward_hook(lambda _module, _args, output: output + 0.1)
     assert [step.ok for step in Checker(model, architecture, capture).steps("0")] == [False]
-    with pytest.raises(NoRecomputationError, match="took was changed in place"):
+    with pytest.raises(NoRecomputationError, match="inputs was modified in place"):
         list(checker.steps("1"))
 
 

@@ -252,7 +252,9 @@ def test_what_is_counted_says_why_there_is_no_formula(bert: LoadedModel) -> None
     bare.architecture = replace(bare.architecture, costs=replace(costs, modules=modules))
     found = {m.path: m for m in run_sentence(bare, Sentence("a"), random_weights=True).modules}
     assert found["pooler"].macs == 24**2
-    assert found["pooler"].macs_reason == f"as this run did it, since there is no formula: {why}"
+    assert (
+        found["pooler"].macs_reason == f"as counted in this run, because there is no formula: {why}"
+    )
     assert found["pooler.dense"].macs_reason == ""
 
 

@@ -267,7 +267,7 @@ def test_a_part_that_cannot_be_called_again_says_so(monkeypatch: pytest.MonkeyPa
         raise KeyError("once")
 
     monkeypatch.setattr(model.module(True).get_submodule(f"{LAYER}.attention"), "forward", fail)
-    said = r"called again: encoder.layer.1.attention \(BertAttention\): KeyError: 'once'"
+    said = r"replayed: encoder.layer.1.attention \(BertAttention\): KeyError: 'once'"
     with pytest.raises(UserError, match=said):
         replay(model, kept, [LAYER])
     with pytest.raises(UserError, match=said):

@@ -159,7 +159,7 @@ def test_a_model_without_layers_runs(tmp_path: Path) -> None:
     ("task", "said"),
     [
         ("base", "is_encoder_decoder is false in its configuration, so the decoder of T5Model"),
-        ("base", r"its encoder alone is in the task token-classification \(--task\)$"),
+        ("base", r"its encoder alone opens with the task token-classification \(--task\)$"),
         ("token-classification", ""),
     ],
 )

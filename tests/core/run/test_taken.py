@@ -73,7 +73,7 @@ def test_what_was_taken_is_found_by_the_whole_model_where_a_layer_was_not_kept()
 def test_a_call_that_there_was_not() -> None:
     model = small_model("bert")
     kept, _ = watched(model)
-    with pytest.raises(LookupError, match="was not called so often"):
+    with pytest.raises(LookupError, match="was not called that many times"):
         taken_by(model, kept, f"{LAYER}.output", number=1, count=2)
 
 

@@ -149,7 +149,7 @@ def test_more_tokens_than_fit_into_memory(tmp_path: Path, monkeypatch: pytest.Mo
     model = open_model(parse_source(str(path)))
     # Twice 3 heads x 2000² scores of 4 bytes.
     monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: 95_900_000)
-    with pytest.raises(UserError, match=r"attention of 2,000 tokens needs 0.1 GB of memory, and"):
+    with pytest.raises(UserError, match=r"attention of 2,000 tokens needs 0.1 GB of memory, but"):
         run_sentence(model, Sentence("a " * 1999), random_weights=True)
     assert run_sentence(model, Sentence("a " * 1900), random_weights=True).tokens
     # The memory of an accelerator is another one; there is none of this name.
@@ -167,7 +167,7 @@ def test_buffers_that_are_larger_than_all_weights(
     path.write_text(json.dumps({"model_type": "gpt_neo", **sizes, **kinds}))
     model = open_model(parse_source(str(path)))
     monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: 100_000_000)
-    with pytest.raises(UserError, match=r"need 0.1 GB of memory, and only 0.1 GB are free"):
+    with pytest.raises(UserError, match=r"need 0.1 GB of memory, but only 0.1 GB are free"):
         run_sentence(model, Sentence("a"), random_weights=True)
     monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: 200_000_000)
     assert run_sentence(model, Sentence("a"), random_weights=True).tokens

@@ -118,5 +118,7 @@ def test_tokens_of_another_vocabulary_are_refused(tmp_path: Path) -> None:
     check_belongs(tmp_path, run_file(model, run), model.architecture)
     first, *others = run.tokens
     foreign = replace(run, tokens=(replace(first, id=40_000), *others))
-    with pytest.raises(UserError, match="its tokens are another model's: 40,000 is no id of 30,5"):
+    with pytest.raises(
+        UserError, match="its tokens belong to another model: 40,000 is not a token id of 30,5"
+    ):
         check_belongs(tmp_path, run_file(model, foreign), model.architecture)

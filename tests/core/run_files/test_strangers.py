@@ -55,14 +55,14 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}", b"bertviewer.runs/2\n"])
 def test_another_kind_of_file(path: Path, content: bytes) -> None:
-    assert "not a file of runs of bertviewer, or of another version" in why(path, content)
+    assert "not a saved run of bertviewer, or of another version" in why(path, content)
 
 
 def test_a_file_that_is_cut_off_or_damaged(path: Path, sound: bytes) -> None:
-    assert "cut off" in why(path, sound[:-20])
-    assert "cut off" in why(path, MAGIC)
-    assert "damaged" in why(path, MAGIC + b"\xff" * 50)
-    assert "cut off, or too large" in why(path, MAGIC + zlib.compress(b"\xff" * 8 + b"{}"))
+    assert "truncated" in why(path, sound[:-20])
+    assert "truncated" in why(path, MAGIC)
+    assert "corrupt" in why(path, MAGIC + b"\xff" * 50)
+    assert "truncated or too large" in why(path, MAGIC + zlib.compress(b"\xff" * 8 + b"{}"))
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one(
@@ -80,7 +80,7 @@ def test_arrays_that_share_their_bytes(path: Path, sound: bytes) -> None:
     data["run"]["hidden_states"] = data["run"]["hidden_states"][:1] * 200
     data["run"]["token_norms"] = data["run"]["token_norms"][:1] * 200
     data["run"]["state_paths"] = data["run"]["state_paths"][:1] * 200
-    assert "shares its bytes with another" in why(path, packed(json.dumps(data).encode(), arrays))
+    assert "overlaps another" in why(path, packed(json.dumps(data).encode(), arrays))
 
 
 def test_more_tokens_or_states_than_any_model(path: Path, sound: bytes) -> None:
@@ -129,25 +129,29 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "it.'run' is missing": lambda d: d.pop("run"),
     "it.schema is none of": lambda d: d.update(schema="bertviewer.runs/9"),
     "it.run.tokens is not a list": lambda d: d["run"].update(tokens={}),
-    "it.run.tokens[0].id is not a whole number": lambda d: d["run"]["tokens"][0].update(id=True),
-    "a number of a token is none": lambda d: d["run"]["tokens"][0].update(segment=-1),
+    "it.run.tokens[0].id is not an integer": lambda d: d["run"]["tokens"][0].update(id=True),
+    "a token's id, segment, word or sentence number is out of range": lambda d: d["run"]["tokens"][
+        0
+    ].update(segment=-1),
     "no tokens": lambda d: d["run"].update(tokens=[]),
     "it.run.modules[1].calls[0].count": lambda d: d["run"]["modules"][1]["calls"][0].update(
         count="5"
     ),
-    "a count is none": lambda d: d["run"]["modules"][1]["calls"][0].update(count=-5),
-    "an exponent is none": lambda d: d["run"]["modules"][1]["calls"][0].update(exponent=2000),
-    "an extreme is": lambda d: d["run"]["modules"][1]["calls"][0].update(min=None),
+    "a count is out": lambda d: d["run"]["modules"][1]["calls"][0].update(count=-5),
+    "an exponent is out of range": lambda d: d["run"]["modules"][1]["calls"][0].update(
+        exponent=2000
+    ),
+    "minimum or maximum is missing": lambda d: d["run"]["modules"][1]["calls"][0].update(min=None),
     "a sensible size": lambda d: d["run"]["modules"][1].update(macs=10**20),
     "never called": lambda d: d["run"]["modules"][1].update(calls=[]),
-    "twice there": lambda d: d["run"]["modules"][1].update(path=""),
-    "norms are not of its tokens": lambda d: d["run"]["token_norms"][0].pop(),
+    "modules are missing or duplicated": lambda d: d["run"]["modules"][1].update(path=""),
+    "the token norms do not match its tokens": lambda d: d["run"]["token_norms"][0].pop(),
     "hidden states are missing": lambda d: d["run"]["hidden_states"].pop(),
-    "hidden states are not of": lambda d: d["run"]["hidden_states"][0].update(shape=[2, 2]),
-    "an array inside of the file": lambda d: d["run"]["hidden_states"][0].update(at=10**12),
-    "is no array": lambda d: d["run"]["hidden_states"][0].update(dtype="|O8"),
+    "the hidden states do not match": lambda d: d["run"]["hidden_states"][0].update(shape=[2, 2]),
+    "does not lie inside the file": lambda d: d["run"]["hidden_states"][0].update(at=10**12),
+    "is not an array": lambda d: d["run"]["hidden_states"][0].update(dtype="|O8"),
     "a list of sizes": lambda d: d["run"]["hidden_states"][0].update(shape=[-1]),
-    "no known kind": lambda d: d["run"]["source"].update(kind="<b>"),
+    "unknown kind": lambda d: d["run"]["source"].update(kind="<b>"),
     "unknown task": lambda d: d["run"]["source"].update(task="<b>"),
     "the sentence is empty": lambda d: d["run"]["sentence"].update(text=" "),
     "not valid Unicode": lambda d: d["run"]["tokens"][0].update(text="\ud800"),

@@ -33,11 +33,11 @@ class TestCheckWritable:
     def test_a_missing_folder_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             check_writable(tmp_path / "missing" / "report.pdf", ())
-        assert str(caught.value).endswith(f"there is no folder {tmp_path / 'missing'}")
+        assert str(caught.value).endswith(f"no such folder: {tmp_path / 'missing'}")
 
     def test_a_file_in_place_of_the_folder_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"")
-        with pytest.raises(UserError, match="there is no folder"):
+        with pytest.raises(UserError, match="no such folder:"):
             check_writable(tmp_path / "file" / "report.pdf", ())
 
     @pytest.mark.skipif(os.name != "posix", reason="other systems have other limits")

@@ -76,7 +76,7 @@ def test_a_folder_of_somebodys_own_is_refused(name: str, tmp_path: Path) -> None
         (folder / name).mkdir()
     else:
         (folder / name).write_text("")
-    with pytest.raises(UserError, match=f"figures: the folder has a file of its own, {name}"):
+    with pytest.raises(UserError, match=f"figures: the folder contains another file, {name}"):
         check_folder(folder, KNOWN)
 
 

@@ -30,7 +30,7 @@ def test_names(text: str, repo: str, revision: str) -> None:
      "hf://" + "a" * 97, "https://huggingface.co/a/b", "hf://a\\b", "hf://a/b\x00"],
 )  # fmt: skip
 def test_names_that_are_none(text: str) -> None:
-    with pytest.raises(UserError, match=r"a model on the hub is named hf://org/name\[@revision\]"):
+    with pytest.raises(UserError, match=r"a Hub model is written as hf://org/name\[@revision\]"):
         parse_hub_name(text)
 
 

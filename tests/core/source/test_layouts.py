@@ -102,7 +102,7 @@ def test_another_name_of_the_weights(model: Path, name: str) -> None:
     (notice,) = found.architecture.source.notices
     assert "several files" in notice
     assert name in notice
-    with pytest.raises(bertviewer.Error, match="open the one you mean"):
+    with pytest.raises(bertviewer.Error, match="open one of them"):
         found.run("a")
     assert opened(model / name).task == "masked-lm"
 
@@ -136,8 +136,8 @@ def test_weights_of_other_programs(model: Path, name: str, what: str) -> None:
     (model / "model.safetensors").rename(model / name)
     found = opened(model)
     (notice,) = found.architecture.source.notices
-    assert f"'{name}' holds {what}, which cannot be read here; " in notice
-    with pytest.raises(bertviewer.Error, match="cannot be read here"):
+    assert f"'{name}' holds {what}, which bertviewer cannot read; " in notice
+    with pytest.raises(bertviewer.Error, match="bertviewer cannot read"):
         found.run("a")
     (model / "config.json").unlink()
     assert what in refused(model)
@@ -212,13 +212,13 @@ def test_a_training_with_other_objects_says_what_to_save(tmp_path: Path) -> None
     saved = {"state_dict": {"a": torch.zeros(1)}, "hyper_parameters": Namespace(rate=0.1)}
     torch.save(saved, tmp_path / "last.ckpt")
     text = refused(tmp_path / "last.ckpt", allow_pickle=True)
-    assert "it asks for argparse.Namespace, which no tensor needs" in text
-    assert text.endswith("save the model's state_dict alone, and open that")
+    assert "it asks for argparse.Namespace, which tensors never need" in text
+    assert text.endswith("save only the model's state_dict and open that")
 
 
 def test_only_the_state_of_a_training(tmp_path: Path) -> None:
     torch.save({"state": {}}, tmp_path / "optimizer.pt")
-    assert "only the state of a training ('optimizer.pt')" in refused(tmp_path)
+    assert "only training state ('optimizer.pt')" in refused(tmp_path)
 
 
 def test_an_index_alone_says_to_open_its_folder(tmp_path: Path) -> None:
@@ -231,5 +231,5 @@ def test_two_models_in_one_say_to_open_a_half(tmp_path: Path) -> None:
     config = {"model_type": "vision-encoder-decoder", "encoder": {"model_type": "vit"}}
     (tmp_path / "config.json").write_text(json.dumps({**config, "decoder": half}))
     text = refused(tmp_path)
-    assert "it joins several models (encoder: vit, decoder: bert)" in text
+    assert "it combines several models (encoder: vit, decoder: bert)" in text
     assert "model.encoder.save_pretrained(folder), and open that" in text

@@ -64,7 +64,7 @@ def test_task_is_found() -> None:
     ("name", "message"),
     [
         ("no-such-model", "unknown model 'no-such-model'"),
-        ("", "the model's name is empty"),
+        ("", "the model name is empty"),
         (".", "folder has no config.json and no weights"),
         ("a\0b", "unknown model"),
         ("x" * 5000, "name too long"),
@@ -83,9 +83,7 @@ def test_refused_folder_and_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"the folder has no config\.json and no weights"):
         parse_source(str(tmp_path))
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(
-        UserError, match=r"not a model folder, and neither a config\.json nor weights"
-    ):
+    with pytest.raises(UserError, match=r"not a model folder, a config\.json or a weight file"):
         parse_source(str(tmp_path / "notes.txt"))
 
 

@@ -188,7 +188,9 @@ def test_what_a_decoder_begins_with(config: dict[str, Any], start: int) -> None:
 
 
 def test_nothing_to_begin_with_is_told() -> None:
-    with pytest.raises(UserError, match="has no decoder_start_token_id, so the decoder has noth"):
+    with pytest.raises(
+        UserError, match="has no decoder_start_token_id, so the decoder has no start"
+    ):
         shifted([Token(9, "nine", 0)], {"model_type": "t5"}, str)
 
 

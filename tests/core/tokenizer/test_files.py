@@ -122,14 +122,14 @@ def test_one_that_would_know_no_words_is_refused(
 ) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-    with pytest.raises(UserError, match=f"{said}.*, and none is there$"):
+    with pytest.raises(UserError, match=f"{said}.*, which are missing$"):
         ModelTokenizer(tmp_path, {"model_type": family, **TINY[family]})
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"tokenizer_class": "NoSuchTokenizer"}, "tokenizer_class 'NoSuchTokenizer' is not known"),
+        ({"tokenizer_class": "NoSuchTokenizer"}, "tokenizer_class 'NoSuchTokenizer' is unknown"),
         ({"tokenizer_class": 5}, "'tokenizer_class' is 5, not a text"),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_class_that_would_read_other_things(name: str, place: str, folder: Pat
     if place != SETTINGS:
         (folder / SETTINGS).unlink()
     config = json.loads((folder / "config.json").read_text())
-    with pytest.raises(UserError, match=f"the tokenizer_class '{name}' is no tokenizer's$"):
+    with pytest.raises(UserError, match=f"the tokenizer_class '{name}' is not a tokenizer class$"):
         ModelTokenizer(folder, config)
 
 
@@ -180,5 +180,5 @@ def test_words_without_merges(folder: Path) -> None:
     (folder / "vocab.txt").unlink()
     (folder / "vocab.json").write_text('{"a": 0}')
     (folder / SETTINGS).write_text('{"tokenizer_class": "RobertaTokenizer"}')
-    with pytest.raises(UserError, match=r"cannot be read: there is no merges.txt beside its vocab"):
+    with pytest.raises(UserError, match=r"cannot be read: merges.txt is missing next to vocab"):
         run_sentence(open_model(parse_source(str(folder))), Sentence("a test"))

@@ -95,22 +95,34 @@ def test_nothing_that_names_a_file_is_passed_on(folder: Path, tmp_path: Path) ->
     [
         (SETTINGS, {"fast_tokenizer_files": ["../tokenizer.4.0.0.json"]}, "is not the name of a"),
         (SETTINGS, {"fast_tokenizer_files": "/etc/tokenizer.4.0.0.json"}, "is not the name of a"),
-        (SETTINGS, {"fast_tokenizer_files": [3]}, "'3' is not the name of a file beside it"),
-        (SETTINGS, {"padding_side": PATH}, "'padding_side' is '/etc/passwd', which is no word"),
-        (SETTINGS, {"src_lang": "..\\x"}, "'src_lang' is '..\\\\x', which is no word"),
+        (
+            SETTINGS,
+            {"fast_tokenizer_files": [3]},
+            "'3' is not the name of a file in the same folder",
+        ),
+        (SETTINGS, {"padding_side": PATH}, "'padding_side' is '/etc/passwd', which is not a word"),
+        (SETTINGS, {"src_lang": "..\\x"}, "'src_lang' is '..\\\\x', which is not a word"),
         (SETTINGS, {"do_lower_case": "yes"}, "'do_lower_case' is 'yes', not true or false"),
         (SETTINGS, {"model_max_length": "9"}, "'model_max_length' is '9', not a number"),
-        (SETTINGS, {"unk_token": 5}, "'unk_token' is 5, which is no token"),
-        (SETTINGS, {"unk_token": {"content": 5}}, "'unk_token' is a table, which is no token"),
-        (SETTINGS, {"extra_special_tokens": {"vocab_file": "a"}}, "'vocab_file', which is no tok"),
-        (SETTINGS, {"added_tokens_decoder": {"a": {"content": "x"}}}, "which is no token's id"),
-        (SETTINGS, {"added_tokens_decoder": {"1": "x"}}, "which is no token's id"),
+        (SETTINGS, {"unk_token": 5}, "'unk_token' is 5, which is not a token"),
+        (SETTINGS, {"unk_token": {"content": 5}}, "'unk_token' is a table, which is not a token"),
+        (
+            SETTINGS,
+            {"extra_special_tokens": {"vocab_file": "a"}},
+            "'vocab_file', which is not a tok",
+        ),
+        (SETTINGS, {"added_tokens_decoder": {"a": {"content": "x"}}}, "which is not a token id"),
+        (SETTINGS, {"added_tokens_decoder": {"1": "x"}}, "which is not a token id"),
         ("special_tokens_map.json", {"langs": [["en"]]}, "'langs' is a list, not a text"),
-        ("added_tokens.json", {"<x>": PATH}, "the id of '<x>' is no whole number"),
-        ("tokenizer.json", {}, "there is no model in it"),
-        ("tokenizer.json", {"model": {"vocab": PATH}}, "the model's vocab is no table and no list"),
-        ("tokenizer.json", {"model": {"merges": PATH}}, "the model's merges are no list"),
-        ("byte_maps.json", {"decompose_map": PATH}, "'decompose_map' is no table"),
+        ("added_tokens.json", {"<x>": PATH}, "the id of '<x>' is not an integer"),
+        ("tokenizer.json", {}, "it contains no model"),
+        (
+            "tokenizer.json",
+            {"model": {"vocab": PATH}},
+            "the model's vocab is neither an object nor a list",
+        ),
+        ("tokenizer.json", {"model": {"merges": PATH}}, "the model's merges are not a list"),
+        ("byte_maps.json", {"decompose_map": PATH}, "'decompose_map' is not an object"),
         (SETTINGS, [], "the settings is not an object"),
         ("tokenizer.json", [], "the JSON is not an object"),
     ],
@@ -163,7 +175,7 @@ def test_python_code_of_its_own_is_told(folder: Path, settings: dict[str, str]) 
     code = {"auto_map": {"AutoTokenizer": ["code.MyTokenizer", None]}}
     (folder / SETTINGS).write_text(json.dumps({**settings, **code}))
     family = {} if settings else {"model_type": "no-such"}
-    with pytest.raises(UserError, match="Python code of the model's own, which is not run"):
+    with pytest.raises(UserError, match="custom Python code from the model, which is never run"):
         ModelTokenizer(folder, family)
 
 

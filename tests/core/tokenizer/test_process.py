@@ -75,9 +75,7 @@ def test_a_crash_is_told_with_its_log(
 ) -> None:
     code = "import sys; print('ready', flush=True); input(); sys.exit('a crash')"
     monkeypatch.setattr(child_process, "command", lambda *_: [sys.executable, "-c", code])
-    with pytest.raises(
-        UserError, match="the process that read it died; the details are in"
-    ) as told:
+    with pytest.raises(UserError, match="the process that read it crashed; details are in") as told:
         ModelTokenizer(write(tmp_path))
     assert str(told.value).startswith(f"{tmp_path}: the tokenizer cannot be read: ")
     assert "a crash" in Path(str(told.value).rpartition(" ")[2]).read_text()

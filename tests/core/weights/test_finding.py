@@ -49,7 +49,7 @@ def test_a_shard_under_two_names(folder: Path) -> None:
     (folder / "again.safetensors").symlink_to("good.safetensors")
     (folder / INDEX).write_bytes(index({"a": "good.safetensors", "b": "again.safetensors"}))
     again = folder / "again.safetensors"
-    assert refused(folder) == f"{again}: it is the same file as 'good.safetensors'"
+    assert refused(folder) == f"{again}: the same file as 'good.safetensors'"
 
 
 def test_more_tensors_than_any_model_in_all_files(
@@ -57,13 +57,13 @@ def test_more_tensors_than_any_model_in_all_files(
 ) -> None:
     monkeypatch.setattr("bertviewer.core.weights.finding.MAX_TENSORS", 2)
     (folder / INDEX).write_bytes(index({"a": "good.safetensors", "b": "other.safetensors"}))
-    assert refused(folder) == f"{folder}: its files hold more than 2 tensors"
+    assert refused(folder) == f"{folder}: its files contain more than 2 tensors"
 
 
 def test_a_bad_shard_is_named(folder: Path) -> None:
     (folder / INDEX).write_bytes(index({"a": "good.safetensors", "b": "other.safetensors"}))
     (folder / "other.safetensors").write_bytes(OTHER[:-1])
-    assert refused(folder).startswith(f"{folder / 'other.safetensors'}: cut off: ")
+    assert refused(folder).startswith(f"{folder / 'other.safetensors'}: truncated: ")
 
 
 def test_one_file_of_a_folder_or_alone(folder: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_header_is_enough() -> None:
     assert length == len(GOOD) - 16
     (tensor,) = parse_header(GOOD[:length], file, len(GOOD))
     assert (tensor.name, tensor.offset, tensor.nbytes) == ("a", length, 16)
-    with pytest.raises(UserError, match="cut off"):
+    with pytest.raises(UserError, match="truncated"):
         parse_header(GOOD[: length - 1], file, len(GOOD))
 
 

@@ -182,7 +182,7 @@ def test_the_configuration_has_symbols_and_meanings(demo: Subject) -> None:
     found = rows(table(configuration(demo).section, "configuration"))
     assert len(found) == len(demo.architecture.whole_config)
     assert ["hidden_size", "D", "384", "", "features of a hidden state"] in found
-    small = "small constant under the root of a layer norm"
+    small = "epsilon added to the variance in layer norm"
     assert ["layer_norm_eps", "", "1e-12", "", small] in found
     effects = {row[0]: row[3] for row in found}
     assert effects["position_embedding_type"] == "no effect here"

@@ -73,7 +73,7 @@ def test_a_folder_of_somebodys_own_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "report-figures").mkdir()
     (tmp_path / "report-figures" / "mine.svg").write_bytes(b"mine")
     before = written(tmp_path)
-    message = "report-figures: the folder has a file of its own, mine.svg"
+    message = "report-figures: the folder contains another file, mine.svg"
     with pytest.raises(UserError, match=re.escape(message)):
         save(path, OTHER)
     with pytest.raises(UserError, match=re.escape(message)):

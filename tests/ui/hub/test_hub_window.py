@@ -162,7 +162,7 @@ def test_a_failed_download_leaves_the_model_open(
     find(window, QPushButton, "hubDownload").click()
     qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
     box = shown_error(window)
-    assert "does not have it" in box.text()
+    assert "not found on" in box.text()
     assert find(box, QLabel, "errorText").textFormat() == Qt.TextFormat.PlainText
     box.close()
     assert window.workspace.architecture is not None
@@ -178,7 +178,7 @@ def test_a_model_that_is_not_there_leaves_the_open_one(
     window.open_named("hf://someone/else")
     qtbot.waitUntil(lambda: has_error(window), timeout=OPEN_TIMEOUT)
     box = shown_error(window)
-    assert box.text() == f"hf://someone/else@main: {server.url[7:]} does not have it"
+    assert box.text() == f"hf://someone/else@main: not found on {server.url[7:]}"
     box.close()
     assert window.workspace.architecture is before
     wait(qtbot, worker)
@@ -220,7 +220,7 @@ def test_the_dialog_opens_what_is_typed(
     qtbot.keyClicks(edit, "someone/<b>x</b>")
     button.click()
     message = find(dialog, QLabel, "hubMessage")
-    assert "a model on the hub is named hf://org/name[@revision]" in message.text()
+    assert "a Hub model is written as hf://org/name[@revision]" in message.text()
     assert message.textFormat() == Qt.TextFormat.PlainText
     edit.clear()
     qtbot.keyClicks(edit, REPO)

@@ -242,7 +242,7 @@ def test_a_file_that_cannot_be_written_is_told_at_once(
     answer(monkeypatch, tmp_path / "missing" / "report.pdf")
     press(dialog, "reportExport")
     box = shown_error(dialog)
-    assert "there is no folder" in box.text()
+    assert "no such folder:" in box.text()
     box.close()
     assert demo_window.workspace.scheduler.activity == ""
 

@@ -127,7 +127,7 @@ def test_a_plot_is_taken_along(
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "PNG (*.png)"))
     actions["savePicture"].trigger()
     box = shown_error(demo_window)
-    assert "there is no folder" in box.text() or "No such file" in box.text()
+    assert "no such folder:" in box.text() or "No such file" in box.text()
     box.close()
 
 

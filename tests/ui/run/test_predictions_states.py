@@ -20,7 +20,7 @@ from bertviewer.ui.run.words_panel import WordsPanel
 from tests.ui.finding import find
 from tests.ui.run.predictions_window import MASKED, runner, text
 
-MEMORY = "there is not enough memory for what the head says"
+MEMORY = "not enough memory for what the head says"
 Settle = Callable[[], None]
 
 

@@ -117,7 +117,7 @@ def test_what_fails_is_told(
     demo_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise UserError("there is not enough memory")
+        raise UserError("not enough memory")
 
     monkeypatch.setattr(jobs, "pad_job", fail)
     monkeypatch.setattr(jobs, "compare_sentences_job", fail)

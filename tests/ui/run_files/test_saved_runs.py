@@ -196,7 +196,7 @@ def test_a_bad_file_is_one_dialog_and_nothing_changes(
     demo_window.open_named(str(bad))
     qtbot.waitUntil(lambda: has_error(demo_window), timeout=OPEN_TIMEOUT)
     box = shown_error(demo_window)
-    assert "not a file of runs" in box.text()
+    assert "not a saved run" in box.text()
     box.close()
     assert demo_window.workspace.source is not None
     assert demo_window.workspace.source.name == "demo"

@@ -213,7 +213,7 @@ def test_values_are_copied_and_saved(
     assert_array_equal(np.load(tmp_path / "query.npy"), stored)
     assert window.statusBar().currentMessage() == f"Written: {tmp_path / 'query.npy'}"
     button.save(tmp_path / "missing" / "query.npy")
-    assert "there is no folder" in shown_error(window).text()
+    assert "no such folder:" in shown_error(window).text()
     rest(worker, qtbot)
 
 
