@@ -1,6 +1,7 @@
 """The files of a model's tokenizer: which there are, and what they say before any is read."""
 
 import json
+from os.path import lexists
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
@@ -43,8 +44,9 @@ def has_tokenizer(source: ModelSource) -> bool:
     """Tell whether a model has a tokenizer of its own, which may be bad."""
     if source.kind in ("preset", "runs"):
         return False
+    # A pipe or a broken link is one that cannot be read.
     own = (source.folder / name for name in TOKENIZER_FILES)
-    return any(file.is_file() for file in own) or _needs_no_vocabulary(source.folder)
+    return any(map(lexists, own)) or _needs_no_vocabulary(source.folder)
 
 
 def shares_vocabulary(source: ModelSource) -> bool:

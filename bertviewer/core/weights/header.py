@@ -13,7 +13,7 @@ from typing import Any
 
 from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.text.numerals import count_text
-from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
+from bertviewer.core.weights.stored import StoredTensor, bits_of
 from bertviewer.core.weights.version import FileVersion, version_of
 
 PREFIX_BYTES = 8
@@ -40,10 +40,6 @@ _OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
     (b"gguf", "a GGUF file and not a safetensors file"),
     (b"\x1f\x8b", "compressed (gzip); unpack it first"),
     (b"{", "JSON text and not a safetensors file"),
-)
-# The format has them, and numpy and this program have not.
-_UNREADABLE = frozenset(
-    ("F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "C64", "C128")
 )
 
 
@@ -207,10 +203,7 @@ def _tensor(
     offsets = _whole_numbers(entry.get("data_offsets"))
     if not isinstance(dtype, str):
         raise bad("has no dtype")
-    if dtype in _UNREADABLE:
-        what = "a type of quantized weights, which" if dtype[0] == "F" else "which"
-        raise bad(f"is stored as {dtype}, {what} cannot be read")
-    if dtype not in ITEM_BYTES:
+    if (bits := bits_of(dtype)) is None:
         raise bad(f"has the unknown dtype {shown_name(dtype)}")
     if shape is None:
         raise bad("has no shape of whole numbers")
@@ -221,7 +214,9 @@ def _tensor(
     begin, end = offsets
     if begin > end:
         raise bad(f"ends at byte {end:,}, before it begins at {begin:,}")
-    needed = math.prod(shape) * ITEM_BYTES[dtype]
+    needed, rest = divmod(math.prod(shape) * bits, 8)
+    if rest:
+        raise bad(f"does not fill whole bytes: {dtype} of the shape {_short(shape)}")
     if needed != end - begin:
         raise bad(
             f"takes {_bytes(end - begin)}, but {dtype} of the shape {_short(shape)} "
