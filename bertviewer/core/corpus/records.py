@@ -5,7 +5,6 @@ A record is numbered whether it can be read or not: what is bad in one of them c
 
 import csv
 import gzip
-import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.system.extras import extra_advice
+from bertviewer.core.text.json_text import loads
 
 COLUMN = "text"
 """The column that is read where none is named."""
@@ -186,7 +186,7 @@ def _jsonl(lines: Iterator[Line], column: str, name: str) -> Iterator[Record]:
             yield _checked(where, line, problem)
             continue
         try:
-            found = json.loads(line)
+            found = loads(line)
         except (ValueError, RecursionError):
             yield Record(where, None, "it is no JSON value by itself")
             continue

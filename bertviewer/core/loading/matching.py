@@ -24,6 +24,7 @@ from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 from bertviewer.core.weights.wrappers import prefixes_of, without_wrappers
 
+_MOST_NAMED = 3
 _COMPUTED = re.compile(r"(^|\.)(position_ids|token_type_ids|inv_freq)$")
 """Buffers of older versions of transformers, which no module has under that name any more."""
 
@@ -141,8 +142,8 @@ class _Naming:
             if equal:
                 raise UserError(
                     f"{place}: it holds several models of this architecture "
-                    f"({', '.join(map(shown_name, (best, *equal)))}); save the tensors of one of "
-                    "them in a file, and open that"
+                    f"({', '.join(map(shown_name, (best, *equal[:_MOST_NAMED])))}); save the "
+                    "tensors of one of them in a file, and open that"
                 )
             found |= {key: found[key].removeprefix(best) for key in left}
         return found

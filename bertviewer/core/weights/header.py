@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import NOT_REGULAR, UserError
+from bertviewer.core.text.json_text import loads
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.stored import StoredTensor, bits_of
 from bertviewer.core.weights.version import FileVersion, version_of
@@ -136,7 +137,7 @@ def parse_json(text: bytes, file: Path, what: str, fractions: bool = False) -> A
     """
     try:
         decoded = text.decode("utf-8")
-        data = json.loads(
+        data = loads(
             decoded,
             object_pairs_hook=_table,
             parse_int=_whole,
