@@ -24,6 +24,8 @@ COLUMN = "text"
 STDIN = "-"
 MOST_BYTES = 16_000_000
 """A longer record, in a line or in several of CSV, is no sentence, and would fill the memory."""
+MOST_SKIPPED = 1_000_000_000
+"""Bytes of a line that is skipped; 1 MB of gzip can hold a line of 1 GB."""
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
@@ -118,10 +120,10 @@ def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -
         head = packed.peek(len(_PARQUET))
         if head.startswith(_PARQUET):
             raise UserError(f"{name}: a Parquet file is packed by itself; unpack it first")
-        lines = _lines(packed, tell)
+        lines = _lines(packed, name, tell)
     else:
-        lines = _lines(file, tell)
-    if head.startswith(_UTF16):
+        lines = _lines(file, name, tell)
+    if _is_utf16(head):
         raise UserError(f"{name}: its text is UTF-16; save it as UTF-8")
     if kind in _JSON:
         yield from _jsonl(lines, column, name)
@@ -132,7 +134,13 @@ def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -
             yield _checked(f"line {number}", line, problem)
 
 
-def _lines(file: Any, tell: Tell) -> Iterator[Line]:
+def _is_utf16(head: bytes) -> bool:
+    """Tell whether a file begins as UTF-16 does, with its mark or with every other byte zero."""
+    is_latin = len(head) >= 4 and any(head[::2]) != any(head[1::2])
+    return is_latin or head.startswith(_UTF16)
+
+
+def _lines(file: Any, name: str, tell: Tell) -> Iterator[Line]:
     """Yield the lines, which end in LF, CRLF, or in CR alone."""
     number = untold = 0
     while read := file.readline(MOST_BYTES):
@@ -141,9 +149,13 @@ def _lines(file: Any, tell: Tell) -> Iterator[Line]:
             tell()
             untold = 0
         if len(read) == MOST_BYTES and not read.endswith(b"\n"):
+            number += 1
+            skipped = len(read)
             while (rest := file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
                 tell()
-            number += 1
+                skipped += len(rest)
+                if skipped > MOST_SKIPPED:
+                    raise UserError(f"{name}: line {number} has more than {MOST_SKIPPED:,} bytes")
             yield number, None, "it is too long"
             continue
         if not number:
