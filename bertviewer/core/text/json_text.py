@@ -1,4 +1,4 @@
-"""JSON of files whose authors nobody knows."""
+"""JSON in files: read within limits, and written as valid Unicode."""
 
 import json
 from typing import Any
@@ -29,3 +29,12 @@ def loads(text: str | bytes, **options: Any) -> Any:
     if count > MOST_CONTAINERS:
         raise ValueError(f"it has more than {MOST_CONTAINERS:,} objects and arrays")
     return json.loads(text, **options)
+
+
+def dumps(data: Any, **options: Any) -> bytes:
+    """Return data as a JSON document that ``loads`` takes.
+
+    Names of files that are not UTF-8 hold lone surrogates, which no reader takes: each becomes a
+    question mark. ``options`` are those of ``json.dumps``.
+    """
+    return json.dumps(data, ensure_ascii=False, **options).encode("utf-8", "replace")

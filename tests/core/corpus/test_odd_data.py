@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +11,26 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.corpus import parquet_files
 from bertviewer.core.corpus import records as text_records
 from bertviewer.core.corpus import survey as text_survey
 from bertviewer.core.corpus.choices import MOST_TOKENS, Choices
 from bertviewer.core.corpus.making import ALONE, CorpusWish, make_corpus
 from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.reading import read_corpus, read_manifest
 from bertviewer.core.corpus.records import records
 from bertviewer.core.corpus.survey import survey
 from bertviewer.core.corpus.texts import token_limit
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run_files.reading import read_runs
+from bertviewer.core.source.parsing import parse_source
 from tests.core.corpus.making_corpora import content, made
+from tests.core.run_files.saved_runs import run_file, write
 
 CAT = "the cat sat"
 
@@ -328,7 +337,7 @@ def test_a_line_without_an_end_is_not_followed_for_ever(
         survey([(file, name)], None)
 
 
-@pytest.mark.parametrize("line", ["\n", "\r", " \n", "[[[\n"])
+@pytest.mark.parametrize("line", ["\n", " \n", "[[[\n"])
 def test_a_file_of_nothing_but_bad_records_is_given_up(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,3 +349,19 @@ def test_a_file_of_nothing_but_bad_records_is_given_up(
     file.write_text('"a cab"\n' + line * 22, encoding="utf-8")
     with pytest.raises(UserError, match="more than 20 records one after the other cannot be read"):
         survey([(file, file.name)], None)
+
+
+def test_names_that_are_not_utf_8(folder: Path, data: Path, tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"\xff")
+    place.mkdir()
+    named = shutil.copy(data, place / os.fsdecode(b"lines\xfe.txt"))
+    own = open_model(parse_source(str(shutil.copytree(folder, place / "model"))))
+    out = tmp_path / "out"
+    corpus = made(own, Path(named), out)
+    assert corpus is not None
+    assert read_corpus(out).sentences == corpus.sentences
+    (told,) = read_manifest(out)["data"]
+    assert told["name"] == "lines?.txt"
+    run = run_sentence(own, Sentence("the cat"))
+    write(tmp_path / "x.bertviewer", run_file(own, run))
+    assert read_runs(tmp_path / "x.bertviewer").run.tokens == run.tokens
