@@ -153,7 +153,7 @@ def test_a_weight_of_complex_numbers_opens_and_cannot_be_run(folder: Path) -> No
     with pytest.raises(UserError, match=f"{QUERY}weight is stored as C64"):
         run_sentence(model, Sentence("the cat"))
     with pytest.raises(UserError, match="stored as C64, whose values cannot be read"):
-        bertviewer.open(folder).tensor(f"{QUERY}weight").block((0, 1), (0, 1))
+        bertviewer.open(folder).tensor(f"{QUERY}weight")
 
 
 def test_without_a_configuration_they_are_not_values_either(folder: Path) -> None:
