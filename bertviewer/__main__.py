@@ -1,6 +1,19 @@
-"""Make ``python -m bertviewer`` the same as the installed command."""
+"""The installed command, ``python -m bertviewer`` and ``python main.py`` are all the same."""
 
-from bertviewer.app import main
+import signal
+
+
+def main() -> int:
+    """Run the program and return its exit status.
+
+    Ctrl+C amid its imports ends it by the signal, where Python would print a traceback.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from bertviewer import app
+
+    return app.main()
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

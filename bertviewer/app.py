@@ -63,6 +63,8 @@ def _status(given: Sequence[str], *, is_program: bool) -> int:
     if is_program and not sys.warnoptions:
         warnings.simplefilter("ignore")  # words of libraries for programmers
     try:
+        if is_program and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # see __main__
         _check_folder()
         return _carry_out(command_line.parse(given), is_program=is_program)
     except KeyboardInterrupt:

@@ -13,6 +13,8 @@ from bertviewer.ui.settings import store
 SETTING = "recentModels"
 TIMES_SETTING = "recentTimes"
 REMEMBERED = 9
+MOST_SECONDS = 2**40
+"""A time that is farther from 1970 is none."""
 
 
 def recent_names() -> list[str]:
@@ -74,7 +76,8 @@ def _times() -> dict[str, float]:
         return {}
     if not isinstance(stored, dict):
         return {}
-    return {name: float(when) for name, when in stored.items() if type(when) in (int, float)}
+    times = {name: when for name, when in stored.items() if type(when) in (int, float)}
+    return {name: float(when) for name, when in times.items() if abs(when) < MOST_SECONDS}
 
 
 def _store(names: list[str]) -> None:

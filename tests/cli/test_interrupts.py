@@ -1,5 +1,6 @@
 """Ctrl+C: one line and the exit status of a user's error, whatever the command does then."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,18 @@ def test_ctrl_c_ends_a_command(elsewhere: Path, body: list[str]) -> None:
     assert done.stderr == f"{ERROR}interrupted\n"
     assert (done.returncode, done.stdout) == (2, "")
     assert list(kept.iterdir()) == []
+
+
+def test_ctrl_c_amid_the_first_imports_leaves_no_trace(elsewhere: Path) -> None:
+    (elsewhere / "started.py").write_text(
+        "import os, runpy, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Finder:\n"
+        "  def find_spec(self, name, *_):\n"
+        f"    if name == 'bertviewer.app': {STRIKE}\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv[1:] = ['presets']\n"
+        "runpy.run_module('bertviewer', run_name='__main__')\n"
+    )
+    done = python_of(elsewhere, "started.py")
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -57,7 +57,10 @@ def test_when_a_model_was_opened_last_is_known(tiny_bert_folder: Path) -> None:
     assert opened_at("/another") is None
 
 
-@pytest.mark.parametrize("stored", ["", "[", "[1]", '{"/x": "y"}', '{"/x": 1e300}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "stored",
+    ["", "[", "[1]", '{"/x": "y"}', '{"/x": 1e300}', f'{{"/x": {10**400}}}', "[" * 100_000],
+)
 def test_stored_times_may_be_anything(stored: str) -> None:
     QSettings().setValue(TIMES_SETTING, stored)
     assert opened_at("/x") is None

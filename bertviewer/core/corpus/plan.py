@@ -16,6 +16,7 @@ from bertviewer.core.corpus.survey import DataFile
 from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.saving.files import PREFIX, reason, write_atomically
+from bertviewer.core.text.json_text import dumps
 from bertviewer.core.weights.finding import check_inside
 
 FOLDER, NAME = "shards", "plan.json"
@@ -85,16 +86,16 @@ def check_plan(folder: Path, plan: Plan) -> None:
         UserError: there are shards of something else, or it cannot be written.
     """
     file = made(folder) / NAME
-    wanted = plan.to_json()
+    wanted = dumps(plan.to_json(), indent=1)
     if file.exists():
-        difference = _difference(read_plan(file), json.loads(json.dumps(wanted)))
+        difference = _difference(read_plan(file), json.loads(wanted))
         if difference:
             raise UserError(
                 f"{folder}: it holds the shards of another run ({difference} differ); "
                 "choose another folder, or delete this one"
             )
         return
-    write_atomically(file, (json.dumps(wanted, indent=1) + "\n").encode())
+    write_atomically(file, wanted + b"\n")
 
 
 def made(folder: Path) -> Path:

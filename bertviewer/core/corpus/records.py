@@ -5,7 +5,6 @@ A record is numbered whether it can be read or not: what is bad in one of them c
 
 import csv
 import gzip
-import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +17,15 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.system.extras import extra_advice
+from bertviewer.core.text.json_text import loads
 
 COLUMN = "text"
 """The column that is read where none is named."""
 STDIN = "-"
 MOST_BYTES = 16_000_000
 """A longer record, in a line or in several of CSV, is no sentence, and would fill the memory."""
+MOST_SKIPPED = 1_000_000_000
+"""Bytes of a line that is skipped; 1 MB of gzip can hold a line of 1 GB."""
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
@@ -122,10 +124,10 @@ def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -
             raise UserError(
                 f"{name}: Parquet files are compressed internally; decompress this file first"
             )
-        lines = _lines(packed, tell)
+        lines = _lines(packed, name, tell)
     else:
-        lines = _lines(file, tell)
-    if head.startswith(_UTF16):
+        lines = _lines(file, name, tell)
+    if _is_utf16(head):
         raise UserError(f"{name}: its text is UTF-16; save it as UTF-8")
     if kind in _JSON:
         yield from _jsonl(lines, column, name)
@@ -136,7 +138,13 @@ def _records_of(file: BinaryIO, kind: str, column: str, name: str, tell: Tell) -
             yield _checked(f"line {number}", line, problem)
 
 
-def _lines(file: Any, tell: Tell) -> Iterator[Line]:
+def _is_utf16(head: bytes) -> bool:
+    """Tell whether a file begins as UTF-16 does, with its mark or with every other byte zero."""
+    is_latin = len(head) >= 4 and any(head[::2]) != any(head[1::2])
+    return is_latin or head.startswith(_UTF16)
+
+
+def _lines(file: Any, name: str, tell: Tell) -> Iterator[Line]:
     """Yield the lines, which end in LF, CRLF, or in CR alone."""
     number = untold = 0
     while read := file.readline(MOST_BYTES):
@@ -145,9 +153,13 @@ def _lines(file: Any, tell: Tell) -> Iterator[Line]:
             tell()
             untold = 0
         if len(read) == MOST_BYTES and not read.endswith(b"\n"):
+            number += 1
+            skipped = len(read)
             while (rest := file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
                 tell()
-            number += 1
+                skipped += len(rest)
+                if skipped > MOST_SKIPPED:
+                    raise UserError(f"{name}: line {number} has more than {MOST_SKIPPED:,} bytes")
             yield number, None, "it is too long"
             continue
         if not number:
@@ -190,7 +202,7 @@ def _jsonl(lines: Iterator[Line], column: str, name: str) -> Iterator[Record]:
             yield _checked(where, line, problem)
             continue
         try:
-            found = json.loads(line)
+            found = loads(line)
         except (ValueError, RecursionError):
             yield Record(where, None, "it is not a complete JSON value")
             continue

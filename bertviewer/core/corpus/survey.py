@@ -10,6 +10,8 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.system.files import sha256_of
 
+MOST_IN_A_ROW = 1_000_000
+"""A file with so many records one after the other that cannot be read is refused."""
 MOST_TOLD = 10
 """So many of the bad lines of a file are told one by one."""
 
@@ -139,17 +141,24 @@ def _surveyed(
             raise UserError(f"{name}: it is {what}; give a file, or - for standard input")
         if not found.st_size:
             raise UserError(f"{name}: the file is empty")
-        digest = sha256_of(path, progress)
     except OSError as error:
         raise UserError(f"{name}: {error.strerror or error}") from error
-    count, bad, first = 0, 0, list[LeftOut]()
+    count, bad, in_a_row, first = 0, 0, 0, list[LeftOut]()
     for record in _limited(records(path, column, name, progress), limit):
         if record.text is not None:
             count += 1
+            in_a_row = 0
             continue
         bad += 1
+        in_a_row += 1
+        if in_a_row > MOST_IN_A_ROW:
+            raise UserError(
+                f"{name}: more than {MOST_IN_A_ROW:,} records one after the other cannot be read; "
+                f"{record.where}: {record.problem}"
+            )
         if len(first) < MOST_TOLD:
             first.append(LeftOut(record.where, record.problem))
+    digest = sha256_of(path, progress)  # of a file that can be read: it may be very large
     return DataFile(path, name, digest, found.st_size, found.st_mtime_ns, count, bad, tuple(first))
 
 

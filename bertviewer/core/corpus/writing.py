@@ -1,6 +1,5 @@
 """Writes the folder of a corpus: the manifest last, as it says that all is there."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -16,6 +15,7 @@ from bertviewer.core.corpus.records import pyarrow_parts
 from bertviewer.core.corpus.strangers import MOST_ROWS
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import reason, write_atomically
+from bertviewer.core.text.json_text import dumps
 from bertviewer.core.weights.header import MAX_HEADER
 
 MANIFEST, STATISTICS, FEATURES = "manifest.json", "statistics.parquet", "features.safetensors"
@@ -66,7 +66,7 @@ def write_corpus(folder: Path, corpus: Corpus) -> None:
         )
     write_atomically(folder / STATISTICS, _statistics(corpus.rows))
     write_atomically(folder / FEATURES, save(arrays))
-    write_atomically(folder / MANIFEST, (json.dumps(corpus.manifest, indent=1) + "\n").encode())
+    write_atomically(folder / MANIFEST, dumps(corpus.manifest, indent=1) + b"\n")
 
 
 def schema() -> Any:

@@ -24,6 +24,7 @@ from bertviewer.core.weights.quantization import packed_weights
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 from bertviewer.core.weights.wrappers import prefixes_of, without_wrappers
 
+_MOST_NAMED = 3
 _COMPUTED = re.compile(
     r"(^|\.)(position_ids|token_type_ids|inv_freq|masked_bias|(cos|sin)_cached|_float_tensor|version)$"
 )
@@ -147,8 +148,8 @@ class _Naming:
             if equal:
                 raise UserError(
                     f"{place}: it holds several models of this architecture "
-                    f"({', '.join(map(shown_name, (best, *equal)))}); save one model's "
-                    "tensors to a file and open that"
+                    f"({', '.join(map(shown_name, (best, *equal[:_MOST_NAMED])))}); save "
+                    "one model's tensors to a file and open that"
                 )
             found |= {key: found[key].removeprefix(best) for key in left}
         return found

@@ -18,7 +18,7 @@ from bertviewer.core.loading.state import FLOATS, read_state
 from bertviewer.core.progress import Progress
 from bertviewer.core.system.library_words import words_of
 from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.stored import Checkpoint
+from bertviewer.core.weights.stored import ITEM_BYTES, Checkpoint
 
 
 def load_pretrained(  # noqa: PLR0917
@@ -49,7 +49,8 @@ def load_pretrained(  # noqa: PLR0917
     used = [tensor for key, tensor in checkpoint.tensors.items() if key not in unused]
     buffers = {keys.stored.get(name) for name, _ in like.named_buffers()}
     for tensor in used:
-        if tensor.dtype not in FLOATS and tensor.name not in buffers:
+        is_buffer = tensor.name in buffers and tensor.dtype in ITEM_BYTES
+        if tensor.dtype not in FLOATS and not is_buffer:
             raise UserError(
                 f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, not as "
                 "floating point, so the model cannot be run"

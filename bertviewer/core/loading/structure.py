@@ -119,7 +119,9 @@ class _Branch:
 def _tensor(stored: StoredTensor) -> TensorInfo:
     dtype = TORCH_NAMES[stored.dtype]
     # Whole numbers are positions and the like; no training changes them.
-    return TensorInfo(stored.name, stored.shape, dtype, trainable="float" in dtype)
+    return TensorInfo(
+        stored.name, stored.shape, dtype, any(k in dtype for k in ("float", "complex"))
+    )
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:

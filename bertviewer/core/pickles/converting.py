@@ -85,7 +85,10 @@ def _convert_file(file: Path, target: Path, progress: Progress) -> None:
             if child.returncode != 0 or not written.is_file():
                 raise UserError(_reason(file, child.returncode, output, errors))
             # Not even what our own child wrote is believed.
-            read_header(written)
+            try:
+                read_header(written)
+            except UserError as error:
+                raise UserError(str(error).replace(str(written), str(file))) from error
             written.replace(target)
         finally:
             child.kill()

@@ -1,6 +1,5 @@
 """Reads a saved run as any file from a stranger: limits first, then types, then sense."""
 
-import json
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from bertviewer.core.run_files.soundness import check_file, check_modules
 from bertviewer.core.run_files.writing import MAGIC
 from bertviewer.core.source.configuration import checked_configuration
 from bertviewer.core.system.files import read_small_file
+from bertviewer.core.text.json_text import loads
 from bertviewer.core.text.special_floats import decoded
 
 MOST_TEXT = 24_000_000
@@ -116,7 +116,7 @@ def _unpacked(path: Path, most: int, progress: Progress) -> tuple[Any, memoryvie
         _refuse(path, "it is truncated or too large")
     try:
         text = bytes(content[8 : 8 + length]).decode("utf-8")
-        data = json.loads(text, parse_int=_whole, parse_constant=_no_number)
+        data = loads(text, parse_int=_whole, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         _refuse(path, f"not valid JSON: {str(error)[:200]}")
     return data, memoryview(content)[8 + length :].toreadonly()

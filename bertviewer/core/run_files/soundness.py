@@ -1,7 +1,7 @@
 """Whether figures that were read can be those of a run: sizes agree, and counts are counts."""
 
-from collections.abc import Collection
-from typing import get_args
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.activations.text import check_text
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
+from bertviewer.core.lengths.length_limits import stated_lengths
 from bertviewer.core.plain_data import Odd
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.source.model_source import Kind
@@ -49,11 +50,13 @@ def check_modules(file: RunFile, architecture: Architecture) -> None:
     """Return if the runs are of the model that their configuration makes.
 
     Raises:
-        Odd: a figure is of a module that there is not, or a token of another vocabulary.
+        Odd: a figure is of a module that there is not, or a token of another vocabulary; or a run
+            has more tokens than the model takes.
     """
     paths = {node.path for node in architecture.modules}
     words = architecture.config.get("vocab_size")
     for run in _runs(file):
+        _check_length(run, architecture.whole_config)
         last = max(token.id for token in run.tokens)
         if isinstance(words, int) and last >= words:
             raise Odd(
@@ -65,6 +68,20 @@ def check_modules(file: RunFile, architecture: Architecture) -> None:
         _among([step.path for step in check.steps] if check else [], paths)
     for path, check in file.checks.items():
         _among([path, *(step.path for step in check.steps)], paths)
+
+
+def _check_length(run: ActivationRun, config: Mapping[str, Any]) -> None:
+    """Raise ``Odd`` if a run has more tokens than the model's encoder and decoder together take."""
+    count = len(run.tokens)
+    if count <= max(stated_lengths(config), default=MOST_TOKENS):
+        return  # measuring builds the model
+    from bertviewer.core.lengths.measuring import length_limits
+
+    limits = length_limits(config)
+    parts = (limits.source, limits.target) if config.get("is_encoder_decoder") else (limits.source,)
+    most = sum(part or 0 for part in parts)
+    if None not in parts and count > most:
+        raise Odd(f"its run has {count:,} tokens, and its model takes {most:,}")
 
 
 def _runs(file: RunFile) -> tuple[ActivationRun, ...]:

@@ -3,13 +3,13 @@
 The JSON comes first, after its length in 8 bytes, so that it can be read without the arrays.
 """
 
-import json
 import zlib
 from collections.abc import Iterator
 
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run_files.arrays import ArrayWriter, to_plain
 from bertviewer.core.run_files.run_file import SCHEMA, RunFile
+from bertviewer.core.text.json_text import dumps
 
 MAGIC = f"{SCHEMA}\n".encode()
 LEVEL = 3
@@ -23,7 +23,7 @@ def content_of(file: RunFile, progress: Progress = no_progress) -> Iterator[byte
         Cancelled: by ``progress``.
     """
     arrays = ArrayWriter()
-    text = json.dumps(to_plain(file, arrays), separators=(",", ":"), allow_nan=False).encode()
+    text = dumps(to_plain(file, arrays), separators=(",", ":"), allow_nan=False)
     packing = zlib.compressobj(LEVEL)
     yield MAGIC
     yield packing.compress(len(text).to_bytes(8, "little") + text)

@@ -1,11 +1,12 @@
 """The files of a model's tokenizer: which there are, and what they say before any is read."""
 
-import json
+from os.path import lexists
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.files import read_small_file
+from bertviewer.core.text.json_text import loads
 
 SETTINGS = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
@@ -43,8 +44,9 @@ def has_tokenizer(source: ModelSource) -> bool:
     """Tell whether a model has a tokenizer of its own, which may be bad."""
     if source.kind in ("preset", "runs"):
         return False
+    # A pipe or a broken link is one that cannot be read.
     own = (source.folder / name for name in TOKENIZER_FILES)
-    return any(file.is_file() for file in own) or _needs_no_vocabulary(source.folder)
+    return any(map(lexists, own)) or _needs_no_vocabulary(source.folder)
 
 
 def shares_vocabulary(source: ModelSource) -> bool:
@@ -71,7 +73,7 @@ def tokenizer_class(folder: Path, most: int = MAX_SETTINGS) -> str:
     if not file.is_file():
         return ""
     try:
-        data = json.loads(read_small_file(file, most, "a tokenizer's settings"))
+        data = loads(read_small_file(file, most, "a tokenizer's settings"))
     except (UserError, ValueError, RecursionError):
         return ""  # what is bad is told where it is checked
     name = data.get("tokenizer_class") if isinstance(data, dict) else None

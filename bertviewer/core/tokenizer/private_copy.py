@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.system.files import read_small_file
+from bertviewer.core.text.json_text import loads
 from bertviewer.core.tokenizer.files import (
     MAX_BYTES,
     READ_BY_TRANSFORMERS,
@@ -79,7 +80,7 @@ def _content(file: Path) -> bytes:
 def _parsed(file: Path) -> dict[str, Any]:
     what = "settings" if file.name == SETTINGS else "JSON"
     try:
-        data = json.loads(_content(file))  # with the 31 digits of transformers' "no limit"
+        data = loads(_content(file))  # with the 31 digits of transformers' "no limit"
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: bad {what}: {error}") from error
     if not isinstance(data, dict):

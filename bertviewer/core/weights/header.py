@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import NOT_REGULAR, UserError
+from bertviewer.core.text.json_text import loads
 from bertviewer.core.text.numerals import count_text
-from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
+from bertviewer.core.weights.stored import StoredTensor, bits_of
 from bertviewer.core.weights.version import FileVersion, version_of
 
 PREFIX_BYTES = 8
@@ -40,10 +41,6 @@ _OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
     (b"gguf", "a GGUF file, not a safetensors file"),
     (b"\x1f\x8b", "compressed (gzip); decompress it first"),
     (b"{", "JSON text, not a safetensors file"),
-)
-# The format has them, and numpy and this program have not.
-_UNREADABLE = frozenset(
-    ("F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "C64", "C128")
 )
 
 
@@ -142,7 +139,7 @@ def parse_json(text: bytes, file: Path, what: str, fractions: bool = False) -> A
     """
     try:
         decoded = text.decode("utf-8")
-        data = json.loads(
+        data = loads(
             decoded,
             object_pairs_hook=_table,
             parse_int=_whole,
@@ -209,10 +206,7 @@ def _tensor(
     offsets = _whole_numbers(entry.get("data_offsets"))
     if not isinstance(dtype, str):
         raise bad("has no dtype")
-    if dtype in _UNREADABLE:
-        what = "a quantized format that" if dtype[0] == "F" else "which"
-        raise bad(f"is stored as {dtype}, {what} cannot be read")
-    if dtype not in ITEM_BYTES:
+    if (bits := bits_of(dtype)) is None:
         raise bad(f"has the unknown dtype {shown_name(dtype)}")
     if shape is None:
         raise bad("has no valid shape")
@@ -223,7 +217,9 @@ def _tensor(
     begin, end = offsets
     if begin > end:
         raise bad(f"ends at byte {end:,}, before it begins at {begin:,}")
-    needed = math.prod(shape) * ITEM_BYTES[dtype]
+    needed, rest = divmod(math.prod(shape) * bits, 8)
+    if rest:
+        raise bad(f"does not fill whole bytes: {dtype} of the shape {_short(shape)}")
     if needed != end - begin:
         raise bad(
             f"takes {_bytes(end - begin)}, but {dtype} of the shape {_short(shape)} "

@@ -8,7 +8,7 @@ from typing import Any
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import number_text
 from bertviewer.core.text.plain_text import shortened
-from bertviewer.core.weights.stored import StoredTensor
+from bertviewer.core.weights.stored import UNREADABLE_BITS, StoredTensor
 
 METHODS: Mapping[str, str] = {
     "gptq": "GPTQ",
@@ -40,7 +40,8 @@ UNKNOWN = "unknown"
 _MOST_NAME = 40
 _MOST_NESTED = 4  # compressed-tensors has the bits at a depth of 3
 
-_FP8 = ("F8_E4M3", "F8_E5M2")
+_FP8 = ("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ")
+_NARROW = ("F4", "F6_E2M3", "F6_E3M2")
 _BYTES = ("I8", "U8")
 _WORDS = ("I32", "I16", "U16", "U32", "I64")
 
@@ -159,7 +160,7 @@ def _weight_of(name: str, tensor: StoredTensor) -> str:
     """Return the name of the weight that a tensor has the codes of, "" if it has no codes."""
     last = name.rpartition(".")[2]
     if match := _CODES.fullmatch(name):
-        is_codes = tensor.dtype in (*_FP8, *_BYTES, *_WORDS)
+        is_codes = tensor.dtype in (*_FP8, *_NARROW, *_BYTES, *_WORDS)
         if match["blocks"] is not None:
             # A name may well end so: only bytes of several dimensions are packed.
             return match["owner"] + match["blocks"] if _is_packed(tensor) else ""
@@ -167,7 +168,7 @@ def _weight_of(name: str, tensor: StoredTensor) -> str:
             return f"{match['owner']}.weight" if is_codes else ""
         # torchao and quanto keep 8-bit floats there too.
         return f"{match['owner']}.{match['weight'].lstrip('_')}" if is_codes else ""
-    if tensor.dtype in _FP8:
+    if tensor.dtype in (*_FP8, *_NARROW):
         return "" if re.search(r"scale(_inv|s|_\d+)?$", last) else name
     if tensor.dtype not in (*_BYTES, *_WORDS):
         return ""
@@ -240,6 +241,8 @@ def _kind(weight: str, group: Mapping[str, StoredTensor]) -> tuple[str, Any]:
     dtype = next((it.dtype for name, it in group.items() if _weight_of(name, it)), "")
     if dtype in _FP8:
         return "fp8", 8
+    if dtype in _NARROW:
+        return UNKNOWN, UNREADABLE_BITS[dtype]
     return ("int8", 8) if dtype == "I8" else (UNKNOWN, None)
 
 

@@ -37,14 +37,17 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
 
     Raises:
         UserError: the file cannot be read, ends before the tensor does, or is no longer the one
-            that was opened.
+            that was opened; or values of this dtype cannot be read.
         IndexError: the tensor has no such rows or columns.
     """
     height, width = matrix_shape(tensor.shape)
     count, kept = rows[1] - rows[0], columns[1] - columns[0]
     if not (0 <= rows[0] <= rows[1] <= height and 0 <= columns[0] <= columns[1] <= width):
         raise IndexError(f"{rows} x {columns} of a tensor of {height} x {width}")
-    item = ITEM_BYTES[tensor.dtype]
+    if (item := ITEM_BYTES.get(tensor.dtype)) is None:
+        raise UserError(
+            f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, whose values cannot be read"
+        )
     if not count or not kept:
         return decode(b"", tensor.dtype).reshape(count, kept)
     try:

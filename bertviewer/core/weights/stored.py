@@ -26,6 +26,18 @@ ITEM_BYTES: Mapping[str, int] = {
 }
 """Bytes of one element, by safetensors' names of the dtypes that can be read."""
 
+UNREADABLE_BITS: Mapping[str, int] = {
+    "F4": 4,
+    "F6_E2M3": 6,
+    "F6_E3M2": 6,
+    "F8_E8M0": 8,
+    "F8_E4M3FNUZ": 8,
+    "F8_E5M2FNUZ": 8,
+    "C64": 64,
+    "C128": 128,
+}
+"""Bits of one element, by safetensors' names of the dtypes whose values cannot be read."""
+
 TORCH_NAMES: Mapping[str, str] = {
     "F64": "float64",
     "F32": "float32",
@@ -42,8 +54,23 @@ TORCH_NAMES: Mapping[str, str] = {
     "U16": "uint16",
     "U8": "uint8",
     "BOOL": "bool",
+    "F4": "float4_e2m1fn_x2",
+    "F6_E2M3": "float6_e2m3",
+    "F6_E3M2": "float6_e3m2",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "C64": "complex64",
+    "C128": "complex128",
 }
-"""torch's names of safetensors' dtypes."""
+"""torch's names of safetensors' dtypes; torch has none for floats of 6 bits."""
+
+
+def bits_of(dtype: str) -> int | None:
+    """Return the bits of one element, ``None`` for a dtype that safetensors does not have."""
+    if dtype in ITEM_BYTES:
+        return 8 * ITEM_BYTES[dtype]
+    return UNREADABLE_BITS.get(dtype)
 
 
 @frozen
@@ -52,7 +79,7 @@ class StoredTensor:
 
     Attributes:
         name: its key in the file.
-        dtype: one of ``ITEM_BYTES``, as safetensors writes it.
+        dtype: one of ``ITEM_BYTES`` or ``UNREADABLE_BITS``, as safetensors writes it.
         shape: its dimensions; a scalar has none.
         file: the file that holds it.
         offset: where its first byte lies, counted from the start of the file.

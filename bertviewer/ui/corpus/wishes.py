@@ -14,6 +14,8 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.report.recipe import corpus_command
 
 SETTING = "corpus"
+MOST = 2**31 - 1
+"""The largest number that Qt's fields take."""
 _TEXTS, _NUMBERS = (
     ("column", "modules"),
     ("batch_size", "batch_tokens", "max_tokens", "limit", "shards"),
@@ -57,7 +59,7 @@ def choices_of(data: Any) -> Choices:
     found: dict[str, Any] = {}
     for field in fields(Choices):
         value = data.get(field.name)
-        is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        is_number = type(value) is int and 0 < value <= MOST
         if (
             (field.name in _NUMBERS and is_number)
             or (field.name in (*_TEXTS, "device") and isinstance(value, str))

@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +11,26 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.corpus import parquet_files
 from bertviewer.core.corpus import records as text_records
+from bertviewer.core.corpus import survey as text_survey
 from bertviewer.core.corpus.choices import MOST_TOKENS, Choices
 from bertviewer.core.corpus.making import ALONE, CorpusWish, make_corpus
 from bertviewer.core.corpus.plan import FOLDER
+from bertviewer.core.corpus.reading import read_corpus, read_manifest
 from bertviewer.core.corpus.records import records
 from bertviewer.core.corpus.survey import survey
 from bertviewer.core.corpus.texts import token_limit
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run_files.reading import read_runs
+from bertviewer.core.source.parsing import parse_source
 from tests.core.corpus.making_corpora import content, made
+from tests.core.run_files.saved_runs import run_file, write
 
 CAT = "the cat sat"
 
@@ -199,6 +209,8 @@ def parquet_bytes() -> bytes:
         ("a.csv", b"text,text\none,two\n", "it has 2 columns 'text'"),
         ("a.txt", "one\n".encode("utf-16"), "its text is UTF-16; save it as UTF-8"),
         ("a.txt.gz", gzip.compress("one\n".encode("utf-16")), "its text is UTF-16"),
+        ("a.txt", "one\n".encode("utf-16-le"), "its text is UTF-16"),
+        ("a.csv.gz", gzip.compress("text\none\n".encode("utf-16-be")), "its text is UTF-16"),
         ("a.gz", gzip.compress(parquet_bytes()), "Parquet files are compressed internally"),
         ("a.parquet", parquet_bytes()[:-9], "not a valid Parquet file"),
         ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is not text"),
@@ -315,3 +327,47 @@ def test_a_book_in_a_line_is_cut() -> None:
     assert token_limit({"max_position_embeddings": 10**6}, None) == MOST_TOKENS
     assert token_limit({"max_position_embeddings": 10**6}, 9000) == 9000
     assert token_limit({"max_position_embeddings": 64}, 9000) == 64
+
+
+@pytest.mark.parametrize("name", ["x.txt.gz", "x.csv.gz", "x.jsonl.gz"])
+def test_a_line_without_an_end_is_not_followed_for_ever(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_records, "MOST_BYTES", 1000)
+    monkeypatch.setattr(text_records, "MOST_SKIPPED", 5000)
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 4900 + b"\na cab\n"))
+    assert survey([(file, name)], None)[0].left_out > 0
+    file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 7000 + b"\na cab\n"))
+    with pytest.raises(UserError, match=f"^{name}: line 2 has more than 5,000 bytes$"):
+        survey([(file, name)], None)
+
+
+@pytest.mark.parametrize("line", ["\n", " \n", "[[[\n"])
+def test_a_file_of_nothing_but_bad_records_is_given_up(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_survey, "MOST_IN_A_ROW", 20)
+    file = tmp_path / "x.jsonl"
+    file.write_text(line * 20 + '"a cab"\n' + line * 20, encoding="utf-8")
+    (found,) = survey([(file, file.name)], None)
+    assert (found.sentences, found.left_out >= 40) == (1, True)
+    file.write_text('"a cab"\n' + line * 22, encoding="utf-8")
+    with pytest.raises(UserError, match="more than 20 records one after the other cannot be read"):
+        survey([(file, file.name)], None)
+
+
+def test_names_that_are_not_utf_8(folder: Path, data: Path, tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"\xff")
+    place.mkdir()
+    named = shutil.copy(data, place / os.fsdecode(b"lines\xfe.txt"))
+    own = open_model(parse_source(str(shutil.copytree(folder, place / "model"))))
+    out = tmp_path / "out"
+    corpus = made(own, Path(named), out)
+    assert corpus is not None
+    assert read_corpus(out).sentences == corpus.sentences
+    (told,) = read_manifest(out)["data"]
+    assert told["name"] == "lines?.txt"
+    run = run_sentence(own, Sentence("the cat"))
+    write(tmp_path / "x.bertviewer", run_file(own, run))
+    assert read_runs(tmp_path / "x.bertviewer").run.tokens == run.tokens

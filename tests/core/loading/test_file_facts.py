@@ -111,6 +111,10 @@ CODES = {
         "weight": torch.ones(32, 32).to(torch.float8_e4m3fn),
         "weight_scale_inv": torch.ones(1, 1),
     },
+    "unknown": {  # dtypes whose values cannot be read
+        "weight": torch.zeros(32, 16, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
+        "weight_scale": torch.ones(32, 1).to(torch.float8_e8m0fnu),
+    },
 }
 
 
@@ -140,6 +144,16 @@ def test_quantized_weights_are_neither_random_nor_values(
     assert (apart.name, apart.state) == (f"{QUERY}weight", "not compared")
     assert apart.right is not None
     assert apart.right.dtype == QUANTIZED
+
+
+def test_a_weight_of_complex_numbers_opens_and_cannot_be_run(folder: Path) -> None:
+    exchange(folder, f"{QUERY}weight", {f"{QUERY}weight": torch.ones(32, 32).to(torch.complex64)})
+    model = opened(folder)
+    assert model.architecture.source.quantization is None
+    with pytest.raises(UserError, match=f"{QUERY}weight is stored as C64"):
+        run_sentence(model, Sentence("the cat"))
+    with pytest.raises(UserError, match="stored as C64, whose values cannot be read"):
+        bertviewer.open(folder).tensor(f"{QUERY}weight")
 
 
 def test_without_a_configuration_they_are_not_values_either(folder: Path) -> None:

@@ -54,6 +54,10 @@ class TestProcess:
         with pytest.raises(UserError) as raised:
             convert_pickle(Path(file.name), out)
         assert str(raised.value) == "pytorch_model.bin: it contains no named tensors"
+        torch.save({"weight": torch.ones((1,) * 65)}, file)
+        with pytest.raises(UserError) as raised:
+            convert_pickle(Path(file.name), out)
+        assert str(raised.value) == "pytorch_model.bin: bad header: 'weight' has 65 dimensions"
 
     def test_too_large_for_the_memory(
         self, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,6 @@
 """What is read from a file of runs is what was written, to the last bit."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from bertviewer.core.run_files.reading import check_belongs, read_runs, read_sav
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.summaries import provenance
+from tests.core.formulas.formula_models import TINY
 from tests.core.run_files.saved_runs import CHECKS, run_file, write
 
 CASES = (
@@ -122,3 +124,32 @@ def test_tokens_of_another_vocabulary_are_refused(tmp_path: Path) -> None:
         UserError, match="its tokens belong to another model: 40,000 is not a token id of 30,5"
     ):
         check_belongs(tmp_path, run_file(model, foreign), model.architecture)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "sizes", "most"),
+    [
+        ("bert", {"max_position_embeddings": 16}, 16),
+        ("roberta", {"max_position_embeddings": 18}, 16),
+        ("bart", {"max_position_embeddings": 16}, 32),
+        ("llama", {"max_position_embeddings": 16}, None),
+        ("t5", {}, None),
+    ],
+)
+def test_more_tokens_than_the_model_takes_are_refused(
+    model_type: str, sizes: dict[str, int], most: int | None, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(
+        json.dumps({"model_type": model_type, **TINY[model_type], **sizes})
+    )
+    model = open_model(parse_source(str(tmp_path)))
+    file = run_file(model, run_sentence(model, Sentence("a"), random_weights=True))
+    check_belongs(tmp_path, file, model.architecture)
+
+    def of(count: int) -> RunFile:
+        return replace(file, run=replace(file.run, tokens=file.run.tokens[:1] * count))
+
+    check_belongs(tmp_path, of(most or 9_000), model.architecture)
+    if most is not None:
+        with pytest.raises(UserError, match=f"its run has 90 tokens, and its model takes {most}$"):
+            check_belongs(tmp_path, of(90), model.architecture)

@@ -1,8 +1,10 @@
 """Which files make a tokenizer, and what is said of those that do not."""
 
 import json
+import os
 import re
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import transformers
 
 from bertviewer.app import main
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
@@ -26,6 +28,7 @@ from bertviewer.core.tokenizer.files import (
     lacks_tokenizer,
 )
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.weights.finding import LEAVES
 from tests.core.formulas.formula_models import TINY
 
 
@@ -78,6 +81,26 @@ def test_one_that_reads_bytes_needs_no_vocabulary(tmp_path: Path) -> None:
     assert not lacks_tokenizer(source)
     run = run_sentence(open_model(source), Sentence("ab"))
     assert [token.text for token in run.tokens if token.segment == 0] == ["a", "b", "</s>"]
+
+
+UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a pipe": (os.mkfifo, NOT_REGULAR),
+    "a folder": (Path.mkdir, NOT_REGULAR),
+    "a link to nothing": (lambda file: file.symlink_to("nothing"), "No such file or directory"),
+    "a link that leaves": (lambda file: file.symlink_to("/dev/zero"), LEAVES),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("name", ["vocab.txt", "spiece.model"])
+def test_a_vocabulary_that_is_no_file_is_named(name: str, kind: str, folder: Path) -> None:
+    for file in ("vocab.txt", "tokenizer.json"):
+        (folder / file).unlink(missing_ok=True)
+    make, said = UNREADABLE[kind]
+    make(folder / name)
+    model = open_model(parse_source(str(folder)))
+    with pytest.raises(UserError, match=f"{re.escape(str(folder / name))}: {said}"):
+        run_sentence(model, Sentence("a test"))
 
 
 @pytest.mark.parametrize(

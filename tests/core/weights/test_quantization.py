@@ -81,6 +81,16 @@ SCHEMES: dict[str, tuple[Tensors, tuple[str, int | None]]] = {
         {".W_q": ("U8", (512, 1)), ".scale": ("F16", (1, 2)), ".zero": ("F16", (1, 2))},
         ("hqq", None),
     ),
+    "4 bits in a dtype of its own": (
+        {".weight": ("F4", (32, 32)), ".weight_scale": ("F8_E8M0", (32, 1))},
+        ("unknown", 4),
+    ),
+    "packed 4 bits in a dtype of its own": (
+        {".weight_packed": ("F4", (32, 32)), ".weight_scale": ("F8_E4M3", (32, 2))},
+        ("compressed-tensors", None),
+    ),
+    "6 bits": ({".weight": ("F6_E3M2", (32, 32))}, ("unknown", 6)),
+    "FP8 of other hardware": ({".weight": ("F8_E4M3FNUZ", (32, 32))}, ("fp8", 8)),
     "AQLM": (
         {".codes": ("I16", (4, 4, 1)), ".codebooks": ("F16", (1, 256, 1, 8))},
         ("aqlm", None),

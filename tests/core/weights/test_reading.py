@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 
@@ -13,7 +14,13 @@ from bertviewer.core.progress import no_progress
 from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.header import read_header
 from bertviewer.core.weights.reading import matrix_shape, read_block
-from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, StoredTensor
+from bertviewer.core.weights.stored import (
+    ITEM_BYTES,
+    TORCH_NAMES,
+    UNREADABLE_BITS,
+    StoredTensor,
+    bits_of,
+)
 from tests.core.tensors.made_up import stored_in
 
 ALL_16 = np.arange(1 << 16, dtype=np.uint16)
@@ -48,12 +55,30 @@ def test_every_pattern_of_8_bits_is_read_as_torch_reads_it(name: str, dtype: tor
 
 
 def test_every_dtype_has_torchs_name() -> None:
-    assert TORCH_NAMES.keys() == ITEM_BYTES.keys()
+    assert TORCH_NAMES.keys() == ITEM_BYTES.keys() | UNREADABLE_BITS.keys()
+    assert ITEM_BYTES.keys().isdisjoint(UNREADABLE_BITS)
     for code, name in TORCH_NAMES.items():
-        assert getattr(torch, name).itemsize == ITEM_BYTES[code]
+        packed = 2 if name.endswith("_x2") else 1  # torch's element is two of the file's
+        if not code.startswith("F6"):
+            assert getattr(torch, name).itemsize * 8 == packed * (bits_of(code) or 0)
 
 
-@pytest.mark.parametrize("name", list(TORCH_NAMES.values()))
+@pytest.mark.parametrize("code", list(UNREADABLE_BITS))
+def test_values_of_a_dtype_that_is_known_by_name_alone_are_refused(
+    code: str, tmp_path: Path
+) -> None:
+    size = 4 * UNREADABLE_BITS[code]  # bytes of 32 elements
+    entries = {"weight": {"dtype": code, "shape": [4, 8], "data_offsets": [0, size]}}
+    header = json.dumps(entries).encode()
+    file = tmp_path / "m.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(size))
+    (tensor,) = read_header(file)
+    assert (tensor.dtype, tensor.shape, tensor.nbytes) == (code, (4, 8), size)
+    with pytest.raises(UserError, match=f"weight is stored as {code}, whose values cannot be read"):
+        read_rows(tensor, 0, 1)
+
+
+@pytest.mark.parametrize("name", [TORCH_NAMES[code] for code in ITEM_BYTES])
 def test_each_dtype_comes_back_from_a_file(name: str, tmp_path: Path) -> None:
     numbers = torch.tensor([[0, 1, 2], [3, 0, 100]])
     wanted = numbers.to(getattr(torch, name))

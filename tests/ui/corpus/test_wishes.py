@@ -19,7 +19,10 @@ def test_settings_may_hold_anything() -> None:
     for text in ("", "[", "[]", '{"files": 3, "folder": 4, "choices": 5}', '{"choices": []}'):
         QSettings().setValue(SETTING, text)
         assert remembered() == usual
-    odd = '{"choices": {"limit": -1, "shards": "2", "batch_size": true, "column": 4}}'
+    odd = (
+        '{"choices": {"limit": -1, "shards": "2", "batch_size": true, "column": 4, '
+        f'"max_tokens": {2**31}, "batch_tokens": {10**400}}}}}'
+    )
     QSettings().setValue(SETTING, odd)
     assert remembered() == usual
 
