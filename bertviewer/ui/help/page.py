@@ -35,12 +35,12 @@ class GuidePage(QTextBrowser):
         self._words = words
         self.setSource(QUrl(address), QTextDocument.ResourceType.MarkdownResource)
 
-    def loadResource(self, kind: int, name: QUrl) -> Any:
+    def loadResource(self, kind: int, name: QUrl | str) -> Any:
         """Return a chapter's text, or a picture as wide as the text; Qt calls it."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, name)
         ratio = self.devicePixelRatioF()
-        picture = QImage(str(guide_folder() / name.path())).scaledToWidth(
+        picture = QImage(str(guide_folder() / QUrl(name).path())).scaledToWidth(
             round(grown(COLUMN) * ratio), Qt.TransformationMode.SmoothTransformation
         )
         picture.setDevicePixelRatio(ratio)

@@ -39,6 +39,8 @@ def style_document(document: QTextDocument, font: QFont, theme: Theme) -> None:
         theme: its colours.
     """
     document.setIndentWidth(grown(22))
+    edit = QTextCursor(document)
+    edit.beginEditBlock()  # one layout for all changes
     for first, last in reversed(_code_ranges(document)):
         cursor = QTextCursor(first)
         cursor.setPosition(last.position() + last.length() - 1, QTextCursor.MoveMode.KeepAnchor)
@@ -52,6 +54,7 @@ def style_document(document: QTextDocument, font: QFont, theme: Theme) -> None:
     for frame in document.rootFrame().childFrames():
         if isinstance(frame, QTextTable):
             _style_table(frame, theme)
+    edit.endEditBlock()
 
 
 def _style_block(block: QTextBlock) -> None:
