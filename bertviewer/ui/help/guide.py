@@ -35,10 +35,11 @@ class GuideDialog(QDialog):
         self._page = GuidePage()
         back = flat_button("guideBack", "", self.tr("Back (Alt+Left)"), "back")
         forward = flat_button("guideForward", "", self.tr("Forward (Alt+Right)"), "forward")
-        for button, action, available in (
-            (back, self._page.backward, self._page.backwardAvailable),
-            (forward, self._page.forward, self._page.forwardAvailable),
+        for button, keys, action, available in (
+            (back, "Alt+Left", self._page.backward, self._page.backwardAvailable),
+            (forward, "Alt+Right", self._page.forward, self._page.forwardAvailable),
         ):
+            button.setShortcut(keys)
             button.setEnabled(False)
             button.clicked.connect(action)
             available.connect(button.setEnabled)

@@ -101,6 +101,9 @@ def test_links_and_back(guide: GuideDialog, qtbot: QtBot) -> None:
     qtbot.mouseClick(find(guide, QToolButton, "guideBack"), Qt.MouseButton.LeftButton)
     assert shown(guide) == "README.md"
     assert contents.currentItem().text() == "User guide"
+    activate(guide, qtbot)
+    qtbot.keyClick(guide, Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+    qtbot.waitUntil(lambda: shown(guide) == "map.md")  # a button is animated first
 
 
 def test_a_section_is_scrolled_to(guide: GuideDialog) -> None:
