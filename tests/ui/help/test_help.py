@@ -15,6 +15,9 @@ from bertviewer.ui.help.guide import GuideDialog
 from bertviewer.ui.help.page import MARGIN, GuidePage
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.views import VIEWS
+from bertviewer.ui.tensors.views import PAGES
+from bertviewer.ui.tree.filter import parse_filter
 from tests.ui.finding import activate, find
 
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in guide_folder().glob("*.md")}
@@ -22,6 +25,8 @@ CODE = re.compile(r"`([^`\n]+)`")
 KEY = re.compile(
     r"((Ctrl|Alt|Shift|Meta)\+)+\S+|F\d+|Esc|Tab|Home|End|Space|Return|Enter|Backspace"
 )
+RUN_VIEWS = tuple(kind.title for kind in VIEWS)
+TENSOR_VIEWS = tuple(kind.title for kind in PAGES)
 WINDOW_KEYS = set(shortcut_keys(ENTRIES))
 _PANES = TEXTS["shortcuts.md"].partition("## In a pane")[2]
 PANE_KEYS = {*CODE.findall(_PANES), "F10", "Tab", "Shift+F10", "Enter"}
@@ -49,6 +54,23 @@ def test_menus_of_the_guide_exist() -> None:
     }
     assert len(named) > 5
     assert named <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "titles"),
+    [("running-a-sentence.md", RUN_VIEWS), ("tensors.md", TENSOR_VIEWS)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_tables_of_views_are_complete(name: str, titles: tuple[str, ...]) -> None:
+    _, _, table = TEXTS[name].partition("| View |")
+    assert tuple(re.findall(r"^\| ([A-Z][\w ]+) \|", table, re.MULTILINE)) == titles
+
+
+def test_filters_of_the_guide_are_understood() -> None:
+    _, _, table = TEXTS["structure-and-formulas.md"].partition("| Filter |")
+    filters = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    assert len(filters) > 6
+    assert [parse_filter(each).unclear for each in filters] == [""] * len(filters)
 
 
 @pytest.fixture
