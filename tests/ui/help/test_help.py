@@ -111,6 +111,8 @@ def test_a_search_finds_sections_of_all_chapters(guide: GuideDialog, qtbot: QtBo
     assert shown(guide) == "glossary.md#logit-lens"
     field.setText("zzzz")
     assert entries(guide) == ["No results"]
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert shown(guide) == "glossary.md#logit-lens"
     field.clear()
     assert len(entries(guide)) == len(TEXTS)
     assert not page.extraSelections()
