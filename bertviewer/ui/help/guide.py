@@ -96,8 +96,8 @@ class GuideDialog(QDialog):
             self._list.setCurrentRow((self._list.currentRow() + 1) % count)
 
     def _show(self, item: QListWidgetItem | None) -> None:
-        if item is not None and (address := item.data(ADDRESS)):
-            self._page.go(address, self._field.text().split())
+        if item is not None:
+            self._page.go(item.data(ADDRESS), self._field.text().split())
 
     def _follow(self, address: QUrl) -> None:
         """Select the chapter that a link has led to."""
