@@ -24,7 +24,9 @@ from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
 CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
-RESOURCES = ("presets", "icons", "look", "report", "seen", "translations")
+RESOURCES = (
+    *("presets", "icons", "help", "look", "report", "screenshots", "seen", "translations"),
+)
 # Nothing of the checkout and of the tests' own environment may reach the installed program.
 ENVIRONMENT = {
     name: value

@@ -1,4 +1,4 @@
-"""What may be said on the command line. Nothing here imports torch or Qt."""
+"""The arguments of the command line. Nothing here imports torch or Qt."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,31 +14,63 @@ from bertviewer.core.source.tasks import AUTO, TASK_NAMES
 COMMANDS = ("summary", "run", "report", "compare", "flow", *corpus.DESCRIPTIONS, "presets")
 
 _USAGE = """\
-bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--offload]
-                  [--allow-pickle]
-       bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
-       bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--cut]
-                         [--device NAME] [--offload] [--check] [--format FORMAT]
-       bertviewer report MODEL -o FILE [--sentence TEXT] [--pair TEXT] [--task TASK]
-                         [--random-weights] [--cut] [--device NAME] [--offload] [--check]
-                         [--check-module PATH] [--against TEXT [--against-pair TEXT]]
-                         [--against-saved FILE] [--compare MODEL] [--corpus FOLDER]
-                         [--sections NAME,…]
-                         [--layers N,…] [--statistic NAME] [--paper PAPER] [--title TEXT]
-                         [--author TEXT] [--grey] [--format FORMAT]
-       bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
-       bertviewer flow MODEL [PATH] [--task TASK] [--format FORMAT]
-       bertviewer corpus MODEL DATA… -o FOLDER [--task TASK] [--column NAME] [--batch-size N]
-                         [--batch-tokens N] [--max-tokens N] [--limit N] [--shards N]
-                         [--modules GLOB] [--random-weights] [--device DEVICE] [--offload]
-       bertviewer corpus-merge CORPUS… -o FOLDER
-       bertviewer presets"""
+bertviewer [MODEL] [OPTIONS]          open the window
+       bertviewer COMMAND … [OPTIONS]        see 'bertviewer COMMAND --help'"""
 
-_EPILOG = """\
-MODEL is 'demo' (a real pretrained BERT), a preset's name, a model's folder, or one file of it: its
-config.json, or weights as .safetensors, .bin, .pt, .pth or .ckpt; or hf://org/name[@revision],
-which is downloaded from the hub. Nothing else touches the network. 'bertviewer COMMAND --help'
-tells more about a command."""
+_MODELS = """\
+MODEL is one of
+  demo                        all-MiniLM-L6-v2, a pretrained BERT
+  a preset                    a configuration without weights: see 'bertviewer presets'
+  a folder                    config.json with safetensors or pytorch_model.bin
+  a file                      config.json, .safetensors, .bin, .pt, .pth, .ckpt, .bertviewer
+  hf://org/name[@revision]    a model on the Hugging Face Hub; nothing else uses the network"""
+
+_STATUS = """\
+exit status: 0; 2 for an error you can fix, with one line on stderr; 1 for a bug in
+bertviewer, with the path of the log. Results go to stdout, everything else to stderr."""
+
+EXAMPLES = {
+    "window": (
+        "bertviewer demo",
+        'bertviewer demo --sentence "The cat sat." --pair "It slept."',
+        "bertviewer path/to/model --task masked-lm",
+        "bertviewer hf://google-bert/bert-base-uncased",
+    ),
+    "summary": (
+        "bertviewer summary bert-base-uncased",
+        "bertviewer summary demo --depth 2 --format markdown",
+        "bertviewer summary path/to/config.json --parameters",
+        "bertviewer summary demo --format json > demo.json",
+    ),
+    "run": (
+        'bertviewer run demo "The cat sat on the mat."',
+        'bertviewer run demo "The cat sat." --pair "It slept." --check',
+        'bertviewer run path/to/model "Paris is [MASK]." --task masked-lm --format json',
+        'bertviewer run gpt2 "Hello" --random-weights',
+    ),
+    "report": (
+        'bertviewer report demo -o demo.pdf --sentence "Hello, BERT." --check',
+        "bertviewer report gpt2 -o gpt2.html --sections model,parameters,costs",
+        'bertviewer report demo -o runs.pdf --sentence "A cat." --against "A dog."',
+        "bertviewer report runs.bertviewer -o saved.pdf",
+    ),
+    "compare": (
+        "bertviewer compare bert-base-uncased bert-large-uncased",
+        "bertviewer compare path/to/base path/to/fine-tuned --format json",
+    ),
+    "flow": (
+        "bertviewer flow demo encoder.layer.0",
+        "bertviewer flow gpt2 h.0 --format svg > block.svg",
+    ),
+    "corpus": (
+        "bertviewer corpus demo lines.txt -o out",
+        "bertviewer corpus demo reviews.jsonl.gz -o out --column review --limit 10000",
+        "torchrun --nproc-per-node 8 -m bertviewer corpus demo lines.txt -o out",
+    ),
+    "corpus-merge": ("bertviewer corpus-merge out-1 out-2 -o out",),
+    "presets": ("bertviewer presets",),
+}
+"""Commands for the end of each ``--help``; tests parse them."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -62,11 +94,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _window_parser() -> argparse.ArgumentParser:
+    commands = "\n".join(
+        f"  {name:14}{_DESCRIPTIONS[name].partition('.')[0]}." for name in COMMANDS
+    )
     parser = _Parser(
         prog="bertviewer",
         usage=_USAGE,
-        description="Open a BERT-family transformer and understand every number in it.",
-        epilog=_EPILOG,
+        description="Open a transformer on the desktop and understand every number in it.",
+        epilog=f"commands:\n{commands}\n\n{_MODELS}\n\n{_examples('window')}\n\n{_STATUS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"bertviewer {__version__}")
     parser.add_argument("model", nargs="?", metavar="MODEL", help="the model to open")
@@ -78,16 +114,21 @@ def _window_parser() -> argparse.ArgumentParser:
 
 
 def _command_parser(command: str) -> argparse.ArgumentParser:
-    parser = _Parser(prog=f"bertviewer {command}", description=_DESCRIPTIONS[command])
+    parser = _Parser(
+        prog=f"bertviewer {command}",
+        description=_DESCRIPTIONS[command],
+        epilog=_examples(command),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     if command == "presets":
         return parser
     if command == "compare":
         parser.add_argument(
             "left",
             metavar="LEFT",
-            help="a model, as of the other commands, or the folder of a corpus",
+            help="a model (see 'bertviewer --help'), or the folder of a corpus",
         )
-        parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
+        parser.add_argument("right", metavar="RIGHT", help="the one to compare it with")
         _add_task(parser)
         _add_consent(parser)
         _add_format(parser, formats.COMPARISON)
@@ -95,7 +136,9 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     if command == corpus.MERGE:
         corpus.add_merge(parser)
         return parser
-    parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
+    parser.add_argument(
+        "model", metavar="MODEL", help="demo, a preset, a path or hf://… (see 'bertviewer --help')"
+    )
     _add_task(parser)
     _add_consent(parser)
     if command == corpus.CORPUS:
@@ -104,29 +147,33 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         return parser
     if command == "flow":
         parser.add_argument(
-            "path", nargs="?", default="", metavar="PATH", help="a module; the model if left out"
+            "path",
+            nargs="?",
+            default="",
+            metavar="PATH",
+            help="path of a module (default: the whole model)",
         )
         _add_format(
             parser,
             formats.FLOW,
-            "what is written to the standard output: svg and pdf are drawings",
+            "format of the output; svg and pdf are drawings (default: text)",
         )
         return parser
     if command == "summary":
         _add_format(parser, formats.SUMMARY)
         parser.add_argument(
-            "--depth", type=_depth, metavar="N", help="levels below the model to list"
+            "--depth", type=_depth, metavar="N", help="list modules down to this level only"
         )
-        parser.add_argument(
-            "--parameters", action="store_true", help="list the named parameters too"
-        )
+        parser.add_argument("--parameters", action="store_true", help="list the parameters as well")
         return parser
     if command == "run":
         parser.add_argument("text", metavar="TEXT", help="the sentence to run")
         parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
         _add_format(parser, formats.RUN)
     else:
-        parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE")
+        parser.add_argument(
+            "-o", "--output", required=True, type=Path, metavar="FILE", help="the file to write"
+        )
         _add_sentence(parser)
         _add_comparisons(parser)
         _add_choices(parser)
@@ -134,43 +181,45 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--random-weights",
         action="store_true",
-        help="run a model without weights on seeded random ones; every figure says so",
+        help="run a model that has no weights with random ones (seed 0); every figure says so",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="recompute what every module gave in float64 from plain tensor maths and compare; "
-        "a step that differs is listed with a cross, which is a result and no error: the exit "
-        "status stays 0",
+        help="recompute the output of every module in float64 and compare; a mismatch is a "
+        "result, not an error: it is marked with a cross and the exit status stays 0",
     )
     parser.add_argument(
-        "--cut", action="store_true", help="cut what is longer than the model has positions for"
+        "--cut", action="store_true", help="truncate a text that exceeds the model's positions"
     )
     parser.add_argument(
-        "--device",
-        default="cpu",
-        metavar="NAME",
-        help="where it is run: cpu, cuda, cuda:1 … or mps",
+        "--device", default="cpu", metavar="NAME", help="cpu (default), cuda, cuda:1 … or mps"
     )
     return parser
 
 
 _DESCRIPTIONS = {
-    "summary": "Print a model's modules, shapes and parameter counts.",
-    "run": "Run a sentence through a model and print the activation statistics of every module.",
-    "report": "Write a report: architecture, formulas and, with a sentence or a .bertviewer file "
-    "of saved runs, activations.",
-    "compare": "Compare two models: counts, configuration, and the values of every tensor.",
-    "flow": "Show the flow of data through a module: its operations in order, or a drawing.",
+    "summary": "Print the modules, shapes and parameter counts of a model.",
+    "run": "Run a sentence and print activation statistics of every module.",
+    "report": "Write a report as PDF, HTML, Markdown, LaTeX or JSON.\n\n"
+    "It covers the architecture and its formulas and, with --sentence or a .bertviewer\n"
+    "file, a run. The same command on the same model writes the same bytes.",
+    "compare": "Compare two models, or two corpora: counts, configuration, tensors.",
+    "flow": "Print or draw the data flow of a module.",
     **corpus.DESCRIPTIONS,
-    "presets": "List the configurations that come with the program.",
+    "presets": "List the built-in configurations.",
 }
+
+
+def _examples(command: str) -> str:
+    return "\n  ".join(("examples:", *EXAMPLES[command]))
 
 
 def _add_format(
     parser: argparse.ArgumentParser, known: tuple[Format[Any], ...], tip: str | None = None
 ) -> None:
     names = formats.names(known)
+    tip = tip or f"format of the output (default: {names[0]})"
     parser.add_argument("--format", choices=names, default=names[0], help=tip)
 
 
@@ -180,8 +229,8 @@ def _add_task(parser: argparse.ArgumentParser) -> None:
         choices=TASK_NAMES,
         default=AUTO.name,
         metavar="TASK",
-        help=f"the head: {', '.join(TASK_NAMES)}; auto, the default, is the one that the weights "
-        "were saved with",
+        help=f"task head: {', '.join(TASK_NAMES)} (default: auto, the head that the checkpoint was "
+        "saved with)",
     )
 
 
@@ -189,8 +238,7 @@ def _add_consent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-pickle",
         action="store_true",
-        help="read weights that are a pickle (.bin, .pt, .pth, .ckpt): only its tensors, in a "
-        "separate process",
+        help="read pickled weights (.bin, .pt, .pth, .ckpt): tensors only, in a sandboxed process",
     )
 
 
@@ -198,8 +246,8 @@ def _add_offload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--offload",
         action="store_true",
-        help="read each layer's weights when it is called, as is done of a model that does not fit "
-        "into memory",
+        help="load each layer's weights when it is called (automatic for a model that does not fit "
+        "into memory)",
     )
 
 
@@ -209,7 +257,7 @@ def _add_sentence(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:
-    """Add what can be chosen of a report: its chapters are looked up when it is asked for."""
+    """Add the options of ``report``; its chapters are imported only here."""
     from bertviewer.charts.layers import STATISTICS
     from bertviewer.report.choices import PAPERS
     from bertviewer.report.contents import CHAPTERS
@@ -219,68 +267,65 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=[form.name for form in FORMATS],
-        help="the format; the one that the file's name ends as if left out",
+        help="format of the report (default: by the extension of FILE)",
     )
     names = ", ".join(chapter.name for chapter in CHAPTERS)
     parser.add_argument(
         "--sections",
         type=_words,
         metavar="NAME,…",
-        help=f"its chapters, all that have something to tell if left out: {names}",
+        help=f"chapters to include (default: all that apply): {names}",
     )
     parser.add_argument(
         "--layers",
         default="",
         metavar="N,…",
-        help='the layers that are shown whole, as 0,5 or 2-4 or "all"; the first and the last if '
-        "left out",
+        help='layers to show in full: 0,5 or 2-4 or "all" (default: first and last)',
     )
     parser.add_argument(
         "--statistic",
         default=STATISTIC,
         metavar="NAME",
-        help=f"what is drawn layer by layer: {', '.join(STATISTICS)}",
+        help=f"statistic to plot by layer: {', '.join(STATISTICS)} (default: {STATISTIC})",
     )
-    parser.add_argument("--paper", choices=PAPERS, default=PAPERS[0])
-    parser.add_argument("--title", default="", metavar="TEXT", help="the model's name if left out")
-    parser.add_argument("--author", default="", metavar="TEXT")
-    parser.add_argument("--grey", action="store_true", help="for a printer without colours")
+    parser.add_argument("--paper", choices=PAPERS, default=PAPERS[0], help="default: a4")
+    parser.add_argument(
+        "--title", default="", metavar="TEXT", help="title (default: the model's name)"
+    )
+    parser.add_argument("--author", default="", metavar="TEXT", help="author on the title page")
+    parser.add_argument("--grey", action="store_true", help="use shades of grey only")
 
 
 def _add_comparisons(parser: argparse.ArgumentParser) -> None:
-    """Add what a report compares its model and its run with, and what of it is checked."""
+    """Add the options of ``report`` for checks and comparisons."""
     parser.add_argument(
         "--check-module",
         action="append",
         default=[],
         metavar="PATH",
-        help="check this module alone, and the heads of its attentions; may be given again",
+        help="check only this module, with the heads of its attention; repeatable",
+    )
+    parser.add_argument("--against", metavar="TEXT", help="compare with a run of another sentence")
+    parser.add_argument("--against-pair", metavar="TEXT", help="second sentence of that run")
+    parser.add_argument(
+        "--against-model", metavar="MODEL", help="another model of the same architecture to run it"
+    )
+    parser.add_argument("--against-device", metavar="NAME", help="device of that run")
+    parser.add_argument(
+        "--against-saved", metavar="FILE", help="compare with the last run in a .bertviewer file"
     )
     parser.add_argument(
-        "--against", metavar="TEXT", help="another sentence: run A, which the run is compared with"
+        "--against-saved-a", metavar="FILE", help="compare with the run A in a .bertviewer file"
     )
-    parser.add_argument("--against-pair", metavar="TEXT", help="its second sentence")
+    parser.add_argument("--compare", metavar="MODEL", help="add a comparison with another model")
     parser.add_argument(
-        "--against-model", metavar="MODEL", help="run it through another model that is built alike"
-    )
-    parser.add_argument("--against-device", metavar="NAME", help="where it is run")
-    parser.add_argument(
-        "--against-saved", metavar="FILE", help="the last run in a .bertviewer file is run A"
-    )
-    parser.add_argument(
-        "--against-saved-a", metavar="FILE", help="the run A in a .bertviewer file is run A"
-    )
-    parser.add_argument(
-        "--compare", metavar="MODEL", help="another model: a chapter says how the two differ"
-    )
-    parser.add_argument(
-        "--compare-from", metavar="MODEL", help="the same, measured from that model to this one"
+        "--compare-from", metavar="MODEL", help="the same, with the other model as the reference"
     )
     parser.add_argument(
         "--corpus",
         type=Path,
         metavar="FOLDER",
-        help="what the command corpus gave of this model: a chapter shows it",
+        help="add the corpus statistics that 'bertviewer corpus' wrote of this model",
     )
 
 

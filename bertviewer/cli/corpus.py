@@ -11,50 +11,57 @@ from bertviewer.core.source.model_source import ModelSource
 
 CORPUS, MERGE = "corpus", "corpus-merge"
 DESCRIPTIONS = {
-    CORPUS: "Run a model over many sentences: statistics of every module, feature and head. Under "
-    "torchrun each process runs shards of its own; a run that was stopped goes on.",
+    CORPUS: "Run a model over many sentences and save mergeable statistics.\n\n"
+    "Under torchrun, every process runs its share of the shards. Repeat the command to\n"
+    "resume a run that was interrupted.",
     MERGE: "Merge corpora of one model, or the shards of one run from several folders.",
 }
 _NUMBERS = (
-    ("--batch-size", "sentences that are run together at most"),
-    ("--batch-tokens", "tokens that are run together at most, padding included"),
-    ("--max-tokens", "longer sentences are cut to so many tokens"),
-    ("--limit", "so many sentences at most"),
-    ("--shards", "parts that the data are run in; a run goes on with those that are missing"),
+    ("--batch-size", "maximum number of sentences per batch"),
+    ("--batch-tokens", "maximum number of tokens per batch, padding included"),
+    ("--max-tokens", "truncate sentences to this many tokens"),
+    ("--limit", "stop after this many sentences"),
+    ("--shards", "number of parts that the data is split into (default: up to 64)"),
 )
 
 
 def add_corpus(parser: argparse.ArgumentParser) -> None:
-    """Add what ``corpus`` takes beside a model."""
+    """Add the arguments of ``corpus`` after the model."""
     parser.add_argument(
         "data",
         nargs="+",
         type=Path,
         metavar="DATA",
-        help="text files with a sentence a line, JSONL, CSV or Parquet, any of them gzipped; - for "
-        "the standard input",
+        help="text files with one sentence per line, JSONL, CSV or Parquet, optionally gzipped; - "
+        "for standard input",
     )
     _add_output(parser)
     parser.add_argument(
-        "--column", metavar="NAME", help="of JSONL, CSV and Parquet; text if left out"
+        "--column",
+        metavar="NAME",
+        help="column of JSONL, CSV and Parquet files with the sentences (default: text)",
     )
     for name, tip in _NUMBERS:
         parser.add_argument(name, type=int, metavar="N", help=tip)
     parser.add_argument(
-        "--modules", default="*", metavar="GLOB", help="the modules that are measured, by path"
+        "--modules", default="*", metavar="GLOB", help="measure only modules whose path matches"
     )
-    parser.add_argument("--random-weights", action="store_true", help="run a model without weights")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 or mps")
+    parser.add_argument(
+        "--random-weights", action="store_true", help="run a model that has no weights"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu (default), cuda, cuda:1 … or mps")
 
 
 def add_merge(parser: argparse.ArgumentParser) -> None:
-    """Add what ``corpus-merge`` takes."""
-    parser.add_argument("folders", nargs="+", type=Path, metavar="CORPUS", help="their folders")
+    """Add the arguments of ``corpus-merge``."""
+    parser.add_argument("folders", nargs="+", type=Path, metavar="CORPUS", help="folders to merge")
     _add_output(parser)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="FOLDER", help="the folder to write"
+    )
 
 
 def run_corpus(source: ModelSource, options: argparse.Namespace) -> None:

@@ -75,8 +75,7 @@ class Commands(Protocol):
     def set_device(self, name: str) -> None: ...  # noqa: D102
     def run(self) -> None: ...  # noqa: D102
     def focus(self, name: str) -> None: ...  # noqa: D102
-    def show_keys(self) -> None: ...  # noqa: D102
-    def show_what_is_what(self, title: str = "") -> None: ...  # noqa: D102
+    def show_guide(self, address: str = "") -> None: ...  # noqa: D102
     def show_about(self) -> None: ...  # noqa: D102
     def close(self) -> bool: ...  # noqa: D102
 

@@ -169,17 +169,11 @@ class MainWindow(QMainWindow):
             edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
             edit.selectAll()
 
-    def show_keys(self) -> None:
-        """List all keys."""
-        from bertviewer.ui.help.keys_dialog import show_keys
+    def show_guide(self, address: str = "") -> None:
+        """Show the user guide, at a chapter or section by its address if given."""
+        from bertviewer.ui.help.guide import show_guide
 
-        show_keys(ENTRIES, self)
-
-    def show_what_is_what(self, title: str = "") -> None:
-        """Explain what the panes show and what the words mean, from the heading ``title`` on."""
-        from bertviewer.ui.help.what_is_what import show_what_is_what
-
-        show_what_is_what(self, title)
+        show_guide(self, address)
 
     def show_about(self) -> None:
         """Say what this program is."""

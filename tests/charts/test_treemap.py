@@ -99,7 +99,7 @@ def test_sizes_are_the_models_own() -> None:
     assert areas_of(architecture, "parameters").value == architecture.root.parameters
     assert areas_of(architecture, "memory").value == 4 * architecture.root.parameters
     # Half of the floating point operations that torch's own counter finds at 128 tokens, without
-    # the pooler's: README and DESIGN name them.
+    # the pooler's.
     assert areas_of(architecture, "macs").value == 22_348_431_360 // 2
     layer = areas_of(architecture, "parameters", path="encoder.layer.3")
     assert layer.value == 7_087_872

@@ -32,6 +32,7 @@ from tests.screenshots.steps import (
     torn_off,
     turned,
     typed,
+    unfocused,
     why,
     written,
 )
@@ -47,6 +48,8 @@ ATTENTION, SELF_1 = "encoder.layer.3.attention.self", "encoder.layer.1.attention
 TOKENIZER = "the tokenizer of demo was not read: it takes too much memory or time"
 MEMORY = "there is not enough memory to look at the attention of layer 3: it takes 12.4 GB"
 LIGHT = ("light",)
+SMALL = (1200, 760)
+"""Small enough for letters to be read where a picture is shown at half its size."""
 SIZES = ((1024, 700), (1280, 720), (1366, 768), USUAL, (1920, 1080), (2560, 1440))
 
 DEMO = (opened("demo"), ran(BANK), at(ATTENTION, token=2, head=8))
@@ -138,8 +141,9 @@ CHAPTERS = (
         Picture("palette", (does("palette"),)),
         Picture("palette-typed", (does("palette"), written("query"))),
         Picture("palette-nothing", (does("palette"), written("qqqq"))),
-        Picture("keys", (does("keys"),)),
-        Picture("what-is-what", (does("whatIsWhat"),)),
+        Picture("guide", (does("userGuide"),)),
+        Picture("guide-found", (does("userGuide"), written("attention"))),
+        Picture("guide-shortcuts", (does("keys"),)),
         Picture("about", (does("about"),)),
         Picture("hub", (does("openHub"),)),
         Picture("menu-model", (menu_of("modelChip"),)),
@@ -228,11 +232,12 @@ CHAPTERS = (
 
 README = Chapter("readme", (
     Picture("map", DEMO, LIGHT),
-    Picture("tree-and-formula", (shown("Formula"),), LIGHT),
-    Picture("attention", (shown("Attention"), toggled("enlargeViews")),
-            LIGHT),
-    Picture("walk", (shown("Layers"), shown("Walk")), LIGHT),
-    Picture("tensors", (shown("Tensors"), chosen("tensorTable", 0), clicked("tensorView1")), LIGHT),
-    Picture("dark", (at("encoder.layer.3"), shown("Formula"), clicked("checkButton"), shown("Map")),
-            ("dark",)),
+    Picture("formula", (shown("Formula"), toggled("maximiseMiddle")), LIGHT, (SMALL,)),
+    Picture("attention", (shown("Attention"), toggled("enlargeViews"), unfocused),
+            LIGHT, (SMALL,)),
+    Picture("tensors", (shown("Tensors"), toggled("maximiseMiddle"), chosen("tensorTable", 0),
+                        clicked("tensorView1")), LIGHT, (SMALL,)),
+    Picture("dark", (shown("Layers"), at("encoder.layer.3"), shown("Formula"),
+                     clicked("checkButton"), shown("Map")), ("dark",)),
+    Picture("report", (reported, paged(9)), LIGHT, (SMALL,)),
 ), is_numbered=False)  # fmt: skip

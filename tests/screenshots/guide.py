@@ -109,9 +109,11 @@ class Guide:
         self._save(grabbed.save(str(self.folder / file)), file)
 
     def plain_picture(self, file: str) -> None:
-        """Save the window alone, without what the desktop draws around it."""
+        """Save the open dialog, or else the window, without what the desktop draws around it."""
         self.rest()
-        self._save(self.window.grab().save(str(self.folder / file)), file)
+        widgets = self.application.topLevelWidgets()
+        dialogs = [each for each in widgets if isinstance(each, QDialog) and each.isVisible()]
+        self._save((*dialogs, self.window)[0].grab().save(str(self.folder / file)), file)
 
     def tidy(self) -> None:
         """Have the window as it was before the last picture's steps."""

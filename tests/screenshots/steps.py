@@ -98,6 +98,11 @@ def toggled(name: str) -> Step:
     return step
 
 
+def unfocused(guide: Guide) -> None:
+    """Take the keyboard focus from the field that has it."""
+    guide.window.setFocus()
+
+
 def clicked(name: str) -> Step:
     """Click a button."""
 

@@ -1,1 +1,1 @@
-"""What helps without a connection: all keys, and what is what."""
+"""The user guide in a window."""

@@ -27,7 +27,7 @@ from bertviewer.ui.action import (
     why_not,
     written_keys,
 )
-from bertviewer.ui.help_pages import pages
+from bertviewer.ui.guide_sections import guide_sections
 from bertviewer.ui.links import show_tensor
 from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.haystack import Haystack
@@ -54,7 +54,7 @@ _FIGURES = QT_TRANSLATE_NOOP("palette", "Totals")
 _SYMBOLS = QT_TRANSLATE_NOOP("palette", "Symbols of formulas")
 _KEYS = QT_TRANSLATE_NOOP("palette", "Configuration")
 _QUESTIONS = QT_TRANSLATE_NOOP("palette", "Questions")
-_HELP = QT_TRANSLATE_NOOP("palette", "Help")
+_HELP = QT_TRANSLATE_NOOP("palette", "User guide")
 _VIEWS = QT_TRANSLATE_NOOP("palette", "Views of the run")
 _PREFIXES = {_COMMANDS: COMMANDS, _SETTINGS: SETTINGS}
 _ASKING = frozenset(
@@ -122,8 +122,11 @@ def sources_of(
     if run is not None:
         found.append(_of_tokens(run.tokens, workspace))
         found.append(_of_views(workspace))
-    help_pages = [Topic(*page, partial(commands.show_what_is_what, page[0])) for page in pages()]
-    return (*found, _of(_HELP, help_pages, HELP, _ASKING), *_of_entries(entries, commands))
+    guide = [
+        Topic(each.title, each.text, partial(commands.show_guide, each.address))
+        for each in guide_sections()
+    ]
+    return (*found, _of(_HELP, guide, HELP, _ASKING), *_of_entries(entries, commands))
 
 
 class TopicSources:

@@ -1,90 +1,167 @@
-"""Help: all keys in one list, and what is what."""
+"""The user guide in its window: chapters, search, links, and what it says of menus and keys."""
+
+import re
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt, QUrl
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QTableView
+from PySide6.QtWidgets import QLineEdit, QListWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.action import Action
+from bertviewer.ui.action import shortcut_keys, title_of
 from bertviewer.ui.actions import ENTRIES
-from bertviewer.ui.help.keys_dialog import KeyRow, KeysDialog, key_rows, keys_text
-from bertviewer.ui.help.what_is_what import WhatIsWhat
-from bertviewer.ui.help_pages import pages
+from bertviewer.ui.guide_sections import guide_folder, guide_sections
+from bertviewer.ui.help.guide import GuideDialog
+from bertviewer.ui.help.page import MARGIN, GuidePage
+from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.pane_keys import PANE_KEYS
+from bertviewer.ui.run.views import VIEWS
+from bertviewer.ui.tensors.views import PAGES
+from bertviewer.ui.tree.filter import parse_filter
 from tests.ui.finding import activate, find
 
-
-def test_every_key_of_the_table_is_listed() -> None:
-    rows = list(key_rows(ENTRIES))
-    listed = {keys for row in rows for keys in row.keys.split(", ")}
-    for entry in ENTRIES:
-        if isinstance(entry, Action):
-            assert {QKeySequence(keys).toString() for keys in entry.keys} <= listed
-    assert len(rows) == len(set(rows))
-    assert KeyRow("File", "Open recent", "Ctrl+1 … Ctrl+9") in rows
-    assert KeyRow("Module", "Show Tensors", "Alt+3, Ctrl+I") in rows
-
-
-@pytest.mark.parametrize("each", PANE_KEYS, ids=lambda each: f"{each.pane}: {each.does}")
-def test_keys_of_panes_have_names_that_qt_knows(each: object) -> None:
-    assert isinstance(each, type(PANE_KEYS[0]))
-    assert all(QKeySequence(keys).toString() == keys for keys in each.keys)
+TEXTS = {path.name: path.read_text(encoding="utf-8") for path in guide_folder().glob("*.md")}
+CODE = re.compile(r"`([^`\n]+)`")
+KEY = re.compile(
+    r"((Ctrl|Alt|Shift|Meta)\+)+\S+|F\d+|Esc|Tab|Home|End|Space|Return|Enter|Backspace"
+)
+RUN_VIEWS = tuple(kind.title for kind in VIEWS)
+TENSOR_VIEWS = tuple(kind.title for kind in PAGES)
+WINDOW_KEYS = set(shortcut_keys(ENTRIES))
+_PANES = TEXTS["shortcuts.md"].partition("## In a pane")[2]
+PANE_KEYS = {*CODE.findall(_PANES), "F10", "Tab", "Shift+F10", "Enter"}
 
 
-def test_as_text_they_stand_below_one_another() -> None:
-    rows = [KeyRow("File", "Open", "Ctrl+O"), KeyRow("File", "Quit", "Q"), KeyRow("Map", "Up", "U")]
-    assert keys_text(rows) == "File\n  Ctrl+O  Open\n  Q       Quit\n\nMap\n  U       Up"
+@pytest.mark.parametrize("name", TEXTS)
+def test_shortcuts_of_the_guide_exist(name: str) -> None:
+    keys = {text for text in CODE.findall(TEXTS[name]) if KEY.fullmatch(text)}
+    assert {key for key in keys if not QKeySequence(key).toString()} == set()
+    assert keys <= WINDOW_KEYS | PANE_KEYS
+
+
+def test_every_shortcut_is_in_the_guide() -> None:
+    menus = CODE.findall(TEXTS["shortcuts.md"].partition("## In a pane")[0])
+    ranges = {f"{key}+{n}" for key in ("Alt", "Ctrl") for n in range(1, 10)}
+    assert WINDOW_KEYS - ranges <= set(menus)
+
+
+def test_menus_of_the_guide_exist() -> None:
+    known = {
+        f"{entry.menu} › {title_of(entry)}".replace("&", "").removesuffix("…") for entry in ENTRIES
+    }
+    named = {
+        each for text in TEXTS.values() for each in re.findall(r"\*\*([^*]+ › [^*]+)\*\*", text)
+    }
+    assert len(named) > 5
+    assert named <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "titles"),
+    [("running-a-sentence.md", RUN_VIEWS), ("tensors.md", TENSOR_VIEWS)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_tables_of_views_are_complete(name: str, titles: tuple[str, ...]) -> None:
+    _, _, table = TEXTS[name].partition("| View |")
+    assert tuple(re.findall(r"^\| ([A-Z][\w ]+) \|", table, re.MULTILINE)) == titles
+
+
+def test_filters_of_the_guide_are_understood() -> None:
+    _, _, table = TEXTS["structure-and-formulas.md"].partition("| Filter |")
+    filters = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    assert len(filters) > 6
+    assert [parse_filter(each).unclear for each in filters] == [""] * len(filters)
 
 
 @pytest.fixture
-def dialog(qtbot: QtBot) -> KeysDialog:
-    dialog = KeysDialog(ENTRIES)
+def guide(qtbot: QtBot) -> GuideDialog:
+    dialog = GuideDialog()
     qtbot.addWidget(dialog)
+    dialog.go("README.md")
     dialog.show()
     return dialog
 
 
-def lines(dialog: KeysDialog) -> list[tuple[str, ...]]:
-    model = find(dialog, QTableView, "keysTable").model()
-    return [tuple(model.index(row, n).data() for n in range(3)) for row in range(model.rowCount())]
+def entries(guide: GuideDialog) -> list[str]:
+    contents = find(guide, QListWidget, "guideContents")
+    return [contents.item(row).text() for row in range(contents.count())]
 
 
-def test_they_are_looked_through_by_words_and_keys(dialog: KeysDialog, qtbot: QtBot) -> None:
-    field = find(dialog, QLineEdit, "keysFilter")
-    qtbot.keyClicks(field, "ctrl+k")
-    assert lines(dialog) == [("Go", "Ctrl+K, Ctrl+P", "Search")]
+def shown(guide: GuideDialog) -> str:
+    return find(guide, GuidePage).source().toString()
+
+
+def test_the_contents_are_the_chapters(guide: GuideDialog) -> None:
+    assert entries(guide) == [each.title for each in guide_sections() if "#" not in each.address]
+    contents = find(guide, QListWidget, "guideContents")
+    for row in range(contents.count()):
+        contents.setCurrentRow(row)
+        assert find(guide, GuidePage).document().firstBlock().text() == entries(guide)[row]
+
+
+def test_a_search_finds_sections_of_all_chapters(guide: GuideDialog, qtbot: QtBot) -> None:
+    field, page = find(guide, QLineEdit, "guideSearch"), find(guide, GuidePage)
+    qtbot.keyClicks(field, "logit LENS")
+    assert entries(guide)[0] == "Logit lens – Attention and predictions"
+    assert "Logit lens – Glossary" in entries(guide)
+    assert shown(guide) == "attention-and-predictions.md#logit-lens"
+    marked = {mark.cursor.selectedText().casefold() for mark in page.extraSelections()}
+    assert marked == {"logit", "lens"}
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert shown(guide) == "glossary.md#logit-lens"
+    field.setText("zzzz")
+    assert entries(guide) == ["No results"]
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert shown(guide) == "glossary.md#logit-lens"
     field.clear()
-    qtbot.keyClicks(field, "map up")
-    assert ("Map", "Backspace", "Up to what is around it") in lines(dialog)
-    qtbot.mouseClick(find(dialog, QPushButton, "copyKeys"), Qt.MouseButton.LeftButton)
-    assert QApplication.clipboard().text().startswith("Map\n  ")
-    assert "Ctrl+K" not in QApplication.clipboard().text()
+    assert len(entries(guide)) == len(TEXTS)
+    assert not page.extraSelections()
 
 
-def test_keys_are_never_cut(dialog: KeysDialog) -> None:
-    table = find(dialog, QTableView, "keysTable")
-    for column in (0, 1):
-        texts = [line[column] for line in lines(dialog)]
-        widest = max(map(table.fontMetrics().horizontalAdvance, texts))
-        assert table.columnWidth(column) > widest
+def test_links_and_back(guide: GuideDialog, qtbot: QtBot) -> None:
+    page, contents = find(guide, GuidePage), find(guide, QListWidget, "guideContents")
+    page.anchorClicked.emit(QUrl("map.md"))
+    assert contents.currentItem().text() == "The map"
+    qtbot.mouseClick(find(guide, QToolButton, "guideBack"), Qt.MouseButton.LeftButton)
+    assert shown(guide) == "README.md"
+    assert contents.currentItem().text() == "User guide"
+    activate(guide, qtbot)
+    qtbot.keyClick(guide, Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+    qtbot.waitUntil(lambda: shown(guide) == "map.md")  # a button is animated first
 
 
-def test_f1_lists_them(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_section_is_scrolled_to(guide: GuideDialog) -> None:
+    page = find(guide, GuidePage)
+    guide.go("glossary.md#symbols")
+    assert page.cursorForPosition(QPoint(MARGIN + 1, 8)).block().text() == "Symbols"
+
+
+def test_it_follows_theme_and_keeps_its_place(window: MainWindow) -> None:
+    window.show_guide("opening-models.md#the-hub")
+    page = find(window, GuidePage)
+    colors = []
+    for theme in (LIGHT_NAME, DARK_NAME):
+        window.set_appearance(theme)
+        assert page.verticalScrollBar().value() > 0
+        block = page.document().findBlockByNumber(0)
+        while not block.text().startswith("Model"):
+            block = block.next()
+        colors.append(block.begin().fragment().charFormat().foreground().color().name())
+    assert colors[0] != colors[1]
+
+
+def test_f1_opens_it_once_and_help_has_its_chapters(window: MainWindow, qtbot: QtBot) -> None:
     activate(window, qtbot)
     qtbot.keyClick(window, Qt.Key.Key_F1)
-    dialog = find(window, KeysDialog)
-    assert dialog.isVisible()
-    assert find(dialog, QLineEdit, "keysFilter").hasFocus() or not dialog.isActiveWindow()
-    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert not dialog.isVisible()
-
-
-def test_what_is_what(window: MainWindow) -> None:
-    find(window, QAction, "whatIsWhat").trigger()
-    page = find(window, WhatIsWhat)
-    assert page.isVisible()
-    texts = [label.text() for label in page.findChildren(QLabel)]
-    assert texts == [text for part in pages() for text in part]
-    page.close()
+    guide = find(window, GuideDialog)
+    assert guide.isVisible()
+    assert shown(guide) == "README.md"
+    for name, chapter in (("keys", "shortcuts.md"), ("whatIsWhat", "glossary.md")):
+        find(window, QAction, name).trigger()
+        assert shown(find(window, GuideDialog)) == chapter
+    qtbot.keyClick(guide, Qt.Key.Key_Escape)
+    assert not guide.isVisible()
+    find(window, QAction, "userGuide").trigger()
+    assert guide.isVisible()
+    assert shown(guide) == "glossary.md"  # where it was left
+    guide.close()

@@ -1,12 +1,14 @@
-"""Heads, symbols, configuration keys, questions, totals and help pages are found."""
+"""Heads, symbols, configuration keys, questions, totals and sections of the guide are found."""
 
 from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QLineEdit, QListView, QTableView, QTabWidget, QWidget
+from PySide6.QtWidgets import QLineEdit, QListView, QTableView, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.ui.help.guide import GuideDialog
+from bertviewer.ui.help.page import GuidePage
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
@@ -53,8 +55,9 @@ def test_what_is_typed_is_found_first(search: Search) -> None:
         ("parameters", "Totals", "parameters, 22,713,216"),
         ("why CLS", "Questions", "What is [CLS] for?"),
         ("why divide", "Questions", "Why divide by √32?"),
-        ("run A", "Help", "Run A, A run that is kept"),
-        ("flops", "Help", "Multiply-adds and FLOPs, One multiply-add"),
+        ("baseline", "User guide", "Baseline, Run A: a run that is kept"),
+        ("outlier feature", "User guide", "Outlier feature, A feature of the hidden states"),
+        ("flops", "User guide", "Multiply-adds and FLOPs, One multiply-add"),
     ):
         rows = search(typed)
         assert rows[0].heading == heading, typed
@@ -109,12 +112,16 @@ def test_a_formula_and_a_question_are_shown(
     assert not answer.isHidden()
 
 
-def test_help_opens_at_its_heading(demo_window: MainWindow, search: Search, qtbot: QtBot) -> None:
-    search("?check this step")
+def test_the_guide_opens_at_a_section(
+    demo_window: MainWindow, search: Search, qtbot: QtBot
+) -> None:
+    search("?multiply-adds and FLOPs")
     choose(demo_window, qtbot)
-    page = find(demo_window, QDialog, "whatIsWhat")
-    assert page.isVisible()
-    page.close()
+    guide = find(demo_window, GuideDialog)
+    assert guide.isVisible()
+    page = find(guide, GuidePage)
+    assert page.source().toString() == "glossary.md#multiply-adds-and-flops"
+    guide.close()
 
 
 def test_all_views_of_a_run_are_found() -> None:

@@ -1,0 +1,66 @@
+"""The user guide as sections to search: the Markdown chapters in ``resources/help``."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from bertviewer.core.frozen import frozen
+from bertviewer.core.system.resources import resources_folder
+
+CONTENTS = "README.md"
+"""The first page, whose links give the order of the chapters."""
+
+_CHAPTER = re.compile(r"^- \[[^]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
+_LINK = re.compile(r"!?\[([^]]*)\]\([^)]*\)")
+_MARKUP = re.compile(r"```\w*|[`*|]|^#+ |^[ |:-]+$", re.MULTILINE)
+
+
+@frozen
+class Section:
+    """A heading of the guide with the text below it.
+
+    Attributes:
+        chapter: title of the chapter.
+        title: the heading; the chapter's title for the text before its first section.
+        address: file name of the chapter, with ``#`` and the section's anchor.
+        text: the text without Markdown.
+    """
+
+    chapter: str
+    title: str
+    address: str
+    text: str
+
+
+def guide_folder() -> Path:
+    """Return the folder of the chapters."""
+    return resources_folder() / "help"
+
+
+def anchor_of(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w -]", "", heading.casefold()).replace(" ", "-")
+
+
+@cache
+def guide_sections() -> tuple[Section, ...]:
+    """Return the sections of all chapters, in the order of the guide."""
+    contents = (guide_folder() / CONTENTS).read_text(encoding="utf-8")
+    files = CONTENTS, *_CHAPTER.findall(contents)
+    return tuple(section for file in files for section in _sections(file))
+
+
+def _sections(file: str) -> Iterator[Section]:
+    """Yield the sections of a chapter; its first one is the chapter's introduction."""
+    text = (guide_folder() / file).read_text(encoding="utf-8")
+    chapter, *parts = re.split(r"^#{1,2} ", text, flags=re.MULTILINE)[1:]
+    title, _, introduction = chapter.partition("\n")
+    yield Section(title, title, file, _plain(introduction))
+    for part in parts:
+        heading, _, body = part.partition("\n")
+        yield Section(title, heading, f"{file}#{anchor_of(heading)}", _plain(body))
+
+
+def _plain(markdown: str) -> str:
+    return " ".join(_MARKUP.sub("", _LINK.sub(r"\1", markdown)).split())
