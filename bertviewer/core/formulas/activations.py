@@ -29,19 +29,19 @@ _NAMES = {
 }
 
 _SIGMOID = Term("sigma", "the logistic sigmoid")
-_NORMAL = Term("Phi", "distribution function of the standard normal distribution")
+_NORMAL = Term("Phi", "cumulative distribution function of the standard normal distribution")
 
 ACTIVATION_MEANINGS = {
     GELU: "the activation function: exact GELU, x times Φ(x)",
-    GELU_TANH: "the activation function: GELU in its tanh form",
-    'op("QuickGELU")': "the activation function: GELU in its sigmoid form",
+    GELU_TANH: "the activation function: tanh approximation of GELU",
+    'op("QuickGELU")': "the activation function: sigmoid approximation of GELU",
     'op("ReLU")': "the activation function: max(0, x)",
     'op("SiLU")': "the activation function: x times its sigmoid",
     "tanh": "the activation function: hyperbolic tangent",
-    "phi": "the activation function that this module was built with",
+    "phi": "the activation function this module was built with",
 }
 
-_INPUT = Term("x", "one number of the input; all are treated alike, on their own")
+_INPUT = Term("x", "one element of the input; the function is applied to each element")
 
 
 def operator_of(view: ModuleView, child: str, otherwise: str = "phi") -> str:
@@ -82,14 +82,14 @@ def _activation(
 
 gelu = _activation(
     "GELU, exact",
-    "A smooth gate: each number is weighted by how likely a standard normal variable is to be "
-    "smaller than it.",
+    "A smooth gate: each element is multiplied by the probability that a standard normal variable "
+    "is smaller than it.",
     'op("GELU")(x) = x Phi(x) = x/2 (1 + op("erf")(x / sqrt(2)))',
     "Hendrycks & Gimpel 2016, section 2",
-    "This is the exact form, with erf. The tanh form seen elsewhere approximates it; the two "
-    "differ by less than 0.001.",
-    "Large positive numbers pass unchanged and large negative ones become 0, as with ReLU, but the "
-    "bend is smooth and the lowest value is about −0.17, near x = −0.75.",
+    "This is the exact form, computed with erf. The tanh form used elsewhere approximates it; the "
+    "two differ by less than 0.001.",
+    "Large positive values pass unchanged and large negative values become 0, as with ReLU, but "
+    "the transition is smooth and the minimum is about −0.17, near x = −0.75.",
     terms=(_NORMAL, Term('op("erf")', "Gauss error function")),
 )
 gelu_tanh = _activation(
@@ -97,46 +97,46 @@ gelu_tanh = _activation(
     "A smooth gate: the exact GELU, approximated with tanh.",
     f"{GELU_TANH}(x) = x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",
     "Hendrycks & Gimpel 2016, section 2",
-    "The tanh stands in for the error function of the exact form, x·Φ(x); the two differ by less "
-    "than 0.001.",
-    "GPT-2 and ALBERT were trained with this form, BERT in transformers with the exact one; a "
-    "model keeps the one that it was trained with.",
+    "The tanh replaces the error function of the exact form, x·Φ(x); the two differ by less than "
+    "0.001.",
+    "GPT-2 and ALBERT were trained with this form, BERT in transformers with the exact form; a "
+    "model keeps the form that it was trained with.",
 )
 quick_gelu = _activation(
     "GELU, sigmoid form",
     "A smooth gate: the exact GELU, approximated with a sigmoid.",
     'op("QuickGELU")(x) = x sigma(1.702 x), quad sigma(z) = 1 / (1 + e^(-z))',
     "Hendrycks & Gimpel 2016, section 2",
-    "It is cheaper than the tanh form and less accurate.",
+    "It is cheaper but less accurate than the tanh form.",
     terms=(_SIGMOID,),
 )
 relu = _activation(
     "ReLU",
-    "Keeps what is positive and sets the rest to 0.",
+    "Keeps positive elements and sets all others to 0.",
     'op("ReLU")(x) = max(0, x)',
     "Nair & Hinton 2010; Vaswani et al. 2017, section 3.3",
     "Its slope is 1 above 0 and 0 below.",
 )
 silu = _activation(
     "SiLU",
-    "A smooth gate: each number is weighted by its own sigmoid.",
+    "A smooth gate: each element is multiplied by its own sigmoid.",
     'op("SiLU")(x) = x sigma(x), quad sigma(z) = 1 / (1 + e^(-z))',
     "Elfwing et al. 2018; Hendrycks & Gimpel 2016",
-    "Also known as swish.",
+    "Also known as Swish.",
     terms=(_SIGMOID,),
 )
 tanh = _activation(
     "Hyperbolic tangent",
-    "Squeezes each number into the range from −1 to 1.",
+    "Maps each element to the range from −1 to 1.",
     "tanh(x) = (e^x - e^(-x)) / (e^x + e^(-x))",
     "Elementary function, as computed by torch.nn.Tanh",
-    "Close to 0 it changes little; far from 0 it flattens, and outputs near −1 or 1 carry little "
-    "gradient.",
+    "Near 0 it changes little; far from 0 it saturates, and where the output is near −1 or 1 the "
+    "gradient is small.",
     is_chosen=False,
 )
 sigmoid = _activation(
     "Logistic function",
-    "Squeezes each number into the range from 0 to 1.",
+    "Maps each element to the range from 0 to 1.",
     "sigma(x) = 1 / (1 + e^(-x))",
     "Elementary function, as computed by torch.nn.Sigmoid",
     is_chosen=False,
@@ -153,12 +153,12 @@ def clipped_gelu(view: ModuleView) -> Formula:
     low, high = view.attribute("min"), view.attribute("max")
     return _activation(
         "GELU, clipped",
-        "A smooth gate: the exact GELU, cut off below and above.",
+        "A smooth gate: the exact GELU, clipped below and above.",
         f'y = min(max(op("GELU")(x), a), b), quad op("GELU")(x) = x Phi(x), quad a = {low}, quad '
         f"b = {high}",
         "Hendrycks & Gimpel 2016, section 2; bounds: Wu et al. 2020",
-        "The bounds keep numbers in the range of small types.",
-        terms=(Term("a", "lowest value", str(low)), Term("b", "highest value", str(high)), _NORMAL),
+        "The bounds keep values within the range of low-precision number formats.",
+        terms=(Term("a", "lower bound", str(low)), Term("b", "upper bound", str(high)), _NORMAL),
     )(view)
 
 

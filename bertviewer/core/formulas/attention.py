@@ -45,16 +45,16 @@ def gpt2_attention(view: ModuleView) -> Formula:
     width = stored.inputs
     part = Affine((width, width), stored.bias, transposed=False)
     count, size = head_counts(view, width)
-    parts = "key, value" if cross else "query, key, value"
+    parts = "key and value" if cross else "query, key and value"
     heads = Heads(
         query=view.affine("q_attn") if cross else part,
         key=part,
         value=part,
         count=count,
         size=size,
-        where=f"c_attn.weight holds {parts} side by side, {width} columns each. Within each, "
-        f"columns {size}h to {size}h+{size - 1} are head h, so the first head has columns 0 to "
-        f"{size - 1}.",
+        where=f"c_attn.weight holds the weights of {parts} side by side, {width} columns each. "
+        f"Within each, head h has columns {size}h to {size}h+{size - 1}, so the first head "
+        f"has columns 0 to {size - 1}.",
         output=view.affine("c_proj"),
         cross=cross,
         scale=scale_of(view, size),
@@ -73,7 +73,7 @@ def torch_attention(view: ModuleView) -> Formula:
     held = (
         f"The tensor in_proj_weight stacks the weights of query, key and value, {width} rows each"
         if stacked
-        else "The weights of query, key and value are tensors of their own"
+        else "The weights of query, key and value are separate tensors"
     )
     heads = Heads(
         query=Affine((width, width), bias),
@@ -81,8 +81,8 @@ def torch_attention(view: ModuleView) -> Formula:
         value=Affine(value, bias),
         count=count,
         size=size,
-        where=f"{held}. Within each, rows {size}h to {size}h+{size - 1} are "
-        f"head h, so the first head has rows 0 to {size - 1}.",
+        where=f"{held}. Within each, head h has rows {size}h to {size}h+{size - 1}, so the first "
+        f"head has rows 0 to {size - 1}.",
         output=output,
         # The decoder layer's second attention looks at the encoder's output.
         cross=view.node.name == "multihead_attn",
@@ -103,10 +103,9 @@ def separate(view: ModuleView, names: tuple[str, str, str], output: str | None) 
         size=size,
         where=count_text(
             count,
-            "The only head has all rows of W_Q, W_K and W_V.",
-            f"All {{0}} heads lie stacked in the same three weights: rows {size}h to "
-            f"{size}h+{size - 1} of W_Q, W_K and W_V are head h, so the first head has rows 0 to "
-            f"{size - 1}.",
+            "The single head uses all rows of W_Q, W_K and W_V.",
+            f"All {{0}} heads are stacked in the same three weights: head h has rows {size}h to "
+            f"{size}h+{size - 1} of W_Q, W_K and W_V, so the first head has rows 0 to {size - 1}.",
         ),
         output=None if output is None else view.affine(output),
         cross=view.is_cross,

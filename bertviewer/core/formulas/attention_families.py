@@ -23,12 +23,13 @@ def t5_attention(view: ModuleView) -> Formula:
         own or (buckets, heads.count),
         view.integer("relative_attention_max_distance") or 0,
         both_ways=not decoder,
-        holder="" if own else "The attention of the first layer holds the table",
+        holder="" if own else "The first layer's attention holds the table",
     )
     size = heads.size
     unscaled = (
-        f"The scores are not divided by the root of d_k = {size}: T5 initialises W_Q with a "
-        "standard deviation that much smaller, which has the same effect when training starts."
+        f"The scores are not divided by the square root of d_k = {size}: T5 initialises W_Q with "
+        "a standard deviation smaller by this factor, which has the same effect at the start of "
+        "training."
     )
     heads = replace(
         heads,
@@ -47,7 +48,7 @@ def mpnet_attention(view: ModuleView) -> Formula:
         (buckets, heads.count),
         128,  # written into MPNetEncoder.relative_position_bucket, as are the buckets
         both_ways=True,
-        holder="The module 'encoder' holds the table as relative_attention_bias",
+        holder="The module “encoder” holds the table, relative_attention_bias",
         buckets=MPNET_BUCKETS,
     )
     heads = replace(heads, distances=distances)
@@ -71,15 +72,15 @@ def _rotary(view: ModuleView, window: int | None) -> Formula:
         raise LookupError("no head_dim")
     query, key, value = (view.affine(name) for name in ("q_proj", "k_proj", "v_proj"))
     count, key_heads = query.outputs // size, key.outputs // size
-    rows = f"rows {size}h to {size}h+{size - 1} of W_Q are query head h (0 to {count - 1})"
+    rows = f"query head h (0 to {count - 1}) has rows {size}h to {size}h+{size - 1} of W_Q"
     heads = Heads(
         query=query,
         key=key,
         value=value,
         count=count,
         size=size,
-        where=f"The heads lie stacked: {rows}, and rows {size}g to {size}g+{size - 1} of W_K and "
-        f"W_V are head g of the keys and values (0 to {key_heads - 1}).",
+        where=f"The heads are stacked: {rows}, and key/value head g (0 to {key_heads - 1}) has "
+        f"rows {size}g to {size}g+{size - 1} of W_K and W_V.",
         output=view.affine("o_proj"),
         scale=scale_of(view, size),
         key_heads=key_heads,
@@ -107,8 +108,8 @@ def modernbert_attention(view: ModuleView) -> Formula:
         count=width // size,
         size=size,
         where=f"Wqkv.weight stacks the weights of query, key and value, {width} rows each. Within "
-        f"each, rows {size}h to {size}h+{size - 1} are head h, so the first head has rows 0 to "
-        f"{size - 1}.",
+        f"each, head h has rows {size}h to {size}h+{size - 1}, so the first head has rows 0 "
+        f"to {size - 1}.",
         output=view.affine("Wo"),
         rotated=True,
         window=view.integer("sliding_window"),
@@ -132,9 +133,9 @@ def roformer_attention(view: ModuleView) -> Formula:
         f"theta_i = 10000^(-2i \\/ {heads.size}), quad i = {indices(half)}",
     )
     terms = (
-        Term("x", "a query or key of one head at position s", f"[{heads.size}]"),
+        Term("x", "query or key of one head at position s", f"[{heads.size}]"),
         Term("s", "position, counted from 0"),
-        Term("theta_i", "angle per position of pair i"),
+        Term("theta_i", "rotation angle of pair i per position"),
     )
     return replace(found, maths=(*found.maths, *lines), terms=(*found.terms, *terms))
 

@@ -79,8 +79,8 @@ class Heads:
 
     @property
     def parallel(self) -> str:
-        """How often each position looks, in words."""
-        return count_text(self.count, "once", "{0} times in parallel")
+        """How many heads attend, in words."""
+        return count_text(self.count, "in one head", "in {0} heads in parallel")
 
     @property
     def key_index(self) -> str:
@@ -93,12 +93,14 @@ def attention_formula(
 ) -> Formula:
     """Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
     kind = "cross-attention" if heads.cross else "self-attention"
-    after = ", added to its input and normalised" if heads.norm else ""
-    whom = "the encoder's output" if heads.cross else "the sequence itself"
+    after = " with add & norm" if heads.norm else ""
+    sees_all = heads.causal is False and heads.window is None
+    same = "all positions of the same sequence" if sees_all else "positions of the same sequence"
+    whom = "the positions of the encoder's output" if heads.cross else same
     manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     return Formula(
         title=f"{manner} {kind}{after}",
-        summary=f"Each position looks at {whom} and takes a weighted mean of what it finds, "
+        summary=f"Every position attends to {whom} and forms a weighted mean of their values, "
         f"{heads.parallel}.",
         maths=_maths(heads),
         terms=_terms(heads),
@@ -193,33 +195,37 @@ def _terms(heads: Heads) -> tuple[Term, ...]:
     head = f"[S, {heads.size}]"
     terms = [
         TOKENS,
-        Term("X", "input, one row for each position", f"[S, {heads.query.inputs}]"),
+        Term("X", "input, one row per position", f"[S, {heads.query.inputs}]"),
     ]
     if heads.cross:
         terms.append(Term('X_"enc"', "the encoder's output", f"[S', {heads.key.inputs}]"))
-        terms.append(Term("S'", "number of tokens that the encoder read"))
-    terms += heads.query.terms("the queries", "Q")
-    terms += heads.key.terms("the keys", "K")
-    terms += heads.value.terms("the values", "V")
-    terms.append(Term("h", "head, counted from 0", count_text(heads.count, "1 head", "{0} heads")))
+        terms.append(Term("S'", "number of source tokens"))
+    terms += heads.query.terms("the query projection", "Q")
+    terms += heads.key.terms("the key projection", "K")
+    terms += heads.value.terms("the value projection", "V")
+    terms.append(
+        Term(
+            "h", "index of the head, counted from 0", count_text(heads.count, "1 head", "{0} heads")
+        )
+    )
     if heads.shared > 1:
         terms += [
-            Term("Q_h", f"head h's {heads.size} columns of Q", head),
+            Term("Q_h", f"the {heads.size} columns of head h in Q", head),
             Term(
                 "g(h)",
-                "the head of keys and values that h meets",
+                "key/value head that query head h uses",
                 count_text(heads.key_heads or 1, "1 head", "{0} heads"),
             ),
-            Term("K_(g(h)), V_(g(h))", f"that head's {heads.size} columns of K and V", head),
+            Term("K_(g(h)), V_(g(h))", f"the {heads.size} columns of this head in K and V", head),
         ]
     else:
-        columns = f"head h's {heads.size} columns of Q, K and V"
+        columns = f"the {heads.size} columns of head h in Q, K and V"
         terms.append(Term("Q_h, K_h, V_h", columns, head))
     if heads.head_norm:
         size = f"[{heads.size}]"
-        terms.append(Term(RMS_NORM, "root-mean-square norm of each head's vectors", size))
+        terms.append(Term(RMS_NORM, "root-mean-square normalisation of each head's vectors", size))
     if heads.rotated:
-        turned = "turns pairs of features by an angle that grows with the position"
+        turned = "rotates pairs of features by an angle that grows with the position"
         terms.append(Term(ROTATION, f"{turned}; no parameters"))
     if heads.distances is not None:
         terms += _distance_terms(heads.distances)
@@ -229,10 +235,10 @@ def _terms(heads: Heads) -> tuple[Term, ...]:
         Term("O_h", "output of head h", head),
     ]
     if heads.scale is None:
-        text = "features of one head; its root divides the scores"
+        text = "head size; the scores are divided by its square root"
         terms.append(Term("d_k", text, str(heads.size)))
     elif heads.scale != 1.0:
-        text = "factor on the scores, in place of 1 / sqrt(d_k)"
+        text = "factor applied to the scores instead of 1/√d_k"
         terms.append(Term("c", text, f"{heads.scale:g}"))
     if heads.output is not None:
         terms += heads.output.terms("the output projection", "O")
@@ -244,25 +250,25 @@ def _terms(heads: Heads) -> tuple[Term, ...]:
 def _distance_terms(distances: Distances) -> tuple[Term, ...]:
     rows, heads = distances.table
     return (
-        Term("B_h", "bias of head h, by the distance from position i to position j"),
-        Term('W_"rel"', "learnt: a row per bucket, a column per head", f"[{rows}, {heads}]"),
-        Term("b(j - i)", "the bucket of that distance", f"0 to {distances.in_use - 1}"),
+        Term("B_h", "bias of head h for the distance from position i to position j"),
+        Term('W_"rel"', "learnt: one row per bucket, one column per head", f"[{rows}, {heads}]"),
+        Term("b(j - i)", "bucket of this distance", f"0 to {distances.in_use - 1}"),
     )
 
 
 def _mask(heads: Heads) -> str:
     if heads.masked_by_caller:
-        hidden = "as the caller asks"
+        hidden = "chosen by the caller"
         if not heads.cross:
-            hidden += "; a decoder's hides later positions"
+            hidden += "; in a decoder, later positions"
     else:
         # Not traced yet, or not traceable: the words hold either way.
-        unknown = "padding, and in a decoder all later positions"
+        unknown = "padding and, in a decoder, all later positions"
         hidden = unknown if heads.causal is None else "padding"
         hidden = "padding and all later positions" if heads.causal else hidden
         if heads.window:
-            hidden += f", and what is {heads.window} or more positions away"
+            hidden += f", and positions {heads.window} or more away"
     return (
-        f"mask: 0 where a position may be looked at, hugely negative where not ({hidden}), so that "
-        "the softmax gives it probability 0"
+        "mask: 0 at visible positions, a large negative number (in effect −∞) at masked ones "
+        f"({hidden}), so that softmax gives them probability 0"
     )

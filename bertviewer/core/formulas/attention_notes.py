@@ -18,39 +18,38 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
     notes = [_scale_note(heads), *_where_notes(heads)]
     if heads.output is None:
         notes.append(
-            "Concat sets the heads side by side. The linear layer that mixes them is the dense "
-            "layer of the sibling module 'output'."
+            "Concat places the heads side by side. The linear layer that mixes them is “dense” in "
+            "the sibling module “output”."
         )
     if heads.shared > 1:
         notes.append(
-            f"Grouped queries: {heads.shared} query heads in a row share one head of keys and "
-            f"values, so W_K and W_V have {heads.key.outputs} rows instead of "
-            f"{heads.query.outputs}, and a cache of keys and values is {heads.shared} times "
-            "smaller."
+            f"Grouped queries: {heads.shared} consecutive query heads share one key/value head, "
+            f"so W_K and W_V have {heads.key.outputs} rows instead of {heads.query.outputs}, and "
+            f"a key/value cache is {heads.shared} times smaller."
         )
     if heads.head_norm:
         notes.append(
-            "Each head's queries and keys are normalised first (q_norm, k_norm; all heads share "
-            f"the {heads.size} scales of each), which keeps the scores in bounds."
+            "Each head's queries and keys are first normalised (q_norm, k_norm; all heads share "
+            f"the {heads.size} scales of each), which keeps the scores bounded."
         )
     if heads.rotated:
         notes.append(
-            "The rotation brings in the order of the tokens: after it, the product of a query and "
-            "a key depends on their distance and not on where they stand. "
-            + ("Values are rotated too. " if heads.rotated_values else "Values are not rotated. ")
-            + f"The model's '{heads.angles}' gives the angles."
+            "The rotation encodes the order of the tokens: after it, the product of a query and a "
+            "key depends on the distance between them, not on their absolute positions. "
+            + ("Values are also rotated. " if heads.rotated_values else "Values are not rotated. ")
+            + f"The model's “{heads.angles}” computes the angles."
         )
     if heads.distances is not None:
         notes += _distance_notes(heads.distances)
     if heads.causal:
         notes.append(
-            "Attention is causal: position s sees positions 0 to s only, so that the model can be "
-            "trained to predict the next token."
+            "Attention is causal: position s attends only to positions 0 to s, so that the model "
+            "can be trained to predict the next token."
         )
     if heads.window:
         notes.append(
-            f"A sliding window: only positions less than {heads.window} away are seen. What is "
-            "further away arrives over several layers, if at all."
+            f"Sliding window: only positions less than {heads.window} away are visible. "
+            "Information from farther away arrives over several layers, if at all."
         )
     if heads.cross:
         notes.append(
@@ -59,13 +58,13 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
         )
     if heads.norm:
         notes.append(
-            "This module holds the whole sub-layer: attention, projection, residual and "
-            f"{heads.norm.name}."
+            "This module contains the whole sub-layer: attention, output projection, residual "
+            f"connection and {heads.norm.name}."
         )
     notes.append(
         Note(
-            "While training, dropout sets some probabilities in P to 0; in evaluation it does "
-            "nothing.",
+            "During training, dropout zeroes some entries of P; in evaluation mode it has no "
+            "effect.",
             drops_probabilities,
         )
     )
@@ -76,14 +75,14 @@ def _scale_note(heads: Heads) -> str:
     if heads.unscaled:
         return heads.unscaled
     if heads.scale == 1.0:
-        return "This configuration does not divide the scores by the root of d_k."
+        return "This configuration does not divide the scores by √d_k."
     if heads.scale is not None:
-        return "This configuration scales the scores by a factor other than 1 / sqrt(d_k)."
+        return "This configuration scales the scores by a factor other than 1/√d_k."
     return (
-        "Why divide by the root of d_k: if the entries of a query and a key are independent with "
-        f"mean 0 and variance 1, their dot product has variance d_k = {heads.size}. Scores that "
-        "large would push the softmax to 0 and 1, where its gradient vanishes; the division brings "
-        "their variance back to 1."
+        "Why divide by √d_k? If the entries of a query and a key are independent with mean 0 and "
+        f"variance 1, their dot product has variance d_k = {heads.size}. Scores that large would "
+        "push the softmax towards 0 and 1, where its gradient vanishes; the division restores a "
+        "variance of 1."
     )
 
 
@@ -91,19 +90,19 @@ def _where_notes(heads: Heads) -> list[str]:
     if heads.shared > 1:
         return [heads.where]
     features = heads.query.outputs
-    split = f"{heads.where} [{heads.count}, {heads.size}] is how the {features} features are split"
-    free = f"{split}: the number of heads changes no parameter count"
-    biases = " but that of the biases by distance" if heads.distances is not None else ""
+    split = f"{heads.where} The {features} features are split as [{heads.count}, {heads.size}]"
+    free = f"{split}: the number of heads does not change the parameter count"
+    biases = ", except for the distance biases" if heads.distances is not None else ""
     return [
         Note(
             f"{free}{biases}.",
             lambda view: not has_head_size(view) and not has_head_tables(view),
         ),
-        Note(f"{free} but that of the table of angles.", has_angle_table),
-        Note(f"{free} but that of the contact head.", has_contact_head),
+        Note(f"{free}, except for the table of angles.", has_angle_table),
+        Note(f"{free}, except for the contact head.", has_contact_head),
         Note(
-            f"{split}. The size of a head is a number of its own in the configuration, so more "
-            "heads make more features, and larger weights.",
+            f"{split}. The configuration sets the head size separately, so more heads mean more "
+            "features and larger weights.",
             has_head_size,
         ),
     ]
@@ -111,12 +110,14 @@ def _where_notes(heads: Heads) -> list[str]:
 
 def _distance_notes(distances: Distances) -> list[str]:
     held = distances.holder or "This module holds the table"
-    bias = "a bias on the scores, one number for each head and each bucket of distances."
+    bias = "a bias on the scores, one number per head and distance bucket."
     steps = _steps(distances)
     return [
-        Note(f"There are no position vectors: order comes in by {bias}{steps}", no(has_positions)),
         Note(
-            f"Order comes in by position vectors, with the embeddings, and by {bias}{steps}",
+            f"There are no position vectors: token order enters as {bias}{steps}", no(has_positions)
+        ),
+        Note(
+            f"Token order enters as position vectors, in the embeddings, and as {bias}{steps}",
             has_positions,
         ),
         f"{held}; all layers of the stack add the same bias.",
@@ -132,15 +133,18 @@ def _steps(distances: Distances) -> str:
         ahead, single_ahead = buckets_in_use(1, side, furthest)
     except ValueError:
         return ""
-    ways = f"all {back} buckets look back, from distance 0 on; the first {single} stand"
+    ways = (
+        f"all {back} buckets are for earlier positions, from distance 0; the first {single} cover"
+    )
     if distances.both_ways:
         ways = (
-            f"{back} buckets look back, from distance 0 on, and {ahead} ahead, from distance 1 on; "
-            f"the first {single} of the ones and {single_ahead} of the others stand"
+            f"{back} buckets are for earlier positions, from distance 0, and {ahead} for later "
+            f"ones, from distance 1; the first {single} and {single_ahead} of them, respectively, "
+            "cover"
         )
     elif back < buckets:
         ways = ways.replace("all ", "", 1)
     return (
-        f" Here {ways} for one distance each. The rest share out the distances up to {furthest} in "
-        "logarithmic steps, and everything further shares the last."
+        f" Here {ways} one distance each. The others cover the distances up to {furthest} in "
+        "logarithmic steps, and all greater distances share the last."
     )

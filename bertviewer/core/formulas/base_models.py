@@ -27,11 +27,11 @@ def base_model(view: ModuleView) -> Formula:
     if types:
         terms.append(Term("g", "segment ids, 0 or 1", "[S]"))
     if project:
-        terms += view.affine("embeddings_project").terms("the widening", INTO)
-    terms.append(Term("Y", "last hidden state, one row for each position"))
+        terms += view.affine("embeddings_project").terms("the embedding projection", INTO)
+    terms.append(Term("Y", "last hidden state, one row per position"))
     if "pooler" in view.children:
         lines.append(_pooled(view))
-        terms.append(Term("y_0", "row of Y for the first token"))
+        terms.append(Term("y_0", "row of Y of the first token"))
         terms.append(Term("p", "pooled output: one vector for the whole sequence"))
     title, summary = model_text(view, is_usually_causal=False)
     return Formula(
@@ -40,7 +40,7 @@ def base_model(view: ModuleView) -> Formula:
         maths=tuple(lines),
         terms=tuple(terms),
         notes=(
-            f"'{stack_name}' holds the stack of layers{_seen(view)}.",
+            f"“{stack_name}” holds the stack of layers{_seen(view)}.",
             *_pooler_notes(view),
         ),
         config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
@@ -54,10 +54,10 @@ def _seen(view: ModuleView) -> str:
     if causal is None:
         return ""
     if causal:
-        return ". It is a decoder: each position sees itself and those before it"
+        return ". It is a decoder: each position attends only to itself and earlier positions"
     if view.config.get("attention_type") == "block_sparse":
-        return "; in a long sequence a position sees some blocks of it, before and after it"
-    return "; every position sees the whole sequence, before and after it"
+        return "; in a long sequence, each position attends only to some blocks before and after it"
+    return "; every position attends to the whole sequence, in both directions"
 
 
 def gpt2_model(view: ModuleView) -> Formula:
@@ -66,8 +66,8 @@ def gpt2_model(view: ModuleView) -> Formula:
     count, norm = len(view.below("h").children), norm_of(view, "ln_f")
     return Formula(
         title="Decoder-only model",
-        summary="Turns a sequence of token ids into one vector per token that knows what came "
-        "before it.",
+        summary="Maps a sequence of token ids to one vector per token, which depends on that "
+        "token and the preceding ones.",
         maths=(
             f"{sized('x_s', words[1])} = {sized(_table('wte'), *words)}[t_s] + "
             f"{sized(_table('wpe'), *places)}[s], quad X_0 = (x_0, dots, x_(S-1))",
@@ -77,14 +77,15 @@ def gpt2_model(view: ModuleView) -> Formula:
         terms=(
             TOKENS,
             Term("t_s", "token id at position s"),
-            Term(_table("wte"), "token table", shape_text(words)),
-            Term(_table("wpe"), "position table", shape_text(places)),
+            Term(_table("wte"), "token embedding table", shape_text(words)),
+            Term(_table("wpe"), "position embedding table", shape_text(places)),
             LAYER_TERM,
-            Term("l", "block, counted from 0", f"{count} blocks"),
+            Term("l", "index of the block, counted from 0", f"{count} blocks"),
         ),
         notes=(
-            f"The blocks are pre-norm, so one more {norm.name} (ln_f) is needed after the last.",
-            "If segment ids are given, their vectors are looked up in the token table and added.",
+            f"The blocks are pre-norm, so a final {norm.name} (ln_f) is needed after the last one.",
+            "If segment ids are given, their vectors are looked up in the token embedding table "
+            "and added.",
         ),
         config_keys=view.keys("vocabulary", "positions", "width", "layers", "heads"),
         source="Radford et al. 2019, section 2.3",
@@ -102,8 +103,8 @@ def torch_transformer(view: ModuleView) -> Formula:
     shape = f"[S, {width}]" if width else None
     return Formula(
         title="Encoder-decoder",
-        summary="Reads one sequence with the encoder and writes another with the decoder, which "
-        "looks at the encoder's output.",
+        summary="The encoder reads one sequence; the decoder generates another, attending to the "
+        "encoder's output.",
         maths=('X_"enc" = "Encoder"(X_"src")', 'Y = "Decoder"(X_"tgt", X_"enc")'),
         terms=(
             Term('X_"src"', "embedded source sequence", shape),
@@ -111,10 +112,11 @@ def torch_transformer(view: ModuleView) -> Formula:
             Term('X_"enc"', "the encoder's output, also called memory", shape),
         ),
         notes=(
-            "torch.nn.Transformer has neither embeddings nor an output layer; what goes in are "
-            "vectors already.",
-            "torch puts one more layer norm after each stack, which the paper does not have.",
-            "Masks are the caller's: without a target mask the decoder sees later positions too.",
+            "torch.nn.Transformer has neither embeddings nor an output layer; its inputs are "
+            "already vectors.",
+            "PyTorch adds a final layer norm after each stack, which the paper does not have.",
+            "Masks are passed by the caller: without a target mask, the decoder also attends to "
+            "later positions.",
         ),
         config_keys=view.keys("width", "layers", "heads", "feed-forward"),
         source="Vaswani et al. 2017, section 3.1; torch.nn.Transformer",
@@ -127,8 +129,8 @@ def transformer_base(view: ModuleView) -> Formula:
     width = table[1]
     return Formula(
         title="Encoder-decoder with embeddings",
-        summary="Reads a source sequence of token ids and writes a target sequence; both share one "
-        "table of token vectors.",
+        summary="Reads a source sequence of token ids and generates a target sequence; both share "
+        "one token embedding table.",
         maths=(
             f"{sized('x_s', width)} = sqrt({width}) thick {sized('W', *table)}[t_s] + "
             f"{sized('P', 'S', width)}[s]",
@@ -138,18 +140,19 @@ def transformer_base(view: ModuleView) -> Formula:
         ),
         terms=(
             TOKENS,
-            Term("t_s", "token id at position s, of the source or of the target"),
-            Term("W", "token table, shared by source and target", shape_text(table)),
+            Term("t_s", "token id at position s of the source or target"),
+            Term("W", "token embedding table, shared by source and target", shape_text(table)),
             Term("P", "position encodings: fixed sinusoids, not learnt"),
-            Term('X_"src", X_"tgt"', "the rows x_s of source and target"),
+            Term('X_"src", X_"tgt"', "rows x_s of the source and the target"),
             Term('X_"enc"', "the encoder's output"),
-            Term("Y", "the decoder's last hidden state, one row for each target position"),
+            Term("Y", "the decoder's last hidden state, one row per target position"),
         ),
         notes=(
-            f"The token vectors are multiplied by the root of their width, {width}, before the "
-            "positions are added.",
-            "The target is masked: each of its positions sees itself and those before it.",
-            "Sinusoids cost no parameters: they are computed for as many positions as there are.",
+            f"The token vectors are multiplied by √{width}, the square root of the embedding "
+            "size, before the position encodings are added.",
+            "The target is masked: each of its positions attends only to itself and earlier ones.",
+            "Sinusoids need no parameters: they are computed for as many positions as the "
+            "sequence has.",
         ),
         config_keys=view.keys("vocabulary", "width", "heads", "feed-forward", "dropout"),
         source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
@@ -164,27 +167,27 @@ def encoder_decoder(view: ModuleView) -> Formula:
     view.below("encoder")
     return Formula(
         title="Encoder-decoder with embeddings",
-        summary="Reads one sequence of token ids with the encoder and writes another with the "
-        "decoder, which looks at the encoder's output.",
+        summary="The encoder reads one sequence of token ids; the decoder generates another, "
+        "attending to the encoder's output.",
         maths=(
             f'{sized(_ENC, "S", table[1])} = "Encoder"(t)',
             f'{sized("Y", "S_d", table[1])} = "Decoder"(u, {_ENC})',
         ),
         terms=(
-            Term("S", "number of tokens that the encoder reads"),
-            Term("S_d", "number of tokens that the decoder reads"),
+            Term("S", "number of source tokens"),
+            Term("S_d", "number of target tokens"),
             Term("t", "token ids of the source", "[S]"),
-            Term("u", "token ids of the target so far, shifted by one place", "[S_d]"),
+            Term("u", "token ids of the target so far, shifted by one position", "[S_d]"),
             Term(_ENC, "the encoder's output"),
-            Term("Y", "the decoder's last hidden state, one row for each target position"),
+            Term("Y", "the decoder's last hidden state, one row per target position"),
         ),
         notes=(
             Note(
-                "Encoder and decoder look tokens up in the same table, 'shared', "
-                f"{list(table)}: it is listed at each of its places and counted once.",
+                f"Encoder and decoder look up tokens in the same table, “shared”, {list(table)}: "
+                "it is listed wherever it is used but counted once.",
                 shares_its_table,
             ),
-            "The target starts with the id decoder_start_token_id, so that position s predicts "
+            "The decoder's input starts with decoder_start_token_id, so that position s predicts "
             "token s of the target.",
         ),
         config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
@@ -197,10 +200,10 @@ def _encoder_only(view: ModuleView, table: tuple[int, ...]) -> Formula:
     view.below("encoder")
     return Formula(
         title="Encoder model",
-        summary="Turns a sequence of token ids into one vector per token that knows its context.",
+        summary="Maps a sequence of token ids to one context-dependent vector per token.",
         maths=(f'{sized("Y", "S", table[1])} = "Encoder"(t)',),
         terms=(TOKENS, Term("t", "token ids", "[S]"), Term("Y", "last hidden state")),
-        notes=("It is the encoder of an encoder-decoder; there is no decoder in this model.",),
+        notes=("It is the encoder of an encoder-decoder; this model has no decoder.",),
         config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
         source="Raffel et al. 2020, section 2.1",
     )
@@ -219,5 +222,5 @@ def _pooled(view: ModuleView) -> str:
 
 def _pooler_notes(view: ModuleView) -> tuple[str, ...]:
     if "pooler" not in view.children:
-        return ("This model has no pooler: what follows reads the last hidden state itself.",)
-    return ("The pooler reads the first token only, [CLS] in BERT.",)
+        return ("This model has no pooler: heads read the last hidden state directly.",)
+    return ("The pooler reads only the first token ([CLS] in BERT).",)

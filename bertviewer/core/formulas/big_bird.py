@@ -26,8 +26,9 @@ def block_sparse_attention(view: ModuleView) -> Formula:
     return replace(
         found,
         title="Block-sparse self-attention",
-        summary="Each position looks at the first and the last block of positions, at its own and "
-        f"the two beside it, and takes a weighted mean of what it finds, {heads.parallel}.",
+        summary="Every position attends to the first and last blocks of positions, its own block "
+        "and the two adjacent ones, and forms a weighted mean of their values, "
+        f"{heads.parallel}.",
         maths=(
             *found.maths,
             f"N_(i j) = [b(j) in {{0, b(i) - 1, b(i), b(i) + 1, n - 1}}]{drawn}, quad "
@@ -37,15 +38,15 @@ def block_sparse_attention(view: ModuleView) -> Formula:
         ),
         terms=(
             *found.terms,
-            Term("N_(i j)", "how often position i looks at position j"),
-            Term("b(i)", f"the block of position i; a block is {size} positions long"),
-            Term("n", "number of blocks; padding fills the last one up"),
+            Term("N_(i j)", "number of times that position i attends to position j"),
+            Term("b(i)", f"block of position i; a block is {size} positions long"),
+            Term("n", "number of blocks; the last one is filled up with padding"),
         ),
         notes=(
-            f"A sequence of {most} positions or fewer has too few blocks: each position then sees "
-            "all others, with the same weights.",
-            "The brackets are 1 where the condition in them is true and 0 where it is not; the "
-            "logarithm of 0 hides a position.",
+            f"A sequence of {most} positions or fewer has too few blocks: every position then "
+            "attends to all others, with the same parameters.",
+            "A bracket is 1 where its condition is true and 0 elsewhere; the logarithm of 0 masks "
+            "a position.",
             *_drawn_notes(random),
             *found.notes,
         ),
@@ -62,7 +63,7 @@ def answer_head(view: ModuleView) -> Formula:
     scores = layer.maths(sized("T", "S", layer.inputs))
     return Formula(
         title="Question answering head",
-        summary="Scores for every token whether the answer starts or ends there.",
+        summary="Scores every token as the start and as the end of the answer.",
         maths=(
             f"T = {norm.operator}(X + {inner})",
             f"{sized('Z', 'S', layer.outputs)} = {scores}",
@@ -77,7 +78,7 @@ def answer_head(view: ModuleView) -> Formula:
             *layer.terms("the span head"),
             Term("Z", "logits", f"[S, {layer.outputs}]"),
         ),
-        notes=("Column 0 of Z scores where the answer starts, column 1 where it ends.",),
+        notes=("Column 0 of Z scores the start of the answer, column 1 its end.",),
         config_keys=view.keys("width", "feed-forward", "activation", "epsilon", "labels"),
         source="Devlin et al. 2019, section 4.2; the network as in transformers' code",
     )
@@ -88,7 +89,7 @@ def question_answering(view: ModuleView) -> Formula:
     width = view.width
     return Formula(
         title="Question answering model",
-        summary="Scores for every token whether the answer starts or ends there.",
+        summary="Scores every token as the start and as the end of the answer.",
         maths=(
             f'{sized("X", "S", width)} = "Base"({sized("t", "S")}), quad Z = "Head"(X)',
             'z_"start" = Z_(:, 0) - 10^6 q, quad z_"end" = Z_(:, 1) - 10^6 q',
@@ -96,13 +97,13 @@ def question_answering(view: ModuleView) -> Formula:
         terms=(
             TOKENS,
             Term("t", "token ids", "[S]"),
-            Term("X", "last hidden state of the base model, one row for each position"),
-            Term("Z", "scores of start and end", "[S, 2]"),
+            Term("X", "last hidden state of the base model, one row per position"),
+            Term("Z", "start and end scores", "[S, 2]"),
             Term("q", "1 for the question's tokens, 0 for the first token and for the text"),
         ),
         notes=(
-            "The question is what stands before the first separator, that included. The first "
-            "token stays in the race: it stands for no answer.",
+            "The question is everything up to and including the first separator. The first token "
+            "remains a candidate: it represents “no answer”.",
         ),
         config_keys=view.keys("width", "labels"),
         source="Devlin et al. 2019, section 4.2; q as in transformers' code",
@@ -112,8 +113,12 @@ def question_answering(view: ModuleView) -> Formula:
 def _drawn_notes(random: int) -> tuple[str, ...]:
     if not random:
         return ()
-    blocks = "1 block" if random == 1 else f"{random} blocks"
+    blocks, times = (
+        ("1 block", "one more time")
+        if random == 1
+        else (f"{random} blocks", f"{random} more times")
+    )
     return (
-        f"While training, each block also draws {blocks} at random. transformers draws none when "
-        f"the model is used and looks at block 0 instead: its positions count {random} more times.",
+        f"During training, each block also attends to {blocks} drawn at random. At inference, "
+        f"transformers draws none and attends to block 0 instead, whose positions count {times}.",
     )

@@ -13,33 +13,34 @@ from bertviewer.core.formulas.notation import TOKENS, Affine, sized
 from bertviewer.core.formulas.notes import Note, no
 
 RESIDUAL = (
-    "The residual is the sub-layer's own input, added to what the sub-layer makes of it: each "
-    "sub-layer only has to learn what to change. The sum needs equal shapes, and gradients pass it "
-    "undiminished."
+    "Residual connection: each sub-layer's input is added to its output, so that it need only "
+    "learn a correction. The two must have the same shape, and gradients pass through the sum "
+    "unchanged."
 )
 DROPOUT = Note(
-    "Dropout acts in training only; in evaluation it does nothing and is left out here.", drops_out
+    "Dropout is active only during training; in evaluation mode it has no effect and is omitted "
+    "here.",
+    drops_out,
 )
 _GIVEN = (
-    "The module is called with two inputs. Z comes from the sibling 'self'; R is what the "
-    "attention itself was given: "
+    "The module has two inputs: Z comes from the sibling “self”, and R is the input of the "
+    "attention itself, "
 )
 _HALVES = (
-    "The module is called with two inputs. H comes from the first half; R is what the first half "
-    "was given: "
+    "The module has two inputs: H comes from the first half, and R is the input of the first half, "
 )
 _RESIDUALS = (
     Note(f"{_GIVEN}the output of the layer's self-attention block.", lambda view: view.is_cross),
     Note(
-        f"{_GIVEN}the output of the layer before, or of the embeddings.",
+        f"{_GIVEN}the output of the previous layer or of the embeddings.",
         lambda view: not view.is_cross and not has_projected_embeddings(view),
     ),
     Note(
-        f"{_GIVEN}the output of the layer before, or of embeddings_project.",
+        f"{_GIVEN}the output of the previous layer or of embeddings_project.",
         lambda view: not view.is_cross and has_projected_embeddings(view),
     ),
 )
-ROW_WISE = "Each position goes through it on its own; only attention mixes positions."
+ROW_WISE = "Each position is processed independently; only attention mixes positions."
 
 
 def add_and_norm(view: ModuleView) -> Formula:
@@ -52,7 +53,7 @@ def add_and_norm(view: ModuleView) -> Formula:
         maths=(_normed_sum(norm, dense, "Z", "R", "O"),),
         terms=(
             TOKENS,
-            Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
+            Term("Z", "outputs of the heads, side by side", f"[S, {dense.inputs}]"),
             Term("R", "residual: the input of the attention", f"[S, {dense.outputs}]"),
             *dense.terms("the output projection", "O"),
             *norm.terms,
@@ -73,21 +74,21 @@ def widening(view: ModuleView) -> Formula:
     dense, act = view.affine("dense"), operator_of(view, "intermediate_act_fn", GELU)
     return Formula(
         title="Feed-forward network, first half",
-        summary=f"{widens(dense)} each position's vector from {dense.inputs} to {dense.outputs} "
-        "features and bends it.",
+        summary=f"Projects each position's vector from {dense.inputs} to {dense.outputs} features "
+        "and applies a non-linearity.",
         maths=(
             f"{sized('H', 'S', dense.outputs)} = {act}("
             f"{dense.maths(sized('X', 'S', dense.inputs), '1')})",
         ),
         terms=(
             TOKENS,
-            Term("X", "input, one row for each position", f"[S, {dense.inputs}]"),
+            Term("X", "input, one row per position", f"[S, {dense.inputs}]"),
             *dense.terms("the first linear layer", "1"),
             *activation_terms(act),
         ),
         notes=(
             ROW_WISE,
-            "Without the function in between, the two linear layers would collapse into one.",
+            "Without the non-linearity in between, the two linear layers would collapse into one.",
         ),
         config_keys=view.keys("width", "feed-forward", "activation"),
         source="Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
@@ -99,7 +100,7 @@ def narrowing(view: ModuleView) -> Formula:
     dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
     return Formula(
         title="Feed-forward network, second half, add & norm",
-        summary=f"Brings each vector back to {dense.outputs} features, adds the network's input "
+        summary=f"Projects each vector back to {dense.outputs} features, adds the network's input "
         "(the residual) and normalises the sum.",
         maths=(_normed_sum(norm, dense, "H", "R", "2"),),
         terms=(
@@ -127,7 +128,7 @@ def attention_block(view: ModuleView) -> Formula:
     output = view.below("output")
     inner = '"CrossAttention"(X, X_"enc")' if view.is_cross else '"SelfAttention"(X)'
     children = (
-        "The children hold the parts: 'self' is the attention, 'output' the projection with "
+        "Its children are the parts: “self” is the attention, “output” the output projection with "
         "add & norm."
     )
     norm = norm_of(output, "LayerNorm")
@@ -138,7 +139,8 @@ def mpnet_attention_block(view: ModuleView) -> Formula:
     """MPNet's: the attention holds the projection, the block the add & norm."""
     inner = '"Concat"(O_0, O_1, dots)'
     children = (
-        "The child 'attn' is the attention with its projection; the norm is this module's own."
+        "The child “attn” is the attention with its output projection; the norm belongs to this "
+        "module."
     )
     projection = view.below("attn").affine("o")
     return _block(view, projection, inner, norm_of(view, "LayerNorm"), children)
@@ -155,7 +157,7 @@ def pre_norm_attention(view: ModuleView) -> Formula:
         view,
         name,
         width=width,
-        terms=(*enc, Term(name, "attention in several heads, with its output projection")),
+        terms=(*enc, Term(name, "multi-head attention with its output projection")),
         more='X_"enc"' if cross else "",
     )
 
@@ -164,7 +166,9 @@ def pre_norm_feed_forward(view: ModuleView) -> Formula:
     """T5's feed-forward sub-layer: norm, network, residual (Raffel et al. 2020, section 2.1)."""
     width = view.below("DenseReluDense").affine("wo").outputs
     name = '"FeedForward"'
-    network = Term(name, "the network of the child 'DenseReluDense', applied row by row")
+    network = Term(
+        name, "the feed-forward network of the child “DenseReluDense”, applied to each row"
+    )
     return _pre_norm(view, name, width=width, terms=(network,))
 
 
@@ -173,16 +177,16 @@ def _block(view: ModuleView, dense: Affine, inner: str, norm: Norm, children: st
     return Formula(
         title="Attention block",
         summary="The first sub-layer of a layer: attention, its output projection, the residual "
-        f"and {norm.one}.",
+        f"connection and {norm.one}.",
         maths=(
             f"{sized('Z', 'S', dense.inputs)} = {inner}",
             _normed_sum(norm, dense, "Z", "X", "O"),
         ),
         terms=(
             TOKENS,
-            Term("X", "input, one row for each position", f"[S, {dense.outputs}]"),
+            Term("X", "input, one row per position", f"[S, {dense.outputs}]"),
             *((Term('X_"enc"', "the encoder's output"),) if cross else ()),
-            Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
+            Term("Z", "outputs of the heads, side by side", f"[S, {dense.inputs}]"),
             *dense.terms("the output projection", "O"),
             *norm.terms,
         ),
@@ -197,21 +201,21 @@ def _pre_norm(
 ) -> Formula:
     norm = norm_of(view, "layer_norm")
     inner = f"{norm.operator}(X)" + (f", {more}" if more else "")
-    kind = "feed-forward network" if "Feed" in name else "attention"
+    kind = "the feed-forward network" if "Feed" in name else "attention"
     return Formula(
         title=("Feed-forward" if "Feed" in name else "Attention") + " sub-layer, pre-norm",
-        summary=f"Normalises its input, runs it through the {kind} and adds the "
-        "result to the input (the residual).",
+        summary=f"Normalises its input, applies {kind} and adds the result to the input (the "
+        "residual connection).",
         maths=(f"{sized('Y', 'S', width)} = {sized('X', 'S', width)} + {name}({inner})",),
         terms=(
             TOKENS,
-            Term("X", "input, one row for each position", f"[S, {width}]"),
+            Term("X", "input, one row per position", f"[S, {width}]"),
             *terms,
             *norm.terms,
         ),
         notes=(
             RESIDUAL,
-            "Pre-norm: the norm acts on what the sub-layer reads, not on the sum.",
+            "Pre-norm: the norm is applied to the sub-layer's input, not to the sum.",
             DROPOUT,
         ),
         config_keys=view.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),
@@ -222,14 +226,9 @@ def _pre_norm(
 def post_norm(norm: Norm) -> str:
     """Return the note on a norm that stands after the residual."""
     return (
-        f"Post-norm: the {norm.name} comes after the addition, as in the Transformer of 2017, so "
-        "the residual path itself is normalised in every layer."
+        f"Post-norm: the {norm.name} follows the addition, as in the original Transformer (2017), "
+        "so the residual path itself is normalised in every layer."
     )
-
-
-def widens(layer: Affine) -> str:
-    """Return the word for what a network's first layer does to a vector's size."""
-    return "Widens" if layer.outputs > layer.inputs else "Maps"
 
 
 def activation_terms(operator: str) -> tuple[Term, ...]:

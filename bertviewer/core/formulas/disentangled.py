@@ -37,11 +37,12 @@ class _Parts:
 def disentangled_attention(view: ModuleView) -> Formula:
     """DeBERTa's attention in both versions (He et al. 2021, section 3.1, equation 4)."""
     parts = _first(view) if "in_proj" in view.children else _second(view)
-    what = ", comparing contents with contents and contents with distances" if parts.kinds else ""
+    what = ", comparing content with content and content with distance" if parts.kinds else ""
     talking = "; talking heads: Shazeer et al. 2020" if parts.talks else ""
     return Formula(
         title="Disentangled self-attention",
-        summary=f"Each position looks at the sequence itself{what}, {parts.heads.parallel}.",
+        summary=f"Every position attends to all positions of the same sequence{what}, "
+        f"{parts.heads.parallel}.",
         maths=_maths(parts),
         terms=_terms(parts),
         notes=_notes(view, parts),
@@ -63,8 +64,8 @@ def _first(view: ModuleView) -> _Parts:
         value=biased,
         count=count,
         size=size,
-        where=f"in_proj.weight holds the heads one below the other, {3 * size} rows each: the "
-        f"first {size} are the head's rows of W_Q, the next those of W_K, the last those of W_V.",
+        where=f"in_proj.weight stacks the heads, {3 * size} rows each: the first {size} are the "
+        "head's rows of W_Q, the next those of W_K, the last those of W_V.",
     )
     far = {_C2P: ("pos_proj", '"K,r"'), _P2C: ("pos_q_proj", '"Q,r"')}
     kinds = _kinds(view)
@@ -141,32 +142,34 @@ def _maths(parts: _Parts) -> tuple[str, ...]:
 
 def _terms(parts: _Parts) -> tuple[Term, ...]:
     heads, rows = parts.heads, 2 * parts.span
-    terms = [TOKENS, Term("X", "input, one row for each position", f"[S, {parts.width}]")]
-    terms += heads.query.terms("the queries", "Q")
-    terms += heads.key.terms("the keys", "K")
-    terms += heads.value.terms("the values", "V")
+    terms = [TOKENS, Term("X", "input, one row per position", f"[S, {parts.width}]")]
+    terms += heads.query.terms("the query projection", "Q")
+    terms += heads.key.terms("the key projection", "K")
+    terms += heads.value.terms("the value projection", "V")
     if parts.kinds:
         table = f"[{rows}, {parts.width}]"
-        terms.append(Term("R", "vectors of the distances, from the encoder", table))
+        terms.append(Term("R", "distance vectors, from the encoder", table))
     for kind, (layer, index) in parts.far.items():
         use = _USES[kind]
         if index not in ("K", "Q"):
-            terms += layer.terms(f"the distances' {use}", index)
+            terms += layer.terms(f"the projection of distances to {use}", index)
         result = f"[{rows}, {layer.outputs}]"
         terms.append(Term(f"{use[0].upper()}^r", f"{use} of the distances", result))
     if parts.kinds:
-        terms.append(Term("b(i - j)", "the row of that distance", f"0 to {rows - 1}"))
+        terms.append(Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"))
     if parts.talks:
         square = f"[{heads.count}, {heads.count}]"
         terms += [
             Term("T", "weight of head_logits_proj: mixes the heads' scores", square),
-            Term("U", "weight of head_weights_proj: mixes their probabilities", square),
+            Term("U", "weight of head_weights_proj: mixes the heads' probabilities", square),
         ]
     sums = "; each row sums to 1" if not parts.talks else ", mixed"
     return (
         *terms,
-        Term("h", "head, counted from 0", count_text(heads.count, "1 head", "{0} heads")),
-        Term("M", "mask: 0 where a position may be looked at, the least number where not"),
+        Term(
+            "h", "index of the head, counted from 0", count_text(heads.count, "1 head", "{0} heads")
+        ),
+        Term("M", "mask: 0 at visible positions, the smallest representable number at masked ones"),
         Term("P_h", f"attention probabilities of head h{sums}"),
         Term("O_h", "output of head h", f"[S, {heads.size}]"),
     )
@@ -175,35 +178,35 @@ def _terms(parts: _Parts) -> tuple[Term, ...]:
 def _notes(view: ModuleView, parts: _Parts) -> tuple[str, ...]:
     size, count = parts.heads.size, 1 + len(parts.kinds)
     said = {
-        _C2P: "what the token looks for against how far away the other is",
-        _P2C: "what the other is found by against how far away the token is",
+        _C2P: "content to position (the token's query with the key of the distance)",
+        _P2C: "position to content (the other token's key with the query of the distance)",
     }
     unplaced = view.config.get("position_biased_input") is False
-    listed = ["content against content", *(said[kind] for kind in parts.kinds)]
+    listed = ["content to content", *(said[kind] for kind in parts.kinds)]
     notes = []
     if parts.kinds:
         notes.append(
-            f"A score is a sum of {count}: {'; '.join(listed)}."
-            + (" No position vector is ever added to a token's vector." if unplaced else "")
+            f"A score is the sum of {count} terms: {'; '.join(listed)}."
+            + (" No position vectors are added to the token vectors." if unplaced else "")
         )
     if parts.divisor == count:
         notes.append(
-            f"Why divide by the root of {count} times {size}: a product of two vectors of "
-            f"{size} entries with variance 1 has variance {size}, and {count} such products are "
-            "added."
+            f"Why divide by √({count} × {size})? The dot product of two vectors of {size} entries "
+            f"with variance 1 has variance {size}, and {count} such products are added."
             if count > 1
-            else f"Why divide by the root of {size}: a product of two vectors of {size} entries "
-            f"with variance 1 has variance {size}."
+            else f"Why divide by √{size}? The dot product of two vectors of {size} entries with "
+            f"variance 1 has variance {size}."
         )
     if parts.kinds:
         notes.append(
-            f"R has {2 * parts.span} rows, for the distances of both directions: row "
-            f"{parts.span} is for distance 0{_sharing(view)}."
+            f"R has {2 * parts.span} rows, for distances in both directions: row {parts.span} is "
+            f"for distance 0{_sharing(view)}."
         )
     if parts.kinds and view.attribute("share_att_key") is True:
         weights = " and ".join("W_Q" if kind == _P2C else "W_K" for kind in reversed(parts.kinds))
         notes.append(
-            f"The distances go through the same {weights} as the tokens: no weights of their own."
+            f"The distances are projected with the same {weights} as the tokens, not with "
+            "separate weights."
         )
     return (*notes, *attention_notes(parts.heads)[1:])
 
@@ -213,4 +216,4 @@ def _sharing(view: ModuleView) -> str:
     buckets = view.integer("position_buckets") or 0
     if buckets <= 0:
         return ""
-    return f", and distances of more than {buckets // 2} may share a row with others"
+    return f", and distances greater than {buckets // 2} may share a row with others"

@@ -11,8 +11,8 @@ from bertviewer.core.formulas.notation import ROTATION, indices, number_maths, s
 from bertviewer.core.formulas.notes import Note, no
 
 _SOURCE = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
-_VOCABULARY = "Gives each token of the vocabulary its vector."
-_ROW = "Gives each index its own learnt vector."
+_VOCABULARY = "Maps each vocabulary entry to its vector."
+_ROW = "Maps each index to a learnt vector."
 
 
 def embedding(view: ModuleView) -> Formula:
@@ -38,12 +38,13 @@ def scaled_embedding(view: ModuleView) -> Formula:
     is_root = abs(factor - math.sqrt(width)) < 1e-6
     value = f"sqrt({width})" if is_root else number_maths(factor)
     notes = [
-        "The factor is 1 in this configuration: the look-up is a plain one."
+        "The factor is 1 in this configuration: this is a plain lookup."
         if factor == 1
         else f"Every vector is multiplied by {factor:g}"
-        + (f", the root of the width {width}" if is_root else "")
+        + (f", the square root of the embedding size {width}" if is_root else "")
         + (
-            ": the table is drawn small, and this brings it to the size of what is added to it."
+            ": the table is initialised with small values, and the factor brings them to the "
+            "scale of the vectors added to them."
             if has_positions(view)
             else "."
         ),
@@ -68,21 +69,21 @@ def offset_positions(view: ModuleView) -> Formula:
         raise LookupError("no offset")
     return Formula(
         title="Position embedding with an offset",
-        summary="Gives each position in the sequence its vector.",
+        summary="Maps each position in the sequence to its vector.",
         maths=(
             f"{sized('y_s', width)} = {sized('W', rows, width)}[s + {offset}], "
             f"quad s = {indices(rows - offset)}",
         ),
         terms=(
             Term("s", "position, counted from 0"),
-            Term("W", "the table: one row for each position", shape_text((rows, width))),
-            Term("y_s", "the row, this position's vector", shape_text((width,))),
+            Term("W", "embedding table, one row per position", shape_text((rows, width))),
+            Term("y_s", "the row: the vector of this position", shape_text((width,))),
         ),
         notes=(
-            f"Rows 0 to {offset - 1} are never read: the first implementation counted positions "
-            f"after the padding index, and the table kept its shape. Of {rows} rows, "
-            f"{rows - offset} can hold tokens.",
-            "Padding is counted like any token; the mask keeps it from being looked at.",
+            f"Rows 0 to {offset - 1} are never read: the original implementation counted "
+            f"positions from after the padding index, and the table kept its shape. Of {rows} "
+            f"rows, {rows - offset} can be used for tokens.",
+            "Padding tokens are counted like any other; the mask prevents attention to them.",
         ),
         config_keys=view.keys("positions", "width"),
         source="Lewis et al. 2020; the offset as in transformers' code",
@@ -96,7 +97,7 @@ def sinusoids(view: ModuleView) -> Formula:
     angle = f"s / 10000^(2i \\/ {width})"
     return Formula(
         title="Sinusoidal position embedding",
-        summary="Gives each position in the sequence a fixed vector of sines and cosines.",
+        summary="Maps each position in the sequence to a fixed vector of sines and cosines.",
         maths=(
             f"{sized('y_s', width)} = {sized('P', rows, width)}[s]",
             f"P_(s, i) = sin({angle}), quad P_(s, {half} + i) = cos({angle}), "
@@ -104,14 +105,14 @@ def sinusoids(view: ModuleView) -> Formula:
         ),
         terms=(
             Term("s", "position, counted from 0"),
-            Term("P", "the table: fixed, not learnt", shape_text((rows, width))),
-            Term("y_s", "this position's vector", shape_text((width,))),
+            Term("P", "position table: fixed, not learnt", shape_text((rows, width))),
+            Term("y_s", "vector of this position", shape_text((width,))),
         ),
         notes=(
-            "The table is listed as a tensor but no training changes it.",
-            "The paper of 2017 lets sines and cosines take turns; here the sines come first.",
+            "The table is listed as a tensor but is not trained.",
+            "The 2017 paper interleaves sines and cosines; here the sines come first.",
             Note(
-                "A linear layer after it can undo the order, so that nothing is lost.",
+                "A subsequent linear layer can undo the order, so nothing is lost.",
                 no(has_angle_table),
             ),
         ),
@@ -152,25 +153,26 @@ def _rotation(view: ModuleView, size: int, base: str, angle: str) -> Formula:
     half = size // 2
     return Formula(
         title="Rotary position embedding",
-        summary="Gives the angles by which attention turns queries and keys, so that their "
-        "product knows how far apart two tokens stand.",
+        summary="Computes the angles by which attention rotates queries and keys, so that their "
+        "product depends on the distance between two tokens.",
         maths=(
             f"{ROTATION}(x)_i = x_i cos(s theta_i) - x_(i + {half}) sin(s theta_i)",
             f"{ROTATION}(x)_(i + {half}) = x_(i + {half}) cos(s theta_i) + x_i sin(s theta_i)",
             f"theta_i {angle}, quad i = {indices(half)}",
         ),
         terms=(
-            Term("x", "a query or key of one head at position s", shape_text((size,))),
+            Term("x", "query or key of one head at position s", shape_text((size,))),
             Term("s", "position, counted from 0"),
-            Term("theta_i", f"angle per position of pair i; the base is {base}"),
+            Term("theta_i", f"rotation angle of pair i per position; the base is {base}"),
         ),
         notes=(
-            f"Features i and i + {half} of a head are one point in a plane, which is turned by the "
-            "angle s times theta i. Fast turns tell near positions apart, slow ones far ones.",
-            "Turning query and key by their positions leaves in their product only the "
-            "difference of the two: order comes in without position vectors.",
-            "This module gives the cosines and sines; the attention of each layer applies them. "
-            "It has no parameters.",
+            f"Features i and i + {half} of a head form a point in a plane, which is rotated by "
+            "position s times the angle of pair i. Fast rotations distinguish nearby positions, "
+            "slow ones distant positions.",
+            "Rotating a query and a key by their positions leaves only the difference of the "
+            "positions in their product: order is encoded without position vectors.",
+            "This module computes the cosines and sines; each layer's attention applies them. It "
+            "has no parameters.",
         ),
         config_keys=view.keys("rotation", "head size", "width", "heads"),
         source="Su et al. 2021, section 3.2; pairs as in transformers' code",
@@ -202,14 +204,14 @@ def _table(
         summary=use_of(view, EMBEDDING_USES, _VOCABULARY if terms else _ROW),
         maths=maths,
         terms=(
-            Term("t_s", "index at position s, a whole number"),
-            Term("W", "the table: one row for each index", shape_text((rows, width))),
+            Term("t_s", "index at position s (an integer)"),
+            Term("W", "embedding table, one row per index", shape_text((rows, width))),
             *terms,
-            Term("y_s", "the row, this position's vector", shape_text((width,))),
+            Term("y_s", "the row: the vector of this position", shape_text((width,))),
         ),
         notes=(
-            "A look-up, not a product: it takes row t of the table. It equals a one-hot vector "
-            "times the table, without computing the zeros.",
+            "A lookup, not a product: it selects row t of the table. This is equivalent to "
+            "multiplying a one-hot vector by the table, without computing the zeros.",
             *_sharing_notes(view),
             *notes,
         ),
@@ -224,13 +226,13 @@ def _padding_notes(view: ModuleView) -> tuple[str, ...]:
         return ()
     return (
         Note(
-            f"padding_idx is {padding}: training leaves row {padding} as it is. The look-up "
+            f"padding_idx is {padding}: row {padding} is not updated during training. The lookup "
             "treats it like any other row.",
             no(scores_with_table),
         ),
         Note(
-            f"padding_idx is {padding}: the look-up does not train row {padding}; the output layer "
-            "that shares the table does.",
+            f"padding_idx is {padding}: the lookup does not train row {padding}, but the output "
+            "layer that shares the table does.",
             scores_with_table,
         ),
     )
@@ -240,7 +242,7 @@ def _sharing_notes(view: ModuleView) -> tuple[str, ...]:
     first = view.tensors["weight"].tied_to
     if first is None:
         return ()
-    return (f"The table is tied: it is the same tensor as {first}, counted there.",)
+    return (f"The table is tied: it is the same tensor as {first} and is counted there.",)
 
 
 def _choices(name: str) -> tuple[str, ...]:

@@ -20,23 +20,23 @@ def embeddings(view: ModuleView) -> Formula:
     offset = _offset(view)
     position = "p_s" if offset is not None else "s"
     parts = [f"{factor}{sized(_table('word'), *word)}[t_s]"]
-    terms = [_WORD, Term(_table("word"), "one row for each vocabulary entry", shape_text(word))]
+    terms = [_WORD, Term(_table("word"), "one row per vocabulary entry", shape_text(word))]
     types = view.shape("token_type_embeddings.weight")
     if types:
         parts.append(f"{sized(_table('type'), *types)}[g_s]")
-        second = "0 for the first sentence, 1 for a second" if types[0] > 1 else "always 0"
-        terms.append(Term("g_s", f"segment of position s: {second}"))
-        terms.append(Term(_table("type"), "one row for each segment", shape_text(types)))
+        second = "0 for the first sentence, 1 for the second" if types[0] > 1 else "always 0"
+        terms.append(Term("g_s", f"segment id at position s: {second}"))
+        terms.append(Term(_table("type"), "one row per segment", shape_text(types)))
     places = view.shape("position_embeddings.weight")
     if places:
         parts.append(f"{sized(_table('pos'), *places)}[{position}]")
-        terms.append(Term(_table("pos"), "one row for each position", shape_text(places)))
+        terms.append(Term(_table("pos"), "one row per position", shape_text(places)))
     shift = "" if offset is None else f", quad p_s = s + {offset + 1}"
     summed, wide = "e_s", width
     if "embed_proj" in view.children:
         widening = view.affine("embed_proj")
         summed, wide = widening.maths("e_s", INTO), widening.outputs
-        terms += widening.terms("the widening", INTO)
+        terms += widening.terms("the embedding projection", INTO)
     norm = norm_of(view, "LayerNorm")
     terms += norm.terms
     return Formula(
@@ -66,15 +66,20 @@ def embeddings(view: ModuleView) -> Formula:
 def dropout_last(norm: Norm) -> Note:
     """Return the note on the dropout behind a norm."""
     return Note(
-        f"Dropout follows the {norm.name} in training; in evaluation it does nothing.", child_drops
+        f"Dropout follows the {norm.name} during training; in evaluation mode it has no effect.",
+        child_drops,
     )
 
 
 def _summary(types: bool, places: bool) -> str:
-    parts = ["each token", *(["its place"] if places else []), *(["its segment"] if types else [])]
-    listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
-    added = "adds them and normalises the sum" if len(parts) > 1 else "normalises it"
-    return f"Turns token ids into vectors: looks up a vector for {listed}, {added}."
+    start = "Maps token ids to vectors: looks up"
+    if not types and not places:
+        return f"{start} a vector for each token and normalises it."
+    if types and places:
+        listed = "the token, its position and its segment"
+    else:
+        listed = f"the token and its {'segment' if types else 'position'}"
+    return f"{start} one vector each for {listed}, adds them and normalises the sum."
 
 
 def _table(name: str) -> str:
@@ -91,29 +96,30 @@ def _offset(view: ModuleView) -> int | None:
 def _notes(
     types: tuple[int, ...] | None, places: tuple[int, ...] | None, offset: int | None
 ) -> tuple[str, ...]:
-    notes = ["Square brackets look up a row of a table; the tables are learnt."]
+    notes = ["Square brackets denote the lookup of a table row; the tables are learnt."]
     if types or places:
-        notes.insert(
-            0, "The vectors are added, not joined end to end, so the width stays the same."
-        )
+        notes.insert(0, "The vectors are added, not concatenated, so their size stays the same.")
     if types:
         notes.append(
-            "With one sentence every g is 0, so the same segment vector is added everywhere."
+            "With a single sentence every g is 0, so the same segment vector is added at every "
+            "position."
             if types[0] > 1
-            else "There is one segment only, so the same vector is added everywhere; two sentences "
-            "are told apart by the separator."
+            else "There is only one segment, so the same vector is added at every position; two "
+            "sentences are distinguished by the separator."
         )
     if places and offset is None:
         notes.append(
-            f"The position table has {places[0]} rows: no sequence can be longer than that."
+            f"The position table has {places[0]} rows, which is the maximum sequence length."
         )
     if places and offset is not None:
         notes.append(
             f"Positions are counted from padding_idx + 1 = {offset + 1}, after the padding row "
-            f"{offset}: of the {places[0]} rows, {places[0] - offset - 1} can hold tokens. Padding "
-            f"tokens take row {offset} and are not counted, so a token's position does not depend "
-            "on how much padding stands before it."
+            f"{offset}: of the {places[0]} rows, {places[0] - offset - 1} can be used for tokens. "
+            f"Padding tokens use row {offset} and are not counted, so a token's position does not "
+            "depend on the amount of padding before it."
         )
     if places and not types:
-        notes.append("This model has no segments: two sentences are told apart by the separator.")
+        notes.append(
+            "This model has no segments: two sentences are distinguished by the separator."
+        )
     return tuple(notes)

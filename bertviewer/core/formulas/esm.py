@@ -21,19 +21,19 @@ def embeddings(view: ModuleView) -> Formula:
     vector = f"{sized(_WORD, *words)}[t_s]"
     terms = [
         Term("t_s", "token id at position s"),
-        Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
+        Term(_WORD, "one row per vocabulary entry", shape_text(words)),
     ]
-    notes = ["Padding becomes a row of zeros."]
+    notes = ["Padding tokens give rows of zeros."]
     drops = view.attribute("token_dropout") is True
     if drops:
         vector = f"m_s (1 - 0.15 dot 0.8) / (1 - r) thick {vector}"
         terms += [
-            Term("m_s", "0 where the token is the mask, 1 elsewhere"),
-            Term("r", "share of the tokens that are the mask"),
+            Term("m_s", "0 at mask tokens, 1 elsewhere"),
+            Term("r", "fraction of mask tokens"),
         ]
         notes.append(
-            "A masked token gives a row of zeros. In training 15 % of the tokens were chosen and "
-            "80 % of those masked, so that sums were smaller; the factor makes up for it."
+            "A masked token gives a row of zeros. In training, 15% of the tokens were chosen and "
+            "80% of those masked, which made the sums smaller; the factor compensates for this."
         )
     offset = view.integer("padding_idx")
     places = view.shape("position_embeddings.weight")
@@ -41,8 +41,8 @@ def embeddings(view: ModuleView) -> Formula:
     if places and offset is not None:
         vector += f" + {sized(_PLACE, *places)}[p_s]"
         shift = f", quad p_s = s + {offset + 1}"
-        terms.append(Term(_PLACE, "one row for each position", shape_text(places)))
-        notes.append(f"Positions are counted from the row after padding's, {offset + 1}.")
+        terms.append(Term(_PLACE, "one row per position", shape_text(places)))
+        notes.append(f"Positions are counted from {offset + 1}, the row after the padding row.")
     lines = [f"{sized('e_s', words[1])} = {vector}{shift}"]
     if "layer_norm" in view.children:
         norm = norm_of(view, "layer_norm")
@@ -50,8 +50,10 @@ def embeddings(view: ModuleView) -> Formula:
         terms += norm.terms
     return Formula(
         title="Embeddings",
-        summary="Turns token ids into vectors: looks up a vector for each token"
-        + (" and its place and adds them." if places else "."),
+        summary="Maps token ids to vectors: looks up one vector each for the token and its "
+        "position and adds them."
+        if places
+        else "Maps token ids to vectors: looks up a vector for each token.",
         maths=tuple(lines),
         terms=tuple(terms),
         notes=tuple(notes),
@@ -66,12 +68,12 @@ def add(view: ModuleView) -> Formula:
     inner = dense.maths(sized("Z", "S", dense.inputs))
     return Formula(
         title="Projection and residual",
-        summary=f"Brings each vector to {dense.outputs} features and adds the sub-layer's input "
+        summary=f"Projects each vector to {dense.outputs} features and adds the sub-layer's input "
         "(the residual).",
         maths=(f"{sized('Y', 'S', dense.outputs)} = {inner} + {sized('R', 'S', dense.outputs)}",),
         terms=(
             TOKENS,
-            Term("Z", "what the part before it gave", f"[S, {dense.inputs}]"),
+            Term("Z", "output of the preceding part", f"[S, {dense.inputs}]"),
             Term("R", "residual: the input of the sub-layer, not normalised"),
             *dense.terms("the projection"),
         ),
@@ -91,20 +93,20 @@ def attention_block(view: ModuleView) -> Formula:
     return Formula(
         title="Attention block, pre-norm",
         summary=f"The first sub-layer of a layer: {norm.one}, attention, its output projection "
-        "and the residual.",
+        "and the residual connection.",
         maths=(
             f"{sized('Z', 'S', dense.inputs)} = {name}({norm.operator}(X){more})",
             f"{sized('Y', 'S', dense.outputs)} = {inner} + X",
         ),
         terms=(
             TOKENS,
-            Term("X", "input, one row for each position", f"[S, {dense.outputs}]"),
+            Term("X", "input, one row per position", f"[S, {dense.outputs}]"),
             *other,
-            Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
+            Term("Z", "outputs of the heads, side by side", f"[S, {dense.inputs}]"),
             *dense.terms("the output projection", "O"),
             *norm.terms,
         ),
-        notes=(RESIDUAL, "Pre-norm: the norm acts on what attention reads, not on the sum."),
+        notes=(RESIDUAL, "Pre-norm: the norm is applied to the attention's input, not to the sum."),
         config_keys=view.keys("width", "heads", "epsilon"),
         source=_SOURCE,
     )
@@ -115,8 +117,10 @@ def model(view: ModuleView) -> Formula:
     found = base_model(view)
     notes = list(found.notes)
     if "rotary_embeddings" in view.children:
-        notes.append("'rotary_embeddings' gives the angles by which attention turns its vectors.")
-    notes.append("'contact_head' has no part in a plain forward pass: predict_contacts calls it.")
+        notes.append(
+            "“rotary_embeddings” computes the angles by which attention rotates its vectors."
+        )
+    notes.append("“contact_head” is not part of a normal forward pass: predict_contacts calls it.")
     return replace(found, notes=tuple(notes), source=_SOURCE)
 
 
@@ -124,7 +128,7 @@ def lm_head(view: ModuleView) -> Formula:
     """RoBERTa's head; the bias is the head's own (Devlin et al. 2019, section 3.1, task 1)."""
     found, vocabulary = heads.lm_head(view), view.affine("decoder").outputs
     hidden, scores = found.maths
-    bias = Term('b_"dec"', "bias, a tensor of this module", f"[{vocabulary}]")
+    bias = Term('b_"dec"', "bias, a tensor of this module itself", f"[{vocabulary}]")
     return replace(
         found,
         maths=(hidden, f'{scores} + b_"dec"'),
@@ -139,8 +143,8 @@ def contacts(view: ModuleView) -> Formula:
     maths = layer.maths(sized("F_(i j)", layer.inputs), sizes=False)
     return Formula(
         title="Contact head",
-        summary="Tells for each two amino acids how likely they touch, from the attention of all "
-        "heads of all layers.",
+        summary="Predicts the probability of contact for every pair of amino acids, from the "
+        "attention of all heads in all layers.",
         maths=(
             "B_c = P_c + P_c^top",
             "F_(i j, c) = B_(c, i j) - (sum_k B_(c, i k)) (sum_k B_(c, k j)) / "
@@ -148,14 +152,17 @@ def contacts(view: ModuleView) -> Formula:
             f"p_(i j) = sigma({maths})",
         ),
         terms=(
-            Term("P_c", "attention of head c, the first and the last token left out"),
-            Term("F_(i j, c)", "what head c sees of i and j beyond what both see of all"),
-            *layer.terms("the regression"),
+            Term("P_c", "attention of head c, without the first and last tokens"),
+            Term(
+                "F_(i j, c)",
+                "attention of head c between i and j, after average product correction",
+            ),
+            *layer.terms("the logistic regression"),
             Term("sigma", "the logistic function"),
         ),
         notes=(
-            "It is called by predict_contacts and has no part in a plain forward pass.",
-            "The attention of end tokens is set to 0 before.",
+            "It is called by predict_contacts and is not part of a normal forward pass.",
+            "Attention to and from end-of-sequence tokens is set to 0 first.",
         ),
         config_keys=view.keys("layers", "heads"),
         source="Rao et al. 2021, section 3.2 (average product correction: Dunn et al. 2008)",

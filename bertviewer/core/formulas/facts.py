@@ -70,10 +70,13 @@ def model_text(view: ModuleView, *, is_usually_causal: bool) -> tuple[str, str]:
     """
     causal = is_causal(view.architecture, view.node.path)
     if is_usually_causal if causal is None else causal:
-        title, known = "Decoder-only model", "what came before it"
-    else:
-        title, known = "Encoder model", "its context"
-    return title, f"Turns a sequence of token ids into one vector per token that knows {known}."
+        return "Decoder-only model", (
+            "Maps a sequence of token ids to one vector per token, which depends on that token and "
+            "the preceding ones."
+        )
+    return "Encoder model", (
+        "Maps a sequence of token ids to one context-dependent vector per token."
+    )
 
 
 def has_positions(view: ModuleView) -> bool:

@@ -22,21 +22,21 @@ _ENC = 'X_"enc"'
 _WORD, _PLACE = 'W_"word"', 'W_"pos"'
 _DIRECTION = (
     Note(
-        "Attention is causal: each position sees itself and those before it.",
+        "Attention is causal: each position attends only to itself and earlier positions.",
         lambda view: hides_later(view) and not has_windows(view),
     ),
     Note(
-        "Attention is causal: each position sees itself and those before it, in a layer "
-        "with a window the nearest of them only.",
+        "Attention is causal: each position attends only to itself and earlier positions, in "
+        "layers with a window only to the nearest of them.",
         lambda view: hides_later(view) and has_windows(view),
     ),
     Note(
-        "Every position sees the whole sequence, before and after it.",
+        "Every position attends to the whole sequence, in both directions.",
         lambda view: sees_later(view) and not has_windows(view),
     ),
     Note(
-        "A position sees others before and after it, in a layer with a window the nearest of them "
-        "only.",
+        "Every position attends in both directions, in layers with a window only to the nearest "
+        "positions.",
         lambda view: sees_later(view) and has_windows(view),
     ),
 )
@@ -70,17 +70,17 @@ def bart_stack(view: ModuleView) -> Formula:
     decoder = "decoder" in view.node.name
     terms: tuple[Term, ...] = (
         Term("t_s", "token id at position s"),
-        Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
-        Term(_PLACE, "one row for each position", shape_text(places)),
+        Term(_WORD, "one row per vocabulary entry", shape_text(words)),
+        Term(_PLACE, "one row per position", shape_text(places)),
         *first.terms,
     )
     if scaled:
         sum_ = f"c thick {sum_}"
-        terms += (Term("c", "factor on the token vectors", f"{scale:g}"),)
+        terms += (Term("c", "factor applied to the token vectors", f"{scale:g}"),)
     stack = _Stack(
         title="Decoder with its embeddings" if decoder else "Encoder with its embeddings",
-        summary="Looks up token and position vectors, adds and normalises them, and runs the "
-        "layers one after another.",
+        summary="Looks up token and position vectors, adds and normalises them, and applies the "
+        "layers in sequence.",
         start=f"{sized('x_s', words[1])} = {first.operator}({sum_}), quad X_0 = (x_0, dots, "
         "x_(S-1))",
         terms=terms,
@@ -89,10 +89,11 @@ def bart_stack(view: ModuleView) -> Formula:
         reads_encoder=decoder,
         notes=(
             f"Positions are counted from {offset}: the first {offset} rows of the position table "
-            f"are never read, so that {places[0] - offset} of its {places[0]} rows can hold "
+            f"are never read, so {places[0] - offset} of its {places[0]} rows can be used for "
             "tokens."
             if offset
-            else f"No sequence can be longer than the {places[0]} rows of the position table.",
+            else f"The maximum sequence length is {places[0]}, the number of rows in the position "
+            "table.",
             *_DIRECTION,
         ),
         source="Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1",
@@ -106,17 +107,16 @@ def t5_stack(view: ModuleView) -> Formula:
     decoder = view.attribute("is_decoder") is True
     stack = _Stack(
         title="Decoder with its embeddings" if decoder else "Encoder with its embeddings",
-        summary="Looks up token vectors, runs the layers one after another and normalises what "
-        "they give.",
+        summary="Looks up token vectors, applies the layers in sequence and normalises the result.",
         start=_look_up(words),
         terms=_look_up_terms(words),
         layers="block",
         norm=norm_of(view, "final_layer_norm"),
         reads_encoder=decoder,
         notes=(
-            "There are no position vectors: the attention of the first layer holds a table of "
-            "biases by distance, and every layer adds them to its scores.",
-            "The layers are pre-norm, so one more norm follows the last.",
+            "There are no position vectors: the first layer's attention holds a table of distance "
+            "biases, which every layer adds to its scores.",
+            "The layers are pre-norm, so a final norm follows the last one.",
             *_DIRECTION,
         ),
         source="Raffel et al. 2020, section 2.1",
@@ -131,7 +131,7 @@ def decoder_model(view: ModuleView) -> Formula:
     scaled = isinstance(factor, float)
     terms = _look_up_terms(words)
     if scaled:
-        terms += (Term("c", "factor on the token vectors", f"{factor:g}"),)
+        terms += (Term("c", "factor applied to the token vectors", f"{factor:g}"),)
     title, summary = model_text(view, is_usually_causal=True)
     stack = _Stack(
         title=title,
@@ -142,9 +142,9 @@ def decoder_model(view: ModuleView) -> Formula:
         norm=norm_of(view, "norm"),
         reads_encoder=False,
         notes=(
-            "There are no position vectors: attention turns queries and keys by their position, "
-            "with the angles of 'rotary_emb'.",
-            "The layers are pre-norm, so one more norm follows the last.",
+            "There are no position vectors: attention rotates queries and keys according to their "
+            "positions, by the angles of “rotary_emb”.",
+            "The layers are pre-norm, so a final norm follows the last one.",
             *_DIRECTION,
         ),
         source="Touvron et al. 2023, section 2.2",
@@ -157,21 +157,21 @@ def modernbert_model(view: ModuleView) -> Formula:
     words = view.tensors["embeddings.tok_embeddings.weight"].shape
     stack = _Stack(
         title="Encoder model",
-        summary="Turns a sequence of token ids into one vector per token that knows its context.",
+        summary="Maps a sequence of token ids to one context-dependent vector per token.",
         start=f'{sized("X_0", "S", words[1])} = "Embeddings"(t)',
         terms=(Term("t", "token ids", "[S]"),),
         layers="layers",
         norm=norm_of(view, "final_norm"),
         reads_encoder=False,
         notes=(
-            "There are no position vectors: attention turns queries and keys by their position, "
-            "with the angles of 'rotary_emb'.",
+            "There are no position vectors: attention rotates queries and keys according to their "
+            "positions, by the angles of “rotary_emb”.",
             Note(
-                "Some layers see the whole sequence, the others a window around each position; the "
-                "key layer_types lists which.",
+                "Some layers attend to the whole sequence, the others to a window around each "
+                "position; the configuration key layer_types lists which.",
                 has_two_kinds_of_layers,
             ),
-            "This model has no pooler: what follows reads the last hidden state itself.",
+            "This model has no pooler: heads read the last hidden state directly.",
         ),
         source="Warner et al. 2024, section 2.1",
     )
@@ -184,16 +184,16 @@ def modernbert_embeddings(view: ModuleView) -> Formula:
     norm = norm_of(view, "norm")
     return Formula(
         title="Embeddings",
-        summary="Turns token ids into vectors: looks up a vector for each token and normalises it.",
+        summary="Maps token ids to vectors: looks up a vector for each token and normalises it.",
         maths=(f"{sized('y_s', words[1])} = {norm.operator}({sized(_WORD, *words)}[t_s])",),
         terms=(
             Term("t_s", "token id at position s"),
-            Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
+            Term(_WORD, "one row per vocabulary entry", shape_text(words)),
             *norm.terms,
         ),
         notes=(
-            "There are no position vectors and no segments: attention turns queries and keys by "
-            "their position instead.",
+            "There are no position vectors and no segments: attention rotates queries and keys "
+            "according to their positions instead.",
             dropout_last(norm),
         ),
         config_keys=view.keys("vocabulary", "width", "padding", "epsilon", "embedding dropout"),
@@ -209,7 +209,7 @@ def _look_up(words: tuple[int, ...], factor: str = "") -> str:
 def _look_up_terms(words: tuple[int, ...]) -> tuple[Term, ...]:
     return (
         Term("t_s", "token id at position s"),
-        Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
+        Term(_WORD, "one row per vocabulary entry", shape_text(words)),
     )
 
 
@@ -230,7 +230,11 @@ def _formula(view: ModuleView, stack: _Stack) -> Formula:
             TOKENS,
             *stack.terms,
             LAYER_TERM,
-            Term("l", "layer, counted from 0", count_text(count, "1 layer", "{0} layers")),
+            Term(
+                "l",
+                "index of the layer, counted from 0",
+                count_text(count, "1 layer", "{0} layers"),
+            ),
             *((Term(_ENC, "the encoder's output"),) if stack.reads_encoder else ()),
             *norm,
         ),

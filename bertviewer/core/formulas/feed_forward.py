@@ -3,7 +3,7 @@
 from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
-from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms, widens
+from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
@@ -60,14 +60,14 @@ class FeedForward:
         """Return the terms for the layers; ``of`` says whose they are."""
         up, down = self._indices
         gated = self.gate is not None
-        names = ("layer that is gated", "last layer")
+        names = ("gated layer", "output layer")
         names = names if gated else ("first linear layer", "second linear layer")
         before = f"{of} " if of else "the "
         terms = () if self.gate is None else self.gate.terms(f"{before}gate", "G")
         terms += self.first.terms(f"{before}{names[0]}", up)
         terms += self.second.terms(f"{before}{names[1]}", down)
         terms += activation_terms(self.act)
-        return (*terms, Term("dot.o", "product number by number")) if gated else terms
+        return (*terms, Term("dot.o", "element-wise product")) if gated else terms
 
 
 def read_network(view: ModuleView) -> FeedForward:
@@ -129,21 +129,21 @@ def _formula(view: ModuleView, network: FeedForward, notes: tuple[str, ...]) -> 
     first, gated = network.first, network.gate is not None
     return Formula(
         title="Gated feed-forward network" if gated else "Feed-forward network",
-        summary=f"{widens(first)} each position's vector from {first.inputs} to {first.outputs} "
+        summary=f"Projects each position's vector from {first.inputs} to {first.outputs} "
         "features, "
-        + ("lets a gate weight each of them" if gated else "bends it")
-        + " and brings it back.",
+        + ("multiplies each of them by a gate" if gated else "applies a non-linearity")
+        + " and projects the result back.",
         maths=network.lines,
         terms=(
             TOKENS,
-            Term("X", "input, one row for each position", f"[S, {first.inputs}]"),
+            Term("X", "input, one row per position", f"[S, {first.inputs}]"),
             *network.terms(),
         ),
         notes=(
             ROW_WISE,
             *(_gate_notes(network) if gated else ()),
             *notes,
-            "The residual is added by the layer around it, not here.",
+            "The residual is added by the enclosing layer, not here.",
             *((DROPOUT,) if any("drop" in name for name in view.children) else ()),
         ),
         config_keys=view.keys("width", "feed-forward", "activation", "dropout"),
@@ -154,12 +154,12 @@ def _formula(view: ModuleView, network: FeedForward, notes: tuple[str, ...]) -> 
 def _gate_notes(network: FeedForward) -> tuple[str, ...]:
     name = _GATED_NAMES.get(network.act, "")
     return (
-        f"A gated network{name}: W_G decides how much of each of the {network.first.outputs} "
-        "features of W_U passes. Where the gate's number is near 0, the feature is shut.",
+        f"A gated network{name}: W_G determines how much of each of the {network.first.outputs} "
+        "features of W_U passes. Where the gate is near 0, the feature is blocked.",
         *(
             (
-                "Three matrices stand where a plain network has two, so models take a smaller "
-                "width in between to keep the count.",
+                "It has three matrices where a plain network has two, so models use a smaller "
+                "intermediate size to keep the parameter count.",
             )
             if network.first.outputs < PLAIN_WIDENING * network.first.inputs
             else ()

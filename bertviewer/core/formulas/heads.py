@@ -14,17 +14,17 @@ MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 _POOLED = "pooled output of the base model"
 FIRST_TOKEN = (
     Note(
-        "Only the first token is read. Attention in every layer let that token gather from all "
-        "the others, so its vector can stand for the sequence.",
+        "Only the first token is read. Attention in every layer let it gather information from "
+        "all the others, so its vector can represent the sequence.",
         lambda view: is_causal(view.architecture) is False,
     ),
     Note(
-        "Only the first token is read. In a decoder it has seen no other, so its vector stands for "
-        "itself alone.",
+        "Only the first token is read. In a decoder it attends to no other token, so its vector "
+        "represents that token alone.",
         lambda view: is_causal(view.architecture) is True,
     ),
 )
-LOGITS = "Scores (logits) are no probabilities yet: softmax over the vocabulary makes them so."
+LOGITS = "Scores (logits) are not yet probabilities: softmax over the vocabulary converts them."
 
 
 def pooler(view: ModuleView) -> Formula:
@@ -32,8 +32,8 @@ def pooler(view: ModuleView) -> Formula:
     dense = view.affine("dense")
     return Formula(
         title="Pooler",
-        summary="Makes one vector that stands for the whole sequence, from the first token's "
-        "vector: a linear layer and tanh.",
+        summary="Computes one vector that represents the whole sequence from the first token's "
+        "vector, with a linear layer and tanh.",
         maths=(f"{sized('p', dense.outputs)} = tanh({dense.maths(sized('x_0', dense.inputs))})",),
         terms=(
             Term("x_0", "last hidden state of the first token, [CLS]", shape_text((dense.inputs,))),
@@ -42,10 +42,10 @@ def pooler(view: ModuleView) -> Formula:
         ),
         notes=(
             *FIRST_TOKEN,
-            "What it is for: next sentence prediction, and classifiers of whole sequences, need "
-            "one vector of fixed size however long the sequence is.",
-            "BERT's pooler was trained with next sentence prediction; it is not a mean of the "
-            "token vectors, and similarity of meaning was not its aim.",
+            "Purpose: next-sentence prediction and sequence-level classifiers need one vector of "
+            "fixed size, regardless of the sequence length.",
+            "BERT's pooler was trained on next-sentence prediction; it is not a mean of the token "
+            "vectors, and semantic similarity was not its objective.",
         ),
         config_keys=view.keys("width"),
         source="Devlin et al. 2019, section 3.1 (the vector C); the layer as in BERT's code",
@@ -59,8 +59,8 @@ def transform(view: ModuleView) -> Formula:
     names = ("transform_act_fn", "activation", "act")
     act = operator_of(view, next(name for name in names if name in view.children))
     return Formula(
-        title="Prediction head's transform",
-        summary="Prepares each position's vector for the prediction of its token.",
+        title="Prediction head transform",
+        summary="Transforms each position's vector for the prediction of its token.",
         maths=(
             f"{sized('T', 'S', dense.outputs)} = {norm.operator}({act}("
             f"{dense.maths(sized('X', 'S', dense.inputs))}))",
@@ -72,7 +72,10 @@ def transform(view: ModuleView) -> Formula:
             *activation_terms(act),
             *norm.terms,
         ),
-        notes=("The paper does not mention this step; it comes from the code published with it.",),
+        notes=(
+            "The paper does not mention this step; it comes from the code published with the "
+            "paper.",
+        ),
         config_keys=view.keys("width", "embedding width", "activation", "epsilon"),
         source=f"{MASKED_LM}; the transform as in the published code",
     )
@@ -84,7 +87,7 @@ def context_pooler(view: ModuleView) -> Formula:
     act = operator_named(str(view.config["pooler_hidden_act"]))
     return Formula(
         title="Context pooler",
-        summary="Makes one vector that stands for the whole sequence, from the first token's "
+        summary="Computes one vector that represents the whole sequence from the first token's "
         "vector.",
         maths=(f"{sized('p', dense.outputs)} = {act}({dense.maths(sized('x_0', dense.inputs))})",),
         terms=(
@@ -116,7 +119,7 @@ def lm_head(view: ModuleView) -> Formula:
             Term("X", "last hidden state"),
             *terms,
             *decoder.terms("the decoder", quoted),
-            Term("L", "logits, one for each vocabulary entry", f"[S, {decoder.outputs}]"),
+            Term("L", "logits, one per vocabulary entry", f"[S, {decoder.outputs}]"),
         ),
         notes=(*tying_notes(view, "decoder.weight"), *_bias_notes(view), LOGITS),
         config_keys=view.keys("vocabulary", "width", "embedding width", "tying"),
@@ -137,11 +140,11 @@ def table_lm_head(view: ModuleView) -> Formula:
             TOKENS,
             Term("X", "last hidden state"),
             *terms,
-            Term(word, "the table of token vectors, that of the embeddings"),
-            Term("b", "bias, a tensor of this module", f"[{count}]"),
-            Term("L", "logits, one for each vocabulary entry", f"[S, {count}]"),
+            Term(word, "the token embedding table"),
+            Term("b", "bias, a tensor of this module itself", f"[{count}]"),
+            Term("L", "logits, one per vocabulary entry", f"[S, {count}]"),
         ),
-        notes=("The module is called with two inputs: X and the embeddings' table.", LOGITS),
+        notes=("The module has two inputs: X and the token embedding table.", LOGITS),
         config_keys=view.keys("vocabulary", "width"),
         source=f"{MASKED_LM}; He et al. 2021 and their code",
     )
@@ -169,8 +172,8 @@ def pretraining(view: ModuleView) -> Formula:
     layer = view.affine("seq_relationship")
     return Formula(
         title="Pretraining heads",
-        summary="Both tasks of BERT's pretraining: score the vocabulary at every position, and "
-        "score whether sentence B follows sentence A.",
+        summary="Both of BERT's pretraining tasks: score every vocabulary entry at every "
+        "position, and score whether sentence B follows sentence A.",
         maths=(
             f'{sized("L", "S", vocabulary)} = "Predictions"(X)',
             f"{sized('z', layer.outputs)} = {layer.maths(sized('p', layer.inputs))}",
@@ -181,7 +184,7 @@ def pretraining(view: ModuleView) -> Formula:
             Term("p", _POOLED),
             *layer.terms("the sentence head"),
         ),
-        notes=(LOGITS, "Entry 0 of z scores 'B follows A', entry 1 'B is random'."),
+        notes=(LOGITS, "Entry 0 of z scores “B follows A”, entry 1 “B is random”."),
         config_keys=view.keys("vocabulary", "width"),
         source="Devlin et al. 2019, section 3.1, tasks 1 and 2",
     )
@@ -193,15 +196,15 @@ def pooled_scores(view: ModuleView) -> Formula:
     layer = view.affine("classifier" if order else "seq_relationship")
     return Formula(
         title="Sentence-order head" if order else "Next-sentence head",
-        summary="Scores from the pooled output whether the two sentences stand in their order."
+        summary="Scores from the pooled output whether the two sentences are in the original order."
         if order
         else "Scores from the pooled output whether sentence B follows sentence A.",
         maths=(f"{sized('z', layer.outputs)} = {layer.maths(sized('p', layer.inputs))}",),
         terms=(Term("p", _POOLED), *layer.terms("the head")),
         notes=(
-            "Entry 0 scores the given order, entry 1 the swapped one."
+            "Entry 0 scores the original order, entry 1 the swapped order."
             if order
-            else "Entry 0 of z scores 'B follows A', entry 1 'B is random'.",
+            else "Entry 0 of z scores “B follows A”, entry 1 “B is random”.",
         ),
         config_keys=view.keys("width"),
         source="Lan et al. 2020, section 3.1"
@@ -217,7 +220,7 @@ def tying_notes(view: ModuleView, name: str) -> tuple[str, ...]:
         return ()
     return (
         f"The weight is tied: it is the same tensor as {tensor.tied_to}, listed under both names "
-        "and counted once. A token's row serves for reading it and for scoring it.",
+        "and counted once. A token's row is used both to embed the token and to score it.",
     )
 
 
@@ -225,7 +228,7 @@ def _bias_notes(view: ModuleView) -> tuple[str, ...]:
     names = [view.tensors.get(name) for name in ("bias", "decoder.bias")]
     if not any(tensor is not None and tensor.tied_to for tensor in names):
         return ()
-    return ("'bias' and 'decoder.bias' are two names of one tensor; it is added once.",)
+    return ("“bias” and “decoder.bias” are two names for one tensor, which is added once.",)
 
 
 def lm_transform(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:

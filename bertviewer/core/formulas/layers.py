@@ -13,11 +13,12 @@ from bertviewer.core.frozen import frozen
 
 PRE_NORM = (
     "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the first "
-    "layer to the last without a normalisation on it."
+    "layer to the last without normalisation."
 )
 BARE_FIRST = (
-    "The first layer has no norm before its attention: the embeddings end in one. For the rest it "
-    "is pre-norm: each sub-layer normalises its own input, and nothing on the residual path is."
+    "The first layer has no norm before its attention because the embeddings end with one. "
+    "Otherwise it is pre-norm: each sub-layer normalises its own input, and the residual path is "
+    "not normalised."
 )
 _ATTENTION = '"Attention"'
 _CROSS = '"CrossAttention"'
@@ -101,15 +102,20 @@ def _formula(view: ModuleView, layer: _Layer) -> Formula:
     width = layer.network.second.outputs
     cross, pre = layer.cross, layer.pre
     kind = "Decoder layer" if cross else "Transformer layer"
-    where = "attention, cross-attention" if cross else "attention"
+    where = "self-attention, cross-attention" if cross else "self-attention"
+    norm = layer.norm.one
+    order = (
+        f"preceded by {norm} and followed by a residual connection"
+        if pre
+        else f"followed by a residual connection and {norm}"
+    )
     return Formula(
         title=f"{kind}, {'pre' if pre else 'post'}-norm",
-        summary=f"One layer of the stack: {where} and a feed-forward network, each with a residual "
-        f"and a {layer.norm.name} {'before' if pre else 'after'} it.",
+        summary=f"One layer of the stack: {where} and a feed-forward network, each {order}.",
         maths=(*_steps(layer), f"{_FFN}(x) = {layer.network.maths('x')}"),
         terms=(
             TOKENS,
-            Term("X", "input, one row for each position", f"[S, {width}]"),
+            Term("X", "input, one row per position", f"[S, {width}]"),
             Term(_ATTENTION, "multi-head self-attention, with its output projection"),
             *((Term(_ENC, "the encoder's output"),) if cross else ()),
             *((Term(_CROSS, "attention to the encoder's output"),) if cross else ()),
@@ -146,9 +152,13 @@ def _notes(layer: _Layer, width: int) -> tuple[str, ...]:
     return (
         RESIDUAL,
         BARE_FIRST if layer.first_is_bare else where,
-        "Attention carries information between positions; the feed-forward network works on "
-        "each position by itself.",
+        "Attention moves information between positions; the feed-forward network processes each "
+        "position independently.",
         f"Input and output have the same shape, [S, {width}], so layers can be stacked.",
-        *(("Cross-attention runs only when encoder states are given.",) if layer.optional else ()),
+        *(
+            ("Cross-attention runs only when encoder hidden states are given.",)
+            if layer.optional
+            else ()
+        ),
         DROPOUT,
     )

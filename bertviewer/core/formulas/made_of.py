@@ -27,7 +27,7 @@ def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
         summary=_summary(len(members), len(tensors)),
         maths=(f"{name} :", *lines) if lines else (f"y = {name}(x)",),
         terms=(*members, *tensors),
-        notes=("Each of the parts has a page of its own.",) if members else (),
+        notes=("Each part has its own page.",) if members else (),
         source=node.class_module or node.class_name,
     )
 
@@ -48,7 +48,7 @@ def _tensors(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
     for tensor in architecture.tensors_below(node.path):
         if tensor.owner == node.path:
             name = tensor.name.rpartition(".")[2]
-            yield Term(quoted(name), "tensor of its own", shape_text(tensor.shape))
+            yield Term(quoted(name), "tensor of this module", shape_text(tensor.shape))
 
 
 def _lines(symbols: Sequence[str]) -> Iterator[str]:
@@ -70,5 +70,5 @@ def _summary(members: int, tensors: int) -> str:
     if tensors:
         held.append("the tensors")
     if not held:
-        return "No formula is known for this class. It has neither modules nor tensors of its own."
-    return f"No formula is known for this class. It is made of {' and '.join(held)} below."
+        return "No formula is known for this class. It contains neither modules nor tensors."
+    return f"No formula is known for this class. It consists of {' and '.join(held)} below."

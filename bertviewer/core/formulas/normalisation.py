@@ -15,7 +15,7 @@ def layer_norm(view: ModuleView) -> Formula:
     epsilon = epsilon_of(view)
     return Formula(
         title="Layer normalisation",
-        summary="Brings each position's vector to mean 0 and variance 1 over its features"
+        summary="Normalises each position's vector to mean 0 and variance 1 over its features"
         + _afterwards(view),
         maths=_maths(view, width, epsilon),
         terms=_terms(view, width, epsilon),
@@ -29,7 +29,7 @@ def _afterwards(view: ModuleView) -> str:
     if not view.shape("weight"):
         return "."
     shifts = " and shifts" if view.shape("bias") else ""
-    return f", then scales{shifts} each feature by learnt numbers."
+    return f", then scales{shifts} each feature with learnt parameters."
 
 
 def _maths(view: ModuleView, width: int | None, epsilon: float | None) -> tuple[str, ...]:
@@ -49,19 +49,19 @@ def _terms(view: ModuleView, width: int | None, epsilon: float | None) -> tuple[
     shape = shape_text((width,)) if width else None
     terms = [
         Term("x", "input vector of one position", shape),
-        Term("mu", "mean of this position's features: one number"),
-        Term("sigma^2", "population variance of this position's features: one number"),
+        Term("mu", "mean of this position's features (a scalar)"),
+        Term("sigma^2", "population variance of this position's features (a scalar)"),
         Term(
             "epsilon",
-            "small constant that keeps the root away from 0",
+            "small constant that keeps the square root away from 0",
             None if epsilon is None else number_text(epsilon, 6),
         ),
     ]
     if view.shape("weight"):
-        terms.append(Term("gamma", "learnt scale (weight), one for each feature", shape))
-        terms.append(Term("dot.o", "product feature by feature"))
+        terms.append(Term("gamma", "learnt scale (weight), one per feature", shape))
+        terms.append(Term("dot.o", "element-wise product"))
     if view.shape("bias"):
-        terms.append(Term("beta", "learnt shift (bias), one for each feature", shape))
+        terms.append(Term("beta", "learnt shift (bias), one per feature", shape))
     return tuple(terms)
 
 
@@ -69,29 +69,29 @@ def _notes(view: ModuleView, width: int | None) -> tuple[str, ...]:
     size = f"{width:,}" if width else "D"
     return (
         *_parameter_notes(view, size),
-        "Mean and variance are taken for each position over its own features. No other position "
-        "and no other sequence of the batch takes part.",
-        "torch divides by the root of (variance + epsilon). Hand-written versions often divide by "
-        "(standard deviation + epsilon) instead. Inside the root, epsilon keeps the gradient "
-        "finite too: the slope of a square root grows without bound as its argument goes to 0.",
-        f"The variance is the population variance: the squares are divided by {size}, not by one "
-        "less. These features are the whole population, not a sample that stands for more.",
+        "Mean and variance are computed per position, over its features only; unlike batch "
+        "normalisation, no other position or sequence is involved.",
+        "PyTorch divides by √(variance + ε). Hand-written versions often divide by (standard "
+        "deviation + ε) instead. Inside the root, ε also keeps the gradient finite: the slope of "
+        "a square root grows without bound as its argument approaches 0.",
+        f"The variance is the population variance: the sum of squares is divided by {size}, not "
+        f"by {size} − 1. These features are the whole population, not a sample.",
     )
 
 
 def _parameter_notes(view: ModuleView, size: str) -> tuple[str, ...]:
-    """Answer what gamma multiplies."""
+    """Answer what γ scales."""
     shifted = view.shape("bias") is not None
     tensors = [shape for name in ("weight", "bias") if (shape := view.shape(name))]
     # A weight of each head's own is a table of them.
     if not view.shape("weight") or any(len(shape) != 1 for shape in tensors):
         return ()
-    each = "a gamma and a beta of its own" if shifted else "a gamma of its own"
-    product = f"2 times {size}" if shifted else size
+    each = "its own γ and β" if shifted else "its own γ"
+    product = f"2 × {size} = " if shifted else ""
     return (
-        f"Each of the {size} features has {each}, shared by all positions: {product} are "
-        f"{view.node.own_parameters:,} parameters, however long the sequence is. An input of "
+        f"Each of the {size} features has {each}, shared by all positions: {product}"
+        f"{view.node.own_parameters:,} parameters, regardless of the sequence length. An input of "
         f"[1, 512, {size.replace(',', '')}] has 512 means and 512 variances, and feature i of "
-        "every position is multiplied by the same gamma i"
-        + (" and shifted by the same beta i." if shifted else "."),
+        "every position is multiplied by element i of γ"
+        + (" and shifted by element i of β." if shifted else "."),
     )

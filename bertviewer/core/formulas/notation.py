@@ -17,9 +17,9 @@ INTO = '"in"'
 # Typst reads a parenthesis right after a subscript as part of it, so the index is inside op().
 GELU_TANH = 'op("GELU"_"tanh")'
 
-TOKENS = Term("S", "number of tokens; every sequence of a batch is computed alike")
+TOKENS = Term("S", "number of tokens (the batch dimension is omitted)")
 NO_PARAMETERS = "It has no parameters."
-TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
+TARGET = Term("S_d", "number of target tokens (the batch dimension is omitted)")
 
 
 def sized(symbol: str, *dimensions: int | str) -> str:

@@ -20,18 +20,19 @@ def linear(view: ModuleView) -> Formula:
         raise LookupError(f"{view.node.path} is never called")
     layer = view.affine()
     order = (
-        "torch stores the weight as [out, in], so the formula transposes it: row j of W makes "
-        "output feature j."
+        "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W "
+        "produces output feature j."
         if layer.transposed
-        else "Conv1D stores the weight as [in, out], the other way round than torch.nn.Linear, so "
-        "nothing is transposed: column j of W makes output feature j."
+        else "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is "
+        "transposed: column j of W produces output feature j."
     )
     entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
     bias = " + b_j" if layer.bias else ""
     notes = [
         order,
         Note(
-            "x is one position's vector: every position goes through the same weights, on its own.",
+            "x is the vector of one position: the same weights are applied to every position "
+            "independently.",
             works_by_position,
         ),
     ]
@@ -39,7 +40,7 @@ def linear(view: ModuleView) -> Formula:
         notes.append("This layer has no bias.")
     return Formula(
         title="Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)",
-        summary=use_of(view, LINEAR_USES, "Maps each vector to a new one: weighted sums."),
+        summary=use_of(view, LINEAR_USES, "Maps each vector to a new one, made of weighted sums."),
         maths=(
             f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
             f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
@@ -63,20 +64,19 @@ def dropout(view: ModuleView) -> Formula:
     p = f"{chance:g}" if isinstance(chance, float | int) else None
     return Formula(
         title="Dropout",
-        summary="Sets numbers to 0 at random while training; when the model is used it does "
-        "nothing.",
+        summary="Randomly sets elements to 0 during training; has no effect in evaluation mode.",
         maths=(
             'y = x quad "in evaluation"',
             'y_i = m_i / (1 - p) x_i, quad m_i tilde op("Bernoulli")(1 - p) quad "in training"',
         ),
         terms=(
-            Term("p", "chance that a number is dropped", p),
-            Term("m_i", "1 if the number is kept, 0 if it is dropped"),
+            Term("p", "probability that an element is dropped", p),
+            Term("m_i", "1 if the element is kept, 0 if it is dropped"),
         ),
         notes=(
-            "All figures here are taken in evaluation mode, where dropout is the identity.",
-            "torch scales the kept numbers by 1 / (1 - p) while training, so that nothing needs "
-            "scaling afterwards.",
+            "All figures here are for evaluation mode, where dropout is the identity.",
+            "PyTorch scales the kept elements by 1 / (1 − p) during training, so that no scaling "
+            "is needed afterwards.",
             NO_PARAMETERS,
         ),
         config_keys=_dropout_keys(view, chance),
@@ -88,7 +88,7 @@ def identity(view: ModuleView) -> Formula:
     """A place holder that hands its input on."""
     return Formula(
         title="Identity",
-        summary="Hands its input on unchanged; it holds the place of a step that is not used.",
+        summary="Returns its input unchanged; it is a placeholder for a step that is not used.",
         maths=("y = x",),
         terms=(Term("x", "the input"),),
         notes=(NO_PARAMETERS,),
@@ -100,15 +100,15 @@ def loss(view: ModuleView) -> Formula:
     """Cross entropy as torch.nn.CrossEntropyLoss computes it with its defaults."""
     return Formula(
         title="Cross-entropy loss",
-        summary="Measures, in training, how little probability the scores give to the right "
-        "answers; a plain forward pass does not call it.",
+        summary="Measures, during training, how little probability the scores assign to the "
+        "correct answers; a normal forward pass does not call it.",
         maths=("cal(L) = -1/n sum_(i=0)^(n-1) log (e^(z_(i, y_i))) / (sum_c e^(z_(i, c)))",),
         terms=(
             Term("z_(i, c)", "score of class c for item i"),
-            Term("y_i", "the right class of item i"),
-            Term("n", "number of items that have a label"),
+            Term("y_i", "correct class of item i"),
+            Term("n", "number of labelled items"),
         ),
-        notes=(NO_PARAMETERS, "Items labelled −100 are left out."),
+        notes=(NO_PARAMETERS, "Items labelled −100 are ignored."),
         source="torch.nn.CrossEntropyLoss",
     )
 

@@ -44,11 +44,13 @@ def convolution(view: ModuleView) -> Formula:
     bias = " + b_j" if "bias" in view.tensors else ""
     biases = (Term("b_j", "bias of feature j", shape_text((outputs,))),) if bias else ()
     return Formula(
-        title="Grouped convolution of one position" if groups > 1 else "Convolution of 1 position",
-        summary="Maps each position's vector to a new one: weighted sums, each within its group of "
+        title="Grouped convolution with kernel size 1"
+        if groups > 1
+        else "Convolution with kernel size 1",
+        summary="Maps each position's vector to a new one, made of weighted sums within groups of "
         "features."
         if groups > 1
-        else "Maps each position's vector to a new one: weighted sums.",
+        else "Maps each position's vector to a new one, made of weighted sums.",
         maths=(
             f"y_j = sum_(i=0)^({each - 1}) x_({each} g(j) + i) W_(j, i){bias}, quad "
             f"j = {indices(outputs)}",
@@ -56,15 +58,15 @@ def convolution(view: ModuleView) -> Formula:
         ),
         terms=(
             Term("x", "input vector of one position", shape_text((each * groups,))),
-            Term("W", "weight, stored [out, in of a group, 1]", f"[{outputs}, {each}, 1]"),
+            Term("W", "weight, stored [out, in per group, 1]", f"[{outputs}, {each}, 1]"),
             *biases,
-            Term("g(j)", "the group of output feature j", count_text(groups, "1", "{0} groups")),
+            Term("g(j)", "group of output feature j", count_text(groups, "1", "{0} groups")),
         ),
         notes=(
-            "It equals a linear layer"
+            "It is equivalent to a linear layer"
             + (
-                f" whose matrix has {groups} blocks and zeros around them: {groups} times fewer "
-                "weights and products."
+                f" with a block-diagonal matrix of {groups} blocks: {groups} times fewer weights "
+                "and products."
                 if groups > 1
                 else "."
             ),
@@ -79,9 +81,10 @@ def attention(view: ModuleView) -> Formula:
     width = view.tensors["query.weight"].shape[0]
     count, size = head_counts(view, width)
     return Formula(
-        title="Multi-head self-attention of convolutions",
-        summary="Each position looks at the sequence itself and takes a weighted mean of what it "
-        f"finds, {count_text(count, 'once', '{0} times in parallel')}.",
+        title="Multi-head self-attention with convolutions",
+        summary="Every position attends to all positions of the same sequence and forms a weighted "
+        "mean of their values, "
+        f"{count_text(count, 'in one head', 'in {0} heads in parallel')}.",
         maths=(
             f"{sized('Q', width, 'S')} = {_CONV}_Q ({sized('X', width, 'S')}), quad "
             f"K = {_CONV}_K (X), quad V = {_CONV}_V (X)",
@@ -92,18 +95,23 @@ def attention(view: ModuleView) -> Formula:
         ),
         terms=(
             TOKENS,
-            Term("X", "input, one column for each position", f"[{width}, S]"),
-            Term(f"{_CONV}_Q", "the convolution 'query'"),
-            Term(f"{_CONV}_K", "the convolution 'key'"),
-            Term(f"{_CONV}_V", "the convolution 'value'"),
-            Term("h", "head, counted from 0", count_text(count, "1 head", "{0} heads")),
-            Term("Q_h", f"head h's {size} rows of Q", f"[{size}, S]"),
-            Term("M", "mask: 0 where a position may be looked at, hugely negative at padding"),
+            Term("X", "input, one column per position", f"[{width}, S]"),
+            Term(f"{_CONV}_Q", "the convolution “query”"),
+            Term(f"{_CONV}_K", "the convolution “key”"),
+            Term(f"{_CONV}_V", "the convolution “value”"),
+            Term(
+                "h", "index of the head, counted from 0", count_text(count, "1 head", "{0} heads")
+            ),
+            Term("Q_h", f"the {size} rows of head h in Q", f"[{size}, S]"),
+            Term(
+                "M",
+                "mask: 0 at visible positions, a large negative number (in effect −∞) at padding",
+            ),
             Term("P_h", "attention probabilities of head h; each row sums to 1"),
             Term("O_h", "output of head h", f"[{size}, S]"),
-            Term("d_k", "features of one head; its root divides the scores", str(size)),
+            Term("d_k", "head size; the scores are divided by its square root", str(size)),
         ),
-        notes=("Concat sets the heads one below the other.",),
+        notes=("Concat stacks the heads vertically.",),
         config_keys=view.keys("width", "heads", "groups of features", "attention dropout"),
         source=f"{_SOURCE}; Vaswani et al. 2017, sections 3.2.1 and 3.2.2",
     )
@@ -121,9 +129,9 @@ def convolution_and_norm(view: ModuleView) -> Formula:
         maths=(f"{sized('Y', outputs, 'S')} = {norm.operator}({total})",),
         terms=(
             TOKENS,
-            Term("Z", "what the part before it gave", f"[{inputs}, S]"),
+            Term("Z", "output of the preceding part", f"[{inputs}, S]"),
             Term("R", "residual: the input of the sub-layer", f"[{outputs}, S]"),
-            Term(_CONV, "the convolution 'conv1d'"),
+            Term(_CONV, "the convolution “conv1d”"),
             *norm.terms,
         ),
         notes=(RESIDUAL, post_norm(norm), DROPOUT),
@@ -138,15 +146,16 @@ def convolution_and_act(view: ModuleView) -> Formula:
     act = operator_of(view, "act")
     return Formula(
         title="Feed-forward network, first half",
-        summary=f"Widens each position's vector from {inputs} to {outputs} features and bends it.",
+        summary=f"Projects each position's vector from {inputs} to {outputs} features and applies "
+        "a non-linearity.",
         maths=(f"{sized('H', outputs, 'S')} = {act}({_CONV}({sized('X', inputs, 'S')}))",),
         terms=(
             TOKENS,
-            Term("X", "input, one column for each position", f"[{inputs}, S]"),
-            Term(_CONV, "the convolution 'conv1d'"),
+            Term("X", "input, one column per position", f"[{inputs}, S]"),
+            Term(_CONV, "the convolution “conv1d”"),
             *activation_terms(act),
         ),
-        notes=("Each position goes through it on its own; only attention mixes positions.",),
+        notes=("Each position is processed independently; only attention mixes positions.",),
         config_keys=view.keys("width", "feed-forward", "groups of features", "activation"),
         source=_SOURCE,
     )
@@ -159,20 +168,20 @@ def layer(view: ModuleView) -> Formula:
     norm = norm_of(view.below("output"), "layernorm")
     target = sized("Z", width, "S")
     return Formula(
-        title="Transformer layer of convolutions, post-norm",
-        summary="One layer of the stack: attention and a feed-forward network, each with a "
-        f"residual and {norm.one} after it.",
+        title="Transformer layer with convolutions, post-norm",
+        summary="One layer of the stack: self-attention and a feed-forward network, each "
+        f"followed by a residual connection and {norm.one}.",
         maths=(
             f'{target} = {norm.operator}(X + {_CONV}_O ("Attention"(X)))',
             f"{sized('Y', width, 'S')} = {norm.operator}(Z + {_CONV}_2 ({act}({_CONV}_1 (Z))))",
         ),
         terms=(
             TOKENS,
-            Term("X", "input, one column for each position", f"[{width}, S]"),
-            Term('"Attention"', "the child 'attention'"),
-            Term(f"{_CONV}_O", "the convolution of the child 'post_attention'"),
-            Term(f"{_CONV}_1", "the convolution of the child 'intermediate'"),
-            Term(f"{_CONV}_2", "the convolution of the child 'output'"),
+            Term("X", "input, one column per position", f"[{width}, S]"),
+            Term('"Attention"', "the child “attention”"),
+            Term(f"{_CONV}_O", "the convolution of the child “post_attention”"),
+            Term(f"{_CONV}_1", "the convolution of the child “intermediate”"),
+            Term(f"{_CONV}_2", "the convolution of the child “output”"),
             *activation_terms(act),
             *norm.terms,
         ),
@@ -188,7 +197,8 @@ def product(view: ModuleView) -> Formula:
     left, right = ("a head's queries", "its keys") if keys else ("probabilities", "a head's values")
     return Formula(
         title="Matrix product",
-        summary="Multiplies two matrices; a module of its own only so that it can be counted.",
+        summary="Multiplies two matrices; it is a separate module only so that its operations can "
+        "be counted.",
         maths=("Y = A B",),
         terms=(Term("A", left), Term("B", right), Term("Y", "their product")),
         notes=(NO_PARAMETERS,),
@@ -200,7 +210,7 @@ def probabilities(view: ModuleView) -> Formula:
     """Softmax as torch.nn.Softmax computes it."""
     return Formula(
         title="Softmax",
-        summary="Turns scores into probabilities: positive, and 1 in sum.",
+        summary="Converts scores to probabilities, which are positive and sum to 1.",
         maths=("p_i = e^(x_i) / (sum_j e^(x_j))",),
         terms=(Term("x_i", "score i"), Term("p_i", "its probability")),
         notes=(NO_PARAMETERS,),

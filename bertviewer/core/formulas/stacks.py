@@ -19,7 +19,7 @@ from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.text.numerals import count_text
 
 STEP = "X_(l+1)"
-LAYER_TERM = Term("X_l", "hidden state l: the input of layer l, one row for each position")
+LAYER_TERM = Term("X_l", "hidden state l: the input of layer l, one row per position")
 _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
 
 
@@ -39,14 +39,14 @@ def _composition(view: ModuleView, *, listed: bool) -> Formula:
     names = listing("f_{}", count) if count else ""
     return Formula(
         title="List of modules" if listed else "Sequence of modules",
-        summary=f"Holds {members}; the module around it decides how they are called."
+        summary=f"Holds {members}; the enclosing module decides how they are called."
         if listed
-        else f"Runs {members} in order, each on the output of the one before.",
+        else f"Runs {members} in order, each on the output of the previous one.",
         maths=(f"({names})",)
         if listed
         else (f"X_(l+1) = f_l (X_l), quad (f_l) = ({names}), quad Y = X_{count}",),
-        terms=(Term("f_0", "first member: counting starts at 0", members),) if count else (),
-        notes=("It has no parameters of its own.",),
+        terms=(Term("f_0", "first member; members are counted from 0", members),) if count else (),
+        notes=("It has no parameters besides those of its members.",),
         config_keys=tuple(
             key for key in view.keys("layers", "groups") if view.config[key] == count
         ),
@@ -62,15 +62,15 @@ def stack(view: ModuleView) -> Formula:
 def mpnet_stack(view: ModuleView) -> Formula:
     """MPNet's: the bias by distance is looked up once, for all layers (Song et al. 2020)."""
     buckets, heads = view.tensors["relative_attention_bias.weight"].shape
-    term = Term("B", "bias on the scores by distance, one per head and pair of positions")
+    term = Term("B", "distance bias on the scores, one per head and pair of positions")
     note = (
-        f"The table relative_attention_bias, [{buckets}, {heads}], has a row for each bucket of "
-        "distances and a column for each head. What it gives is added to the scores of every layer."
+        f"The table relative_attention_bias, [{buckets}, {heads}], has one row per distance "
+        "bucket and one column per head. Its values are added to the scores of every layer."
         if buckets == MPNET_BUCKETS
-        else f"The table relative_attention_bias, [{buckets}, {heads}], has a column for each "
-        f"head. The code puts distances into {MPNET_BUCKETS} buckets, a row for each, whatever "
-        "number of rows the configuration asks for. What it gives is added to the scores of every "
-        "layer."
+        else f"The table relative_attention_bias, [{buckets}, {heads}], has one column per head. "
+        f"The code sorts distances into {MPNET_BUCKETS} buckets, one row each, regardless of "
+        "the number of rows in the configuration. Its values are added to the scores of "
+        "every layer."
     )
     return _stack(view, ", B", (term,), (note,))
 
@@ -81,11 +81,11 @@ def roformer_stack(view: ModuleView) -> Formula:
     table = sized('W_"pos"', rows, size)
     terms = (
         Term("P", "sines and cosines of all positions, for all layers", f"[S, {size}]"),
-        Term('W_"pos"', "fixed, not learnt: a row for each position", f"[{rows}, {size}]"),
+        Term('W_"pos"', "fixed, not learnt: one row per position", f"[{rows}, {size}]"),
     )
     note = (
-        "Position comes in here and not with the embeddings: every layer's attention turns its "
-        "queries and keys by these angles."
+        "Positions enter here, not in the embeddings: every layer's attention rotates its queries "
+        "and keys by these angles."
     )
     found = _stack(view, ", P", terms, (note,))
     line = f"{sized('P', 'S', size)} = {table}[0, dots, S - 1]"
@@ -101,8 +101,8 @@ def squeezebert_stack(view: ModuleView) -> Formula:
         *found.maths[1:],
     )
     note = (
-        "Convolutions want the features before the positions: each layer takes and gives "
-        f"[{view.width}, S], the stack [S, {view.width}]."
+        "Convolutions need the features before the positions: the input and output of each layer "
+        f"have shape [{view.width}, S], those of the stack [S, {view.width}]."
     )
     notes = (note, *found.notes)
     return replace(found, maths=lines, notes=notes, source="Iandola et al. 2020, section 3")
@@ -119,13 +119,13 @@ def deberta_stack(view: ModuleView) -> Formula:
     normed = "LayerNorm" in view.children
     line = f"R = {norm_of(view, 'LayerNorm').operator}({table})" if normed else f"R = {table}"
     terms = (
-        Term("R", "vectors of the distances, for all layers", f"[{rows}, {width}]"),
-        Term('W_"rel"', "learnt: a row for each distance or bucket of them", f"[{rows}, {width}]"),
+        Term("R", "distance vectors, for all layers", f"[{rows}, {width}]"),
+        Term('W_"rel"', "learnt: one row per distance or distance bucket", f"[{rows}, {width}]"),
     )
     compares = "every layer compares its tokens with the vectors of the distances between them."
     notes = (
-        Note(f"Position comes in here and not with the embeddings: {compares}", no(has_positions)),
-        Note(f"Position comes in here and with the embeddings too: {compares}", has_positions),
+        Note(f"Positions enter here, not in the embeddings: {compares}", no(has_positions)),
+        Note(f"Positions enter both here and in the embeddings: {compares}", has_positions),
     )
     found = _stack(view, ", R", terms, notes)
     source = "He et al. 2021 (DeBERTa), section 3.1"
@@ -150,21 +150,21 @@ def _stack(
     terms = [
         TOKENS,
         LAYER_TERM,
-        Term("l", "layer, counted from 0", count_text(count, "1 layer", "{0} layers")),
+        Term("l", "index of the layer, counted from 0", count_text(count, "1 layer", "{0} layers")),
     ]
     if decoder:
         terms.append(Term('X_"enc"', "the encoder's output"))
-    last = "nothing follows them"
+    last = "nothing follows it"
     if norm and "emb_layer_norm_after" in names:
-        last = f"the final {norm.name} included"
+        last = f"the final {norm.name} is included"
     elif norm:
-        last = f"the final {norm.name} follows layer {count - 1}"
+        last = f"the final {norm.name}, after layer {count - 1}, is not included"
     return Formula(
         title="Stack of layers",
         summary=count_text(
             count,
-            "Runs its only layer.",
-            "Runs {0} layers one after another; each has weights of its own.",
+            "Runs its single layer.",
+            "Runs {0} layers in sequence, each with its own weights.",
         ),
         maths=(
             f'{STEP} = "Layer"_l (X_l{more}), quad l = {indices(count)}',
@@ -175,7 +175,7 @@ def _stack(
             *notes,
             f"There are {count + 1} hidden states: state 0 is the input, state {count} the "
             f"output of the last layer; {last}.",
-            "All hidden states have the same shape, so that each layer refines the same vectors.",
+            "All hidden states have the same shape, so each layer refines the same vectors.",
         ),
         config_keys=view.keys("layers"),
         source=_SOURCE,
@@ -190,9 +190,8 @@ def albert_stack(view: ModuleView) -> Formula:
     group = "0" if groups == 1 else f"floor(l dot {groups} / {layers})"
     return Formula(
         title="Stack with shared layers",
-        summary=f"{'Widens' if mapping.inputs < mapping.outputs else 'Maps'} the embeddings, then "
-        f"applies {groups} stored group"
-        f"{'s' if groups > 1 else ''} of layers {layers} times in all.",
+        summary=f"Projects the embeddings to the hidden size, then applies {groups} stored "
+        f"group{'s' if groups > 1 else ''} of layers {layers} times in total.",
         maths=(
             f"{sized('X_0', 'S', mapping.outputs)} = "
             f"{mapping.maths(sized('E', 'S', mapping.inputs), INTO)}",
@@ -202,13 +201,13 @@ def albert_stack(view: ModuleView) -> Formula:
         terms=(
             TOKENS,
             Term("E", "output of the embeddings", f"[S, {mapping.inputs}]"),
-            *mapping.terms("the mapping to the model's width", INTO),
+            *mapping.terms("the projection to the hidden size", INTO),
             LAYER_TERM,
-            Term("l", "application of a group, counted from 0", f"{layers} applications"),
-            Term("g(l)", "the group that is applied, of those stored", f"{groups} stored"),
+            Term("l", "index of the group's application, counted from 0", f"{layers} applications"),
+            Term("g(l)", "index of the stored group that is applied", f"{groups} stored"),
         ),
         notes=(
-            f"The parameters are stored once per group and reused: {layers} applications cost the "
+            f"The parameters are stored once per group and reused: {layers} applications need the "
             f"parameters of {groups}.",
             *_narrow_notes(view, mapping),
         ),
@@ -224,7 +223,7 @@ def _narrow_notes(view: ModuleView, mapping: Affine) -> tuple[str, ...]:
     if words * (mapping.outputs - mapping.inputs) <= cost:
         return ()
     return (
-        "The narrow embedding saves parameters too: the vocabulary's table is only "
+        "The narrow embedding also saves parameters: the vocabulary table is only "
         f"{mapping.inputs} wide.",
     )
 
@@ -234,9 +233,12 @@ def albert_group(view: ModuleView) -> Formula:
     count = len(view.below("albert_layers").children)
     return Formula(
         title="Group of layers",
-        summary="The layers that the stack applies together, again and again.",
+        summary="The layers that the stack applies together, repeatedly.",
         maths=(f'{STEP} = "Layer"_l (X_l), quad l = {indices(count)}', f"Y = X_{count}"),
-        terms=(LAYER_TERM, Term("l", "layer in the group, counted from 0", f"{count} in all")),
+        terms=(
+            LAYER_TERM,
+            Term("l", "index of the layer in the group, counted from 0", f"{count} in total"),
+        ),
         notes=("Every application of the group uses the same parameters.",),
         config_keys=view.keys("groups"),
         source="Lan et al. 2020, section 3.1",

@@ -9,7 +9,7 @@ from bertviewer.core.formulas.notation import TOKENS, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.task_scores import class_scores, language_scores, rows
 
-_HIDDEN = Term("X", "last hidden state of the base model, one row for each position")
+_HIDDEN = Term("X", "last hidden state of the base model, one row per position")
 _POOLED = Term("p", "pooled output: one vector for the sequence")
 
 
@@ -31,16 +31,17 @@ def _language_model(view: ModuleView, *, masked: bool) -> Formula:
     kind = "Encoder-decoder language model" if both else "Causal language model"
     return Formula(
         title=kind if causal else "Masked language model",
-        summary="Scores at each position what the next token may be."
+        summary="Assigns every position a score for each vocabulary entry as the next token."
         if causal
-        else "Scores at each position what the token there may be, from its whole surroundings.",
+        else "Assigns every position a score for each vocabulary entry, using context on both "
+        "sides.",
         maths=(_base(view), *lines),
         terms=(
             TOKENS,
             *_ids(view),
             _HIDDEN,
             *terms,
-            Term("L", "logits, one for each vocabulary entry"),
+            Term("L", "logits, one per vocabulary entry"),
         ),
         notes=(*(tying_notes(view, f"{layer}.weight") if layer else ()), LOGITS),
         config_keys=view.keys("vocabulary", "width", "tying"),
@@ -56,10 +57,10 @@ def sequence_classification(view: ModuleView) -> Formula:
         "Sequence classification model",
         "Scores the classes for the whole sequence.",
         maths=(_base(view, pooled="p" in {term.symbol for term in terms}), *lines),
-        terms=(*terms, Term("z", "logits, one for each class")),
+        terms=(*terms, Term("z", "logits, one per class")),
         source="Devlin et al. 2019, section 4.1",
         note=Note(
-            "Softmax over the classes turns the scores into probabilities.", tells_classes_apart
+            "Softmax over the classes converts the scores to probabilities.", tells_classes_apart
         ),
         labels=True,
     )
@@ -92,7 +93,7 @@ def question_answering(view: ModuleView) -> Formula:
     return _task(
         view,
         "Question answering model",
-        "Scores for every token whether the answer starts or ends there.",
+        "Scores every token as the start and as the end of the answer.",
         maths=(
             _base(view),
             *lines,
@@ -101,7 +102,7 @@ def question_answering(view: ModuleView) -> Formula:
         ),
         terms=(*terms, *layer.terms("the span head"), Term("Z", "logits", f"[S, {layer.outputs}]")),
         source="Devlin et al. 2019, section 4.2",
-        note="Softmax runs over the positions here: where is the start, where is the end.",
+        note="Here softmax runs over the positions, once for the start and once for the end.",
         labels=True,
     )
 
@@ -115,7 +116,7 @@ def next_sentence(view: ModuleView) -> Formula:
         maths=(_base(view, pooled=True), 'z = "Head"(p)'),
         terms=(_POOLED, Term("z", "two logits", "[2]")),
         source="Devlin et al. 2019, section 3.1, task 2",
-        note="Entry 0 of z scores 'B follows A', entry 1 'B is random'.",
+        note="Entry 0 of z scores “B follows A”, entry 1 “B is random”.",
     )
 
 
@@ -125,9 +126,9 @@ def pretraining_model(view: ModuleView) -> Formula:
         return _task(
             view,
             "Discriminator",
-            "Scores for every token whether a generator replaced it.",
+            "Scores for every token whether it was replaced by a generator.",
             maths=(_base(view), f'{sized("z", "S")} = "Discriminator"(X)'),
-            terms=(Term("z", "one logit for each token", "[S]"),),
+            terms=(Term("z", "one logit per token", "[S]"),),
             source="Clark et al. 2020, section 2",
             note="The sigmoid of a score is the probability that the token was replaced.",
         )
@@ -136,12 +137,12 @@ def pretraining_model(view: ModuleView) -> Formula:
     return _task(
         view,
         "Pretraining model",
-        "Does both tasks of the pretraining at once: scores the vocabulary at every position and "
-        "the relation of the two sentences.",
+        "Performs both pretraining tasks at once: scores every vocabulary entry at every "
+        "position, and the relation of the two sentences.",
         maths=(_base(view, pooled=True), f'L = "Predictions"(X), quad z = {second}'),
         terms=(
             _POOLED,
-            Term("L", "logits, one for each vocabulary entry"),
+            Term("L", "logits, one per vocabulary entry"),
             Term("z", "two logits"),
         ),
         source="Lan et al. 2020, section 3.1" if order else "Devlin et al. 2019, section 3.1",
@@ -162,8 +163,8 @@ def _ids(view: ModuleView) -> tuple[Term, ...]:
     if not _is_encoder_decoder(view):
         return (Term("t", "token ids", "[S]"),)
     return (
-        Term("t", "token ids that the encoder reads"),
-        Term("u", "token ids that the decoder reads, shifted by one place", "[S]"),
+        Term("t", "token ids of the encoder's input"),
+        Term("u", "token ids of the decoder's input, shifted by one position", "[S]"),
     )
 
 

@@ -8,7 +8,7 @@ from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import Affine, sized
 
 _POOLED = Term("p", "pooled output: one vector for the sequence")
-_FIRST = Term("x_0", "row of X for the first token")
+_FIRST = Term("x_0", "row of X of the first token")
 
 
 def language_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
@@ -29,19 +29,19 @@ def language_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]
         return ('L = "Head"(X)',), (), ""
     layer = view.affine(last)
     scores = f"{sized('L', 'S', layer.outputs)} = {layer.maths('T', '2')}"
-    return (line, scores), (*terms, *layer.terms("the vocabulary's scores", "2")), last
+    return (line, scores), (*terms, *layer.terms("the vocabulary scores", "2")), last
 
 
 def class_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return the lines and terms of a classifier of whole sequences."""
     if "score" in view.children:
         layer = view.affine("score")
-        last = Term("x_e", "row of X for the last token that is not padding")
+        last = Term("x_e", "row of X of the last token that is not padding")
         return (_scores(layer, "x_e"),), (last, *layer.terms("the score layer"))
     if "pre_classifier" in view.children:
         return _two_layers(view)
     if "classification_head" in view.children:
-        end = Term("x_e", "row of X, the decoder's output, for the last end-of-sequence token")
+        end = Term("x_e", "row of X, the decoder's output, at the last end-of-sequence token")
         return ('z = "ClassificationHead"(x_e)',), (end,)
     if view.kind_below("classifier") is not ModuleKind.LINEAR:
         return ('z = "Classifier"(X)',), ()
@@ -66,7 +66,9 @@ def _lm_head(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
     layer = view.affine("lm_head")
     terms = layer.terms("the language-model head")
     if view.config.get("scale_decoder_outputs"):
-        term = Term("c", "factor on the decoder's output, 1 over the root of the width")
+        term = Term(
+            "c", "factor applied to the decoder's output: 1 over the square root of the hidden size"
+        )
         line = rows("L", layer).replace(" = ", " = c thick ", 1)
         return (f"{line}, quad c = 1 / sqrt({layer.inputs})",), (*terms, term), "lm_head"
     if view.kind is ModuleKind.BART_LANGUAGE_MODEL:
@@ -91,7 +93,7 @@ def _modernbert(view: ModuleView, layer: Affine) -> tuple[tuple[str, ...], tuple
     """Return ModernBERT's classifier, of the first token or of the mean of all."""
     mean = view.config.get("classifier_pooling") == "mean"
     source = "1/S sum_s x_s" if mean else "x_0"
-    meant = Term("x_s", "row of X for position s; padding is left out") if mean else _FIRST
+    meant = Term("x_s", "row of X at position s; padding is excluded") if mean else _FIRST
     line = f'{sized("v", layer.inputs)} = "Head"({source})'
     vector = Term("v", "output of the head's transform: one vector for the sequence")
     return (line, _scores(layer, "v")), (meant, vector, *layer.terms("the classifier"))

@@ -11,15 +11,15 @@ from bertviewer.core.formulas.notation import TOKENS, sized
 
 def classification(view: ModuleView) -> Formula:
     """Class scores from the first token: two linear layers with an activation in between."""
-    note = "It takes the place of a pooler: this model has none."
+    note = "It replaces a pooler, which this model does not have."
     return _two_layers(view, "x_0", "first token", note)
 
 
 def end_classification(view: ModuleView) -> Formula:
     """BART's: the same from the decoder's vector for the last end token (Lewis et al. 2020)."""
     note = (
-        "The decoder's last token has seen the whole sequence; an encoder's first token would do "
-        "as well, but here it is the decoder that is read."
+        "The decoder's last token has attended to the whole sequence; an encoder's first token "
+        "would serve as well, but here the decoder is read."
     )
     return _two_layers(view, "x_e", "last end-of-sequence token", note)
 
@@ -30,7 +30,7 @@ def _two_layers(view: ModuleView, vector: str, token: str, note: str) -> Formula
     hidden = f"{act}({dense.maths(sized(vector, dense.inputs), '1')})"
     return Formula(
         title="Classification head",
-        summary=f"Scores the classes from the {token}'s vector.",
+        summary=f"Scores the classes from the vector of the {token}.",
         maths=(
             f"{sized('h', dense.outputs)} = {hidden}",
             f"{sized('z', out.outputs)} = {out.maths('h', '2')}",

@@ -14,8 +14,8 @@ Groups = tuple[str, ...]
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "nhead")
 SIDES = ("encoder_attention_heads", "decoder_attention_heads")
 QUERY = ("query.weight", "q_lin.weight", "q_proj.weight", "q.weight", "query_proj.weight")
-SPLIT = r" \[(\d+), (\d+)\] is how the (\d+) features are split(.*)"
-FREE = ": the number of heads changes no parameter count"
+SPLIT = r" The (\d+) features are split as \[(\d+), (\d+)\](.*)"
+FREE = ": the number of heads does not change the parameter count"
 
 
 DIFFERENCES: dict[str, int] = {}
@@ -46,7 +46,7 @@ def count_with_other_heads(case: Case) -> int:
     )
 
 
-@claims(r"Why divide by the root of d_k: .* has variance d_k = (\d+)\. .*")
+@claims(r"Why divide by √d_k\? .* has variance d_k = (\d+)\. .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     scaling = getattr(module_of(case, node), "scaling", int(groups[0]) ** -0.5)
     if case.family == "esm":  # it divides the queries, before they are turned
@@ -54,38 +54,38 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return bool(abs(scaling - int(groups[0]) ** -0.5) < 1e-9)
 
 
-@claims(r"This configuration does not divide the scores by the root of d_k")
+@claims(r"This configuration does not divide the scores by √d_k")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(module_of(case, node).scaling == 1.0)
 
 
-@claims(r"This configuration scales the scores by a factor other than 1 / sqrt\(d_k\)")
+@claims(r"This configuration scales the scores by a factor other than 1/√d_k")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     return bool(abs(module.scaling - module.head_dim**-0.5) > 1e-6)
 
 
-@claims(r"The scores are not divided by the root of d_k = (\d+): T5 initialises W_Q .*")
+@claims(r"The scores are not divided by the square root of d_k = (\d+): T5 initialises W_Q .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module, size = module_of(case, node), int(groups[0])
     ratio = (module.k.weight.std() / module.q.weight.std()).item()
     return bool(module.scaling == 1.0) and abs(ratio / math.sqrt(size) - 1) < 0.25
 
 
-@claims(r"All (\d+) heads lie stacked in the same three weights: rows (\d+)h to .*" + SPLIT,
-        r"The heads lie stacked: .* \(0 to \d+\), and .*" + SPLIT)  # fmt: skip
+@claims(r"All (\d+) heads are stacked in the same three .*: head h has rows (\d+)h .*" + SPLIT,
+        r"The heads are stacked: .* \(0 to \d+\) .*, and .*" + SPLIT)  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    *_, heads, size, features, rest = groups
+    *_, features, heads, size, rest = groups
     query = tensor_of(case, node, *QUERY)
     assert query is not None
     return query.shape[0] == int(features) == int(heads) * int(size) and says_of_heads(case, rest)
 
 
-@claims(r"c_attn\.weight holds (.*) side by side, (\d+) columns each\. .*" + SPLIT,
+@claims(r"c_attn\.weight holds the weights of (.*) side by side, (\d+) columns each\. .*" + SPLIT,
         r"The tensor in_proj_weight stacks the weights of (.*), (\d+) rows each\. .*" + SPLIT,
         r"Wqkv\.weight stacks the weights of (.*), (\d+) rows each\. .*" + SPLIT)  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    parts, each, heads, size, features, rest = groups
+    parts, each, features, heads, size, rest = groups
     stacked = tensor_of(case, node, "c_attn.weight", "in_proj_weight", "Wqkv.weight")
     assert stacked is not None
     total = max(stacked.shape)
@@ -100,26 +100,28 @@ def says_of_heads(case: Case, rest: str) -> bool:
     difference = difference_of_heads(case)
     if rest == FREE:
         return difference == 0
-    if rest == f"{FREE} but that of the biases by distance":
+    if rest == f"{FREE}, except for the distance biases":
         return difference > 0 and not difference % case.model.config.relative_attention_num_buckets
-    if rest == f"{FREE} but that of the table of angles":
+    if rest == f"{FREE}, except for the table of angles":
         # One angle for two entries of a head, of which it keeps sine and cosine.
         tables = [p for p in case.model.parameters() if not p.requires_grad]
         return difference < 0 and len(tables) == 1 and not difference % tables[0].shape[0]
-    if rest == f"{FREE} but that of the contact head":
+    if rest == f"{FREE}, except for the contact head":
         return difference > 0 and not difference % case.model.config.num_hidden_layers
-    return rest.startswith(". The size of a head is a number of its own") and difference > 0
+    return rest.startswith(". The configuration sets the head size separately") and difference > 0
 
 
-@claims(r"The heads lie stacked: rows (\d+)h to .* \(0 to (\d+)\), and rows .* \(0 to (\d+)\)")
+@claims(
+    r"The heads are stacked: query head h \(0 to (\d+)\) has rows (\d+)h .* \(0 to (\d+)\) has .*"
+)
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    size, last, last_key = map(int, groups)
+    last, size, last_key = map(int, groups)
     rows = (module.q_proj.weight.shape[0], module.k_proj.weight.shape[0])
     return rows == ((last + 1) * size, (last_key + 1) * size)
 
 
-@claims(r"Grouped queries: (\d+) query heads in a row .* have (\d+) rows instead of (\d+), .*")
+@claims(r"Grouped queries: (\d+) consecutive query heads .* have (\d+) rows instead of (\d+), .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     shared, keys, queries = map(int, groups)
@@ -128,25 +130,23 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 
 
 @claims(
-    r"Each head's queries and keys are normalised first \(.* share the (\d+) scales of each\), .*"
+    r"Each head's queries and keys are first normalised \(.* share the (\d+) scales of each\), .*"
 )
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     return {module.q_norm.weight.numel(), module.k_norm.weight.numel()} == {int(groups[0])}
 
 
-@claims(
-    r"Concat sets the heads side by side\. .* is the dense layer of the sibling module 'output'"
-)
+@claims(r"Concat places the heads side by side\. .* is “dense” in the sibling module “output”")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     block = case.model.get_submodule(node.path.rpartition(".")[0])
     return isinstance(block.output.dense, nn.Linear)
 
 
-@claims(r"The rotation brings in the order of the tokens: .* The model's 'rotary_emb' gives .*",
-        r"There are no position vectors: attention turns queries and keys .* of 'rotary_emb'",
-        r"There are no position vectors and no segments: attention turns .*",
-        r"Features i and i \+ (\d+) of a head are one point in a plane, .*")  # fmt: skip
+@claims(r"The rotation encodes the order of the tokens: .* The model's “rotary_emb” computes .*",
+        r"There are no position vectors: attention rotates queries and keys .* of “rotary_emb”",
+        r"There are no position vectors and no segments: attention rotates .*",
+        r"Features i and i \+ (\d+) of a head form a point in a plane, .*")  # fmt: skip
 def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     base = case.model.get_submodule(case.base)
     positions = [name for name, _ in case.model.named_parameters() if "position" in name]
@@ -156,7 +156,7 @@ def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     return not positions and all(not g or len(buffers[0]) == int(g) for g in groups)
 
 
-@claims(r"A sliding window: only positions less than (\d+) away are seen\. .*")
+@claims(r"Sliding window: only positions less than (\d+) away are visible\. .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     if ".0." not in f".{node.path}":
         return True  # what it takes knows more by then; the first layer's rule is every layer's
@@ -170,36 +170,36 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return "encoder" not in node.path.split(".") or "crossattention" in node.path
 
 
-@claims(r"Cross-attention runs only when encoder states are given")
+@claims(r"Cross-attention runs only when encoder hidden states are given")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     names = [name for name, _ in module_of(case, node).named_modules()]
     crosses = [n for n in names if re.search(r"(crossattention|encoder_attn|EncDecAttention)$", n)]
     return bool(crosses)
 
 
-@claims(r"This module holds the whole sub-layer: attention, projection, residual and layer norm")
+@claims(r"This module contains the whole sub-layer: .*, residual connection and layer norm")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return is_normal(output_of(case, node)[1])
 
 
-@claims(r"While training, dropout sets some probabilities in P to 0; .*")
+@claims(r"During training, dropout zeroes some entries of P; .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return dropouts(module_of(case, node), deep=False)
 
 
-@claims(r"The children hold the parts: 'self' is the attention, 'output' the projection .*")
+@claims(r"Its children are the parts: “self” is the attention, “output” the output projection .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     return hasattr(module, "self") and is_normal(output_of(case, node)[1])
 
 
-@claims(r"The child 'attn' is the attention with its projection; the norm is this module's own")
+@claims(r"The child “attn” is the attention .*; the norm belongs to this module")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     return isinstance(module.attn.o, nn.Linear) and isinstance(module.LayerNorm, nn.LayerNorm)
 
 
-@claims(r"The module is called with two inputs\. .* R is what the .* was given: (.*)")
+@claims(r"The module has two inputs: .* R is the input of .*, (the output .*)")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     before = case.calls(giver(node.path, groups[0]))[-1]
     residual = case.calls(node.path)[-1].arguments[1]
@@ -209,7 +209,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 def giver(path: str, words: str) -> str:
     """Return the module that gave what the words name."""
     layer = path.partition(".attention")[0]
-    if words.startswith("the output of the layer before"):
+    if words.startswith("the output of the previous layer"):
         stack, _, number = layer.rpartition(".")
         root = layer[: layer.rindex("encoder.layer")]
         if int(number):
@@ -219,23 +219,21 @@ def giver(path: str, words: str) -> str:
     return f"{path.partition('.crossattention')[0].removesuffix('.output')}.{block}"
 
 
-@claims(r"A score is a sum of (\d+): (.*)\. No position vector is ever added to a token's vector",
-        r"A score is a sum of (\d+): (.*)")  # fmt: skip
+@claims(r"A score is the sum of (\d+) terms: (.*)\. No position vectors are added to .*",
+        r"A score is the sum of (\d+) terms: (.*)")  # fmt: skip
 def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     config = case.model.config
     return int(groups[0]) == 1 + len(config.pos_att_type) == len(groups[1].split("; "))
 
 
-@claims(r"Why divide by the root of (\d+) times (\d+): .*")
+@claims(r"Why divide by √\((\d+) × (\d+)\)\? .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     found = 1 + len(module.pos_att_type), module.attention_head_size
     return found == tuple(map(int, groups))
 
 
-@claims(
-    r"R has (\d+) rows, .*: row (\d+) is for distance 0(?:, and .* more than (\d+) may share .*)?"
-)
+@claims(r"R has (\d+) rows, .*: row (\d+) is for distance 0(?:, and .* than (\d+) may share .*)?")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     from transformers.models.deberta.modeling_deberta import build_relative_position as v1
     from transformers.models.deberta_v2.modeling_deberta_v2 import build_relative_position as v2
@@ -260,7 +258,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     )
 
 
-@claims(r"The distances go through the same (.*) as the tokens: no weights of their own")
+@claims(r"The distances are projected with the same (.*) as the tokens, not with separate weights")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     kinds = {"p2c": "W_Q", "c2p": "W_K"}
@@ -268,7 +266,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return set(groups[0].split(" and ")) == used and not hasattr(module, "pos_key_proj")
 
 
-@claims(r"Position comes in here and (not|with) .* the vectors of the distances between them")
+@claims(r"Positions enter (both )?here.* in the embeddings: .* vectors of the distances .*")
 def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     names = [name for name, _ in case.model.named_parameters() if "position_embeddings" in name]
-    return bool(names) is (groups[0] == "with")
+    return bool(names) is bool(groups[0])

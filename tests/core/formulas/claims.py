@@ -71,15 +71,15 @@ def is_refused(case: Case, length: int) -> bool:
     return False
 
 
-@claims(r"It has no parameters", r"This module gives the cosines .* It has no parameters",
-        r"Sinusoids cost no parameters: .*")  # fmt: skip
+@claims(r"It has no parameters", r"This module computes the cosines .* It has no parameters",
+        r"Sinusoids need no parameters: .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     if node.class_name == "TransformerBaseModel":
         return not [n for n, _ in case.model.named_parameters() if "posi" in n or "sinu" in n]
     return not list(module_of(case, node).parameters())
 
 
-@claims(r"It has no parameters of its own")
+@claims(r"It has no parameters besides those of its members")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return not list(module_of(case, node).parameters(recurse=False))
 
@@ -90,7 +90,7 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
 
 
 @claims(
-    r"torch stores the weight as \[out, in\], .*", r"Conv1D stores the weight as \[in, out\], .*"
+    r"PyTorch stores the weight as \[out, in\], .*", r"Conv1D stores the weight as \[in, out\], .*"
 )
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     module = module_of(case, node)
@@ -99,28 +99,28 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return tuple(module.weight.shape) == (module.nx, module.nf)
 
 
-@claims(r"x is one position's vector: every position goes through the same weights, on its own")
+@claims(r"x is the vector of one position: the same weights are applied to every position .*")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     shapes = {tuple(call.taken.shape[:-1]) for call in case.calls(node.path)}
     # torch's attention uses the weights without a call; what a decoder looks at has 5 tokens.
     return shapes <= {(1, TOKENS), (TOKENS,), (1, 5), (5,)}
 
 
-@claims(r"'.*' holds the stack of layers; every position sees the whole sequence, .*",
-        r"Every position sees the whole sequence, before and after it")  # fmt: skip
+@claims(r"“.*” holds the stack of layers; every position attends to the whole sequence, .*",
+        r"Every position attends to the whole sequence, in both directions")  # fmt: skip
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return case.moved(node.path, LAST) == case.moved(node.path, 0) == set(range(TOKENS))
 
 
-@claims(r"'.*' holds the stack of layers\. It is a decoder: .*",
-        r"Attention is causal: each position sees itself and those before it",
-        r"The target is masked: each of its positions sees itself and those before it")  # fmt: skip
+@claims(r"“.*” holds the stack of layers\. It is a decoder: .*",
+        r"Attention is causal: each position attends only to itself and earlier positions",
+        r"The target is masked: each of its positions attends only to itself .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return moved_from(case, node, 5) == set(range(5, TOKENS))
 
 
-@claims(r"Attention is causal: each position .*, in a layer with a window the nearest .*",
-        r"Attention is causal: position s sees positions 0 to s only, .*")  # fmt: skip
+@claims(r"Attention is causal: each position .*, in layers with a window only .* nearest of them",
+        r"Attention is causal: position s attends only to positions 0 to s, .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return min(moved_from(case, node, 5)) == 5
 
@@ -131,22 +131,22 @@ def moved_from(case: Case, node: ModuleNode, position: int) -> set[int]:
     return case.moved(node.path, position, side=side)
 
 
-@claims(r"Only the first token is read\. Attention in every layer let that token gather .*")
+@claims(r"Only the first token is read\. Attention in every layer let it gather .*")
 def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return 0 in case.moved(case.base, LAST)
 
 
-@claims(r"Only the first token is read\. In a decoder it has seen no other, .*")
+@claims(r"Only the first token is read\. In a decoder it attends to no other token, .*")
 def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return 0 not in case.moved(case.base, LAST)
 
 
-@claims(r"The decoder's last token has seen the whole sequence; .*")
+@claims(r"The decoder's last token has attended to the whole sequence; .*")
 def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return LAST in case.moved("model.decoder", 0, side="decoder_")
 
 
-@claims(r"The pooler reads the first token only, \[CLS\] in BERT")
+@claims(r"The pooler reads only the first token \(\[CLS\] in BERT\)")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     module = module_of(case, node)
     rows = torch.randn(1, 4, module.config.hidden_size)
@@ -157,30 +157,30 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return torch.equal(module.pooler(rows), module.pooler(other))
 
 
-@claims(r"This model has no pooler: .*", r"It takes the place of a pooler: this model has none",
+@claims(r"This model has no pooler: .*", r"It replaces a pooler, which this model does not have",
         r"It belongs to the head: the base model has no pooler")  # fmt: skip
 def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return getattr(case.model.get_submodule(case.base), "pooler", None) is None
 
 
-@claims(r"The vectors are added, not joined end to end, so the width stays the same")
+@claims(r"The vectors are added, not concatenated, so their size stays the same")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     tables = [part for part in module_of(case, node).children() if isinstance(part, nn.Embedding)]
     return len({table.embedding_dim for table in tables}) == 1 < len(tables)
 
 
-@claims(r"Square brackets look up a row of a table; the tables are learnt")
+@claims(r"Square brackets denote the lookup of a table row; the tables are learnt")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     tables = [part for part in module_of(case, node).children() if isinstance(part, nn.Embedding)]
     return all(table.weight.requires_grad for table in tables)
 
 
-@claims(r"With one sentence every g is 0, .*")
+@claims(r"With a single sentence every g is 0, .*")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return bool(module_of(case, node).token_type_embeddings.num_embeddings > 1)
 
 
-@claims(r"There is one segment only, .*")
+@claims(r"There is only one segment, .*")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return bool(module_of(case, node).token_type_embeddings.num_embeddings == 1)
 
@@ -191,10 +191,10 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return "token_type_embeddings" not in names
 
 
-@claims(r"The position table has (\d+) rows: no sequence can be longer than that",
-        r"Positions are counted from padding_idx .* of the \d+ rows, (\d+) can hold tokens\. .*",
-        r"Positions are counted from \d+: .* so that (\d+) of its \d+ rows can hold tokens",
-        r"Rows 0 to \d+ are never read: .* Of \d+ rows, (\d+) can hold tokens")  # fmt: skip
+@claims(r"The position table has (\d+) rows, which is the maximum sequence length",
+        r"Positions are counted from padding_idx .* of the \d+ rows, (\d+) can be used .*",
+        r"Positions are counted from \d+: .* so (\d+) of its \d+ rows can be used for tokens",
+        r"Rows 0 to \d+ are never read: .* Of \d+ rows, (\d+) can be used for tokens")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     longest = int(groups[0])
     if "decoder" in node.path:
@@ -202,23 +202,23 @@ def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     return not is_refused(case, longest) and is_refused(case, longest + 1)
 
 
-@claims(r"Dropout follows the layer norm in training; .*")
+@claims(r"Dropout follows the layer norm during training; .*")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return dropouts(module_of(case, node), deep=False)
 
 
-@claims(r"Dropout acts in training only; in evaluation it does nothing and is left out here")
+@claims(r"Dropout is active only during training; in evaluation mode .* and is omitted here")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return dropouts(module_of(case, node))
 
 
-@claims(r"padding_idx is (\d+): training leaves row \d+ as it is\. .*")
+@claims(r"padding_idx is (\d+): row \d+ is not updated during training\. .*")
 def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     gradient = case.gradient(f"{node.path}.weight", int(groups[0]))
     return bool(gradient.any()) and not gradient[int(groups[0])].any()
 
 
-@claims(r"padding_idx is (\d+): the look-up does not train row \d+; the output layer .* does")
+@claims(r"padding_idx is (\d+): the lookup does not train row \d+, but the output layer .* does")
 def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     table, row = module_of(case, node), int(groups[0])
     fresh = nn.Embedding(table.num_embeddings, 3, padding_idx=table.padding_idx)
@@ -228,7 +228,7 @@ def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     return not fresh.weight.grad.any() and bool(gradient[row].any())
 
 
-@claims(r"The table is tied: it is the same tensor as (\S+), counted there",
+@claims(r"The table is tied: it is the same tensor as (\S+) and is counted there",
         r"The weight is tied: it is the same tensor as (\S+), listed under both .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     names = ("weight", "decoder.weight", "lm_head.weight", "vocab_projector.weight")
@@ -236,6 +236,6 @@ def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     return any(tensor is case.model.get_parameter(groups[0]) for tensor in own)
 
 
-@claims(r"'bias' and 'decoder\.bias' are two names of one tensor; it is added once")
+@claims(r"“bias” and “decoder\.bias” are two names for one tensor, which is added once")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return module_of(case, node).bias is module_of(case, node).decoder.bias

@@ -13,11 +13,11 @@ Groups = tuple[str, ...]
 
 
 @claims(
-    r"in_proj\.weight holds the heads one below the other, (\d+) rows each: the first (\d+) "
-    r"are .*\. \[(\d+), (\d+)\] is how the (\d+) features are split: the number of heads .*"
+    r"in_proj\.weight stacks the heads, (\d+) rows each: the first (\d+) "
+    r"are .*\. The (\d+) features are split as \[(\d+), (\d+)\]: the number of heads .*"
 )
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    rows, own, heads, size, width = map(int, groups)
+    rows, own, width, heads, size = map(int, groups)
     module = module_of(case, node)
     shape = tuple(module.in_proj.weight.shape)
     splits = (own, heads) == (size, module.num_attention_heads) and heads * size == width
@@ -26,25 +26,25 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     )  # fmt: skip
 
 
-@claims(r"Position comes in here and not with the embeddings: every layer's attention turns .*")
+@claims(r"Positions enter here, not in the embeddings: every layer's attention rotates .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     names = [name for name, _ in case.model.named_parameters()]
     inside = f"{node.path}.embed_positions.weight"
     return [name for name in names if "position" in name] == [inside]
 
 
-@claims(r"The table is listed as a tensor but no training changes it")
+@claims(r"The table is listed as a tensor but is not trained")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return module_of(case, node).weight.requires_grad is False
 
 
-@claims(r"A linear layer after it can undo the order, so that nothing is lost")
+@claims(r"A subsequent linear layer can undo the order, so nothing is lost")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     # It is added to the hidden states; RoFormer's gives the angles of a rotation.
     return bool(module_of(case, node).weight.shape[1] == case.model.config.hidden_size)
 
 
-@claims(r"The paper of 2017 lets sines and cosines take turns; here the sines come first")
+@claims(r"The 2017 paper interleaves sines and cosines; here the sines come first")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     row = module_of(case, node).weight[1]
     half = len(row) // 2
@@ -53,30 +53,30 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     )
 
 
-@claims(r"The rotation brings in the order .* Values are (not )?rotated( too)?\. "
-        r"The model's '([\w.]+)' gives the angles")  # fmt: skip
+@claims(r"The rotation encodes the order .* Values are (not )?(also )?rotated\. "
+        r"The model's “([\w.]+)” computes the angles")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     rotates = bool(getattr(case.model.config, "rotary_value", False))
     call = case.calls(f"{case.base}.{groups[2]}".strip("."))
     return rotates is (groups[0] is None) and bool(call)
 
 
-@claims(r"'rotary_embeddings' gives the angles by which attention turns its vectors")
+@claims(r"“rotary_embeddings” computes the angles by which attention rotates its vectors")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(case.calls(f"{node.path}.rotary_embeddings".strip(".")))
 
 
-@claims(r"'contact_head' has no part in a plain forward pass: predict_contacts calls it")
+@claims(r"“contact_head” is not part of a normal forward pass: predict_contacts calls it")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return not case.calls(f"{node.path}.contact_head".strip("."))
 
 
-@claims(r"It is called by predict_contacts and has no part in a plain forward pass")
+@claims(r"It is called by predict_contacts and is not part of a normal forward pass")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return not case.calls(node.path)
 
 
-@claims(r"The attention of end tokens is set to 0 before")
+@claims(r"Attention to and from end-of-sequence tokens is set to 0 first")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module, config = module_of(case, node), case.model.config
     maps = config.num_hidden_layers * config.num_attention_heads
@@ -90,7 +90,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return torch.equal(module(tokens, attention), module(tokens, changed))
 
 
-@claims(r"Padding becomes a row of zeros")
+@claims(r"Padding tokens give rows of zeros")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     mask = torch.ones(1, TOKENS, dtype=torch.long)
     mask[0, -2:] = 0
@@ -98,7 +98,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool((rows[0, -2:] == 0).all() and (rows[0, :-2] != 0).any(-1).all())
 
 
-@claims(r"A masked token gives a row of zeros\. In training 15 % .* makes up for it")
+@claims(r"A masked token gives a row of zeros\. In training, 15% .* compensates for this")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     tokens = torch.arange(5, 5 + TOKENS)[None]
@@ -112,24 +112,26 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(module.token_dropout) and torch.equal(before, after)
 
 
-@claims(r"'(\w+)' holds the stack of layers; in a long sequence a position sees some blocks .*")
+@claims(r"“(\w+)” holds the stack of layers; in a long sequence, each position .* some blocks .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(case.model.config.attention_type == "block_sparse")
 
 
-@claims(r"A sequence of (\d+) positions or fewer has too few blocks: each position then sees .*")
+@claims(
+    r"A sequence of (\d+) positions or fewer has too few blocks: every position then attends .*"
+)
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     config = case.model.config
     return bool(int(groups[0]) == (5 + 2 * config.num_random_blocks) * config.block_size)
 
 
-@claims(r"While training, each block also draws (\d+) blocks? at random\. .* count (\d+) more .*")
+@claims(r"During training, each block also attends to (\d+) blocks? drawn .* (one|\d+) more times?")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     number = case.model.config.num_random_blocks
-    return [int(group) for group in groups] == [number, number]
+    return (int(groups[0]), groups[1]) == (number, "one" if number == 1 else str(number))
 
 
-@claims(r"Convolutions want the features .* \[(\d+), S\], the stack \[S, (\d+)\]")
+@claims(r"Convolutions need the features .* \[(\d+), S\], those of the stack \[S, (\d+)\]")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     width = case.model.config.hidden_size
     layer = case.calls(f"{node.path}.layers.0")
@@ -137,8 +139,8 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return [int(group) for group in groups] == [width, width] and shapes <= {(1, width, TOKENS)}
 
 
-@claims(r"It equals a linear layer whose matrix has (\d+) blocks and zeros around them: (\d+) .*",
-        r"It equals a linear layer")  # fmt: skip
+@claims(r"It is equivalent to a linear layer with .* matrix of (\d+) blocks: (\d+) .*",
+        r"It is equivalent to a linear layer")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     assert module.kernel_size == (1,)

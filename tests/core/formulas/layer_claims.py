@@ -24,7 +24,9 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool((output_of(case, node)[1].mean(-1).abs() > 2e-6).any())
 
 
-@claims(r"The first layer has no norm before its attention: the embeddings end in one\. .*")
+@claims(
+    r"The first layer has no norm before its attention because the embeddings end with one\. .*"
+)
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     taken, _ = output_of(case, node)
     return isinstance(module_of(case, node).attn_norm, nn.Identity) and is_normal(taken)
@@ -36,7 +38,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return taken.shape == given.shape and given.shape[-1] == int(groups[0])
 
 
-@claims(r"The residual is added by the layer around it, not here")
+@claims(r"The residual is added by the enclosing layer, not here")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module, taken = module_of(case, node), output_of(case, node)[0]
     names = ("lin2", "c_proj", "wo", "fc2", "down_proj", "Wo")
@@ -51,7 +53,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return nothing
 
 
-@claims(r"Each of the (\d+) features has a gamma( and a beta)? of .* are ([\d,]+) parameters, .*")
+@claims(r"Each of the (\d+) features has its own γ( and β)?, .* ([\d,]+) parameters, .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     counted = sum(tensor.numel() for tensor in module.parameters())
@@ -63,7 +65,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     )
 
 
-@claims(r"The variance is the population variance: the squares are divided by (\d+), .*")
+@claims(r"The variance is the population variance: the sum of squares is divided by (\d+), .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module, width = module_of(case, node), int(groups[0])
     x = torch.randn(1, 3, width)
@@ -75,14 +77,14 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return torch.allclose(y, right, atol=1e-5)
 
 
-@claims(r"It is layer normalisation without its two shifts: .* about the root of (\d+), .*")
+@claims(r"It is layer normalisation without its two shifts: .* about √(\d+)")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module, width = module_of(case, node), int(groups[0])
     y = module(torch.randn(1, 3, width))[0]
     return bool(((y.norm(dim=-1) - math.sqrt(width)).abs() < 0.01 * width).all())
 
 
-@claims(r"Every position shares the same ([\d,]+) learnt numbers: .* would hold ([\d,]+)")
+@claims(r"All positions share the same ([\d,]+) learnt parameters: .* would have ([\d,]+)")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     held, other = (int(group.replace(",", "")) for group in groups)
     width = module_of(case, node).weight.numel()
@@ -90,7 +92,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return (held, other) == (width, sum(t.numel() for t in layer_norm.parameters()))
 
 
-@claims(r"The scale is 1 \+ gamma: .* weights of 0, where training starts, scale by 1")
+@claims(r"The scale is 1 \+ γ: .* weights of 0, the initial values, scale by 1")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     x = torch.randn(1, 2, module.weight.numel())
@@ -98,7 +100,9 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return not module.weight.any() and torch.allclose(module(x), rms, atol=1e-5)
 
 
-@claims(r"A gated network( \(\w+\))?: W_G decides how much of each of the (\d+) features of W_U .*")
+@claims(
+    r"A gated network( \(\w+\))?: W_G determines how much of each of the (\d+) features of W_U .*"
+)
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     act = next(getattr(module, name) for name in ("act_fn", "act") if hasattr(module, name))
@@ -118,7 +122,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return torch.allclose(act(x), named(x), atol=2e-3) and down.shape[1] == int(groups[1])
 
 
-@claims(r"Three matrices stand where a plain network has two, so models take a smaller width .*")
+@claims(r"It has three matrices where a plain network has two, so models use a smaller .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     down = tensor_of(case, node, "down_proj.weight", "wo.weight", "Wo.weight")
     assert down is not None
@@ -144,14 +148,14 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     whole = output_of(case, node)[1]
     found = [torch.equal(states[-1], one.reshape(states[-1].shape)) for one in (layer, whole)]
     words = {
-        "nothing follows them": [True, True],
-        "the final layer norm included": [False, True],
-        f"the final layer norm follows layer {last}": [True, False],
+        "nothing follows it": [True, True],
+        "the final layer norm is included": [False, True],
+        f"the final layer norm, after layer {last}, is not included": [True, False],
     }
     return (int(groups[0]), int(groups[1])) == (len(states), last + 1) and words[groups[2]] == found
 
 
-@claims(r"All hidden states have the same shape, so that each layer refines the same vectors")
+@claims(r"All hidden states have the same shape, so each layer refines the same vectors")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     taken, given = output_of(case, node)
     return taken.shape == given.shape
@@ -170,7 +174,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return node.path.count("albert_layer_groups") == 1
 
 
-@claims(r"The narrow embedding saves parameters too: the vocabulary's table is only (\d+) wide")
+@claims(r"The narrow embedding also saves parameters: the vocabulary table is only (\d+) wide")
 def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     config = case.model.config
     wide = {"embedding_size": config.hidden_size}
@@ -181,14 +185,14 @@ def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     )
 
 
-@claims(r"The blocks are pre-norm, so one more layer norm \(ln_f\) is needed after the last",
-        r"The layers are pre-norm, so one more norm follows the last")  # fmt: skip
+@claims(r"The blocks are pre-norm, so a final layer norm \(ln_f\) is needed after the last one",
+        r"The layers are pre-norm, so a final norm follows the last one")  # fmt: skip
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     return any(hasattr(module, name) for name in ("ln_f", "final_layer_norm", "norm"))
 
 
-@claims(r"torch puts one more layer norm after each stack, which the paper does not have")
+@claims(r"PyTorch adds a final layer norm after each stack, which the paper does not have")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     return all(isinstance(part.norm, nn.LayerNorm) for part in (module.encoder, module.decoder))

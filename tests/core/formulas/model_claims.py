@@ -14,15 +14,15 @@ from tests.core.formulas.note_cases import Case
 
 Groups = tuple[str, ...]
 FAR = 400
-BIAS = r"a bias on the scores, one number for each head and each bucket of distances\.?(.*)"
+BIAS = r"a bias on the scores, one number per head and distance bucket\.?(.*)"
 BACK = re.compile(
-    r" Here (?:all )?(\d+) buckets look back, from distance 0 on; the first (\d+) stand"
+    r" Here (?:all )?(\d+) buckets are for .* positions, from distance 0; the first (\d+) cover"
 )
 WAYS = re.compile(
-    r" Here (\d+) buckets look back, from distance 0 on, and (\d+) ahead, from distance 1 on; "
-    r"the first (\d+) of the ones and (\d+) of the others stand"
+    r" Here (\d+) buckets are for earlier positions, from distance 0, and (\d+) for later ones, "
+    r"from distance 1; the first (\d+) and (\d+) of them, respectively, cover"
 )
-FURTHEST = re.compile(r"The rest share out the distances up to (\d+) in logarithmic steps")
+FURTHEST = re.compile(r"The others cover the distances up to (\d+) in logarithmic steps")
 
 
 def buckets(case: Case, node: ModuleNode, distances: list[int]) -> list[int]:
@@ -49,12 +49,12 @@ def used(found: list[int]) -> tuple[int, int]:
     return len(set(found)), single
 
 
-@claims(r"(There are no position vectors): order comes in by " + BIAS,
-        r"(Order comes in by position vectors), with the embeddings, and by " + BIAS)  # fmt: skip
+@claims(r"(There are no position vectors): token order enters as " + BIAS,
+        r"(Token order enters as position vectors), in the embeddings, and as " + BIAS)  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     words, steps = groups
     tables = [name for name, _ in case.model.named_parameters() if "position_embeddings" in name]
-    if bool(tables) is not words.startswith("Order"):
+    if bool(tables) is not words.startswith("Token order"):
         return False
     if not steps:
         return bool(case.model.config.relative_attention_max_distance <= 4)
@@ -79,8 +79,8 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 
 
 @claims(r"This module holds the table; all layers of the stack add the same bias",
-        r"The attention of the first layer holds the table; all layers of the stack add .*",
-        r"There are no position vectors: the attention of the first layer holds .*")  # fmt: skip
+        r"The first layer's attention holds the table; all layers of the stack add .*",
+        r"There are no position vectors: the first layer's attention holds .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     stack = node.path if "block" not in node.path else node.path[: node.path.index(".block")]
     held = [
@@ -93,21 +93,23 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     )
 
 
-@claims(r"The module 'encoder' holds the table as relative_attention_bias; all layers .*",
-        r"The table relative_attention_bias, \[(\d+), (\d+)\], has a row for each bucket .*",
+@claims(r"The module “encoder” holds the table, relative_attention_bias; all layers .*",
+        r"The table relative_attention_bias, \[(\d+), (\d+)\], has one row per distance bucket .*",
         r"The table relative_attention_bias, \[(\d+), (\d+)\], .* into 32 buckets, .*")  # fmt: skip
 def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     table = case.model.get_submodule(case.base).encoder.relative_attention_bias.weight
     return not any(groups) or tuple(table.shape) == tuple(map(int, groups))
 
 
-@claims(r"Some layers see the whole sequence, the others a window around each position; .*")
+@claims(
+    r"Some layers attend to the whole sequence, the others to a window around each position; .*"
+)
 def _(case: Case, _node: ModuleNode, _groups: Groups) -> bool:
     layers = case.model.get_submodule(case.base).layers
     return len({layer.attn.sliding_window is None for layer in layers}) == 2
 
 
-@claims(r"Encoder and decoder look tokens up in the same table, 'shared', \[(\d+), (\d+)\]: .*")
+@claims(r"Encoder and decoder look up tokens in the same table, “shared”, \[(\d+), (\d+)\]: .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     base = module_of(case, node)
     table = base.shared.weight
@@ -118,9 +120,9 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     )
 
 
-@claims(r"The factor is 1 in this configuration: the look-up is a plain one",
-        r"Every vector is multiplied by ([\d.]+)(, the root of the width (\d+))?"
-        r"(: the table is drawn small, and .* what is added to it)?")  # fmt: skip
+@claims(r"The factor is 1 in this configuration: this is a plain lookup",
+        r"Every vector is multiplied by ([\d.]+)(, the square root of the embedding size (\d+))?"
+        r"(: the table is initialised with small values, and .* added to them)?")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     given = module(torch.tensor([[7]]))[0, 0]
@@ -134,7 +136,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return root and (groups[3] is None or (bool(tables) and module.weight.std().item() < 0.5))
 
 
-@claims(r"The token vectors are multiplied by the root of their width, (\d+), before .*")
+@claims(r"The token vectors are multiplied by √(\d+), .* before the position encodings .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     return int(groups[0]) == module.embedding.weight.shape[1] and has_factor(case, math.sqrt(24))
@@ -154,7 +156,9 @@ def has_factor(case: Case, factor: float) -> bool:
     return torch.allclose(moved, factor * (table[31] - table[30]), atol=1e-4)
 
 
-@claims(r"If segment ids are given, their vectors are looked up in the token table and added")
+@claims(
+    r"If segment ids are given, their vectors are looked up in the token embedding table and added"
+)
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module = module_of(case, node)
     seen: list[Any] = []
@@ -167,7 +171,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return torch.allclose(seen[1] - seen[0], module.wte.weight[9].expand(1, 3, -1), atol=1e-6)
 
 
-@claims(r"Masks are the caller's: without a target mask the decoder sees later positions too")
+@claims(r"Masks are passed by the caller: without a target mask, the decoder also attends .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module: nn.Transformer = module_of(case, node)
     source, target = torch.randn(1, 4, 24), torch.randn(1, 4, 24)
@@ -178,7 +182,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(moved[0, 0].abs().max() > 1e-5)
 
 
-@claims(r"Softmax over the classes turns the scores into probabilities")
+@claims(r"Softmax over the classes converts the scores to probabilities")
 def _(case: Case, _node: ModuleNode, _groups: Groups) -> bool:
     return bool(case.run().logits.shape[-1] > 1)
 

@@ -58,27 +58,27 @@ def test_a_note_that_is_false_is_found_to_be() -> None:
         (
             case("t5"),
             "encoder.block.0.layer.0.SelfAttention",
-            "All 3 heads lie stacked in the same three weights: rows 6h to 6h+5 of W_Q, W_K and "
-            "W_V are head h, so the first head has rows 0 to 5. [3, 6] is how the 18 features are "
-            "split: the number of heads changes no parameter count.",
+            "All 3 heads are stacked in the same three weights: head h has rows 6h to 6h+5 of W_Q, "
+            "W_K and W_V, so the first head has rows 0 to 5. The 18 features are split as [3, 6]: "
+            "the number of heads does not change the parameter count.",
         ),
         (
             case("bert", is_decoder=True),
             "",
-            "'encoder' holds the stack of layers; every position sees the whole sequence, before "
-            "and after it.",
+            "“encoder” holds the stack of layers; every position attends to the whole sequence, in "
+            "both directions.",
         ),
         (
             case("mpnet"),
             "encoder.layer.0.attention.attn",
-            "There are no position vectors: order comes in by a bias on the scores, one number for "
-            "each head and each bucket of distances.",
+            "There are no position vectors: token order enters as a bias on the scores, one number "
+            "per head and distance bucket.",
         ),
         (
             case("llama"),
             "layers.0.self_attn",
-            "While training, dropout sets some probabilities in P to 0; in evaluation it does "
-            "nothing.",
+            "During training, dropout zeroes some entries of P; in evaluation mode it has no "
+            "effect.",
         ),
     ):
         claim = claim_of(note)
@@ -91,9 +91,9 @@ def test_a_note_that_is_false_is_found_to_be() -> None:
 def test_t5_heads_have_a_size_of_their_own() -> None:
     t5 = case("t5")
     path = "encoder.block.0.layer.0.SelfAttention"
-    assert "changes no parameter count" not in notes_at(t5, path)
-    assert "The size of a head is a number of its own" in notes_at(t5, path)
-    assert "number of heads changes no parameter count." in notes_at(
+    assert "does not change the parameter count" not in notes_at(t5, path)
+    assert "The configuration sets the head size separately" in notes_at(t5, path)
+    assert "number of heads does not change the parameter count." in notes_at(
         case("bert"), "encoder.layer.0.attention.self"
     )
 
@@ -101,8 +101,8 @@ def test_t5_heads_have_a_size_of_their_own() -> None:
 def test_t5_has_15_buckets_ahead_of_which_7_stand_for_one_distance() -> None:
     notes = notes_at(case("t5"), "encoder.block.0.layer.0.SelfAttention")
     assert (
-        "Here 16 buckets look back, from distance 0 on, and 15 ahead, from distance 1 on; the "
-        "first 8 of the ones and 7 of the others stand for one distance each." in notes
+        "Here 16 buckets are for earlier positions, from distance 0, and 15 for later ones, from "
+        "distance 1; the first 8 and 7 of them, respectively, cover one distance each." in notes
     )
     assert (buckets_in_use(0, 16, 128), buckets_in_use(1, 16, 128)) == ((16, 8), (15, 7))
     assert [bucket_of(distance, 16, 128) for distance in (0, 7, 8, 80, 128, 999)] == [
@@ -116,7 +116,7 @@ def test_t5_has_15_buckets_ahead_of_which_7_stand_for_one_distance() -> None:
 
 def test_a_note_goes_where_its_condition_does_not_hold() -> None:
     with_dropout, without = case("bert"), case("bert", **HEADS)
-    words = "Dropout acts in training only"
+    words = "Dropout is active only during training"
     assert words in notes_at(with_dropout, "encoder.layer.0")
     assert words not in notes_at(without, "encoder.layer.0")
     assert "Dropout follows" not in notes_at(without, "embeddings")

@@ -98,7 +98,7 @@ class Expressions:
         index = self.names.indices.get(step.node.id, "")
         suffix = f"_{index}" if index else ""
         self.values.weights.vectors(step.node.path or "", f"gamma{suffix}", f"beta{suffix}")
-        self.legend.add("dot.o", "product number by number")
+        self.legend.add("dot.o", "element-wise product")
         inner = self.values.first(step).within(PRODUCT)
         return Expression(f"{inner} dot.o gamma{suffix} + beta{suffix}", SUM)
 
@@ -116,7 +116,7 @@ class Expressions:
         table = self.values.weights.table(step, self.names.indices.get(step.node.id, ""))
         found = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
         if not found.node:
-            self.legend.add("p", "rows that hang on no text: positions")
+            self.legend.add("p", "row indices that do not depend on the text: positions")
             return Expression(f"{table} [p]")
         return Expression(f"{table} [{self.values.of(found).text}]")
 
@@ -129,7 +129,7 @@ class Expressions:
 
     def _attention(self, step: Step) -> Expression:
         if step.node.details.get("projections"):
-            self.legend.add(_ATTENTION, "attention in several heads with its own projections")
+            self.legend.add(_ATTENTION, "multi-head attention with its own projections")
             return call(_ATTENTION, *self.values.arguments(step))
         names = ("query", "key", "value", "mask", "bias")
         query, key, value, mask, bias = (self._role(step, role) for role in names)
@@ -137,13 +137,13 @@ class Expressions:
         try:
             found = attention_of(step, roles, self.view.architecture.flows)
         except LookupError:
-            self.legend.add(_ATTENTION, "attention; what it does in between is not told apart")
+            self.legend.add(_ATTENTION, "attention; its internal steps could not be identified")
             return call(_ATTENTION, *self.values.arguments(step))
         self.legend.add("M", MASK)
         if ROOT in found.text:
             size = str(step.node.details.get("head_size"))
-            self.legend.add("d_k", "features of one head; its root divides the scores", size)
-        self.legend.add(SOFTMAX, "over all positions that can be seen; each row sums to 1")
+            self.legend.add("d_k", "head size; the scores are divided by its square root", size)
+        self.legend.add(SOFTMAX, "over all visible positions; each row sums to 1")
         return found
 
     def _role(self, step: Step, role: str) -> Expression:
@@ -157,7 +157,7 @@ class Expressions:
     def _rotary(self, step: Step) -> Expression:
         position = step.roles.get("position")
         inner = self.values.of(turned_by(step))
-        meaning = "turns pairs of features by an angle that grows with the position"
+        meaning = "rotates pairs of features by an angle that grows with the position"
         self.legend.add(ROTATION, f"{meaning}; no parameters")
         angles = () if position is None else (self.values.of(Operand(position.node)).text,)
         return call(ROTATION, inner.text, *angles)
@@ -182,7 +182,7 @@ class Expressions:
         number = (step.node.path or "").rpartition(".")[2]
         name = list_of(step.node) if number.isdecimal() else ""
         function = f"{quoted(name)}_{number}" if name else quoted(step.node.name)
-        about = step.node.class_name or "a module of its own"
+        about = step.node.class_name or "a separate module"
         self.legend.add(function, about, self.parameters(step.node))
         return call(function, *self.values.arguments(step))
 
@@ -191,7 +191,7 @@ class Expressions:
         operands = [self.values.of(each) for each in step.operands if not each.key]
         named = [(each.key, self.values.of(each).text) for each in step.operands if each.key]
         if word == "mul" and len(operands) == 2:
-            self.legend.add("dot.o", "product number by number")
+            self.legend.add("dot.o", "element-wise product")
         return of_word(word, operands, named)
 
     def parameters(self, node: Node) -> str | None:

@@ -17,7 +17,7 @@ from bertviewer.core.formulas.from_flow.writing import Writer
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, quoted
 
-SOURCE = "read off the code as it ran"
+SOURCE = "traced from the code"
 _LENGTH = re.compile(r"\bS\b")
 _LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
 
@@ -61,11 +61,11 @@ _WORDS: Mapping[KnownOperation, str] = {
     "gated feed-forward": "a gated feed-forward network",
     "experts": "a mixture of experts",
     "convolution": "a convolution",
-    "embedding": "a look-up in a table",
+    "embedding": "a table lookup",
     "residual": "a residual connection",
     "layer norm": "a layer norm",
     "rms norm": "an RMS norm",
-    "rotary": "rotary positions",
+    "rotary": "rotary position embedding",
     "linear": "a linear layer",
     "activation": "an activation",
 }
@@ -74,23 +74,26 @@ _WORDS: Mapping[KnownOperation, str] = {
 def _summary(steps: Steps) -> str:
     if not steps.steps:
         if any(node.kind == "constant" for node in steps.given.values()):
-            return "What it gives follows from positions, masks or its own numbers: from no text."
-        return "Hands on what it takes, in another form or in part: nothing is computed."
+            return "Its output depends on positions, masks or its own constants, not on the text."
+        return "Returns its input in another form or in part, without computing anything."
     done = [step.node for step in steps.steps]
     known = [word for kind, word in _WORDS.items() if any(node.operation == kind for node in done)]
     if len(done) == 1:
-        return f"One step, as the code carries it out{': ' if known else ''}{''.join(known)}."
-    steps_told = f"{len(done)} steps, as the code carries them out"
+        return f"One step, as the code executes it{': ' if known else ''}{''.join(known)}."
+    steps_told = f"{len(done)} steps, as the code executes them"
     if not known:
         return f"{steps_told}."
     told = known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
-    return f"{steps_told}, with {told} among them."
+    return f"{steps_told}, including {told}."
 
 
 def _notes(lengths: Mapping[str, int]) -> tuple[str, ...]:
     tokens = lengths.get("S")
-    told = f" on one sentence of {tokens} tokens: shapes are of that one" if tokens else ""
+    told = (
+        f" on a sentence of {tokens} tokens, and its shapes are for that sentence" if tokens else ""
+    )
     return (
-        f"Nobody wrote this formula: it was read off one forward pass{told}.",
-        "Views, transposes, casts and dropout, which does nothing in evaluation, are left out.",
+        f"This formula was not written by hand: it was traced from one forward pass{told}.",
+        "Views, transposes, casts and dropout (which has no effect in evaluation mode) are "
+        "omitted.",
     )

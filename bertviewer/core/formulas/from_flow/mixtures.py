@@ -33,8 +33,8 @@ def routing(values: Values, step: Step) -> Expression:
     if scoring and not is_before:
         found = call(function, found.text)
     experts = step.node.details.get("experts")
-    values.legend.add(choose, f"the best of {experts} experts for each position, and their scores")
-    values.legend.add("g", f"weights of the chosen experts{_afterwards(words, scoring)}")
+    values.legend.add(choose, f"the best of {experts} experts for each position, with their scores")
+    values.legend.add("g", f"weights of the selected experts{_afterwards(words, scoring)}")
     return found
 
 
@@ -76,7 +76,9 @@ def _afterwards(words: Sequence[str], scoring: str) -> str:
     if set(others) <= {"sum", "div", "add"} and "div" in others:
         return ", divided by their sum"
     return (
-        f"; the code also takes these steps: {', '.join(dict.fromkeys(others))}" if others else ""
+        f"; the code also performs these steps: {', '.join(dict.fromkeys(others))}"
+        if others
+        else ""
     )
 
 

@@ -72,7 +72,7 @@ class Networks:
         if node.operation == "activation":
             return call(self.values.activation(step), operands[0].text)
         if node.operation == "mul":
-            self.values.legend.add("dot.o", "product number by number")
+            self.values.legend.add("dot.o", "element-wise product")
         return of_word(node.operation or node.name, operands, ())
 
 

@@ -15,7 +15,7 @@ from bertviewer.core.formulas.notation import number_maths, quoted
 from bertviewer.core.frozen import frozen
 
 _GIVEN = {"input": "input", "parameter": "parameter"}
-MASK = "mask: 0 where a position may look, minus infinity where not"
+MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _ROLES = {"mask": "M", "bias": "B"}
 _LONG = 60
 
@@ -44,7 +44,7 @@ class Values:
             return Expression(_ROLES.get(operand.role, "c"))
         if operand.plain:
             return Expression(plain_maths(operand.plain))
-        self.legend.add("c", "numbers of the code's own, which hang on no text")
+        self.legend.add("c", "constants of the code, which do not depend on the text")
         return Expression("c")
 
     def first(self, step: Step) -> Expression:
@@ -96,12 +96,12 @@ class Values:
         """Return a part by its number among those that lie side by side."""
         what, number, _, count = words
         if what == "unfold":
-            self.legend.add('op("windows")', "each position with those around it")
+            self.legend.add('op("windows")', "each position with its neighbours")
             return f'op("windows")({whole})'
         is_raised = "^" in whole and not whole.startswith("(")
         found = f"({whole})^(({number}))" if is_raised else f"{whole}^(({number}))"
         if len(found) < _LONG:
-            self.legend.add(found, f"part {number} of {count}, side by side")
+            self.legend.add(found, f"part {number} of {count}")
         return found
 
     def activation(self, step: Step) -> str:
@@ -136,7 +136,7 @@ class Values:
     def _explain_given(self, node: str, symbol: str) -> None:
         given = self.steps.given.get(node)
         if given is not None:
-            meaning = _GIVEN.get(given.kind, "follows from masks or positions alone")
+            meaning = _GIVEN.get(given.kind, "depends only on masks or positions")
             meaning = MASK if symbol.startswith("M") else meaning
             name = "" if quoted(given.name) == symbol else f": {given.name}"
             self.explain(symbol, meaning + name, given)

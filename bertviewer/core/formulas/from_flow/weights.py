@@ -37,7 +37,7 @@ class Weights:
         shape = (int(given or 0), int(taken or 0)) if weight is None else weight.shape
         is_transposed = CLASSES.get(node.class_name or "") is not ModuleKind.CONV1D
         layer = Affine(shape, self._tensor(f"{path}.bias") is not None, is_transposed)
-        self.legend.put(*layer.terms(f"'{self._short(path)}'", index))
+        self.legend.put(*layer.terms(f"“{self._short(path)}”", index))
         return layer
 
     def _is_convolution(self, node: Node) -> bool:
@@ -83,7 +83,7 @@ class Weights:
     def convolution(self, step: Step, states: Expression, index: str) -> Expression:
         """Return a convolution."""
         symbols = (f"W_{index}", f"b_{index}") if index else ("W", "b")
-        self.legend.add("ast", "convolution over positions, or over the places of an image")
+        self.legend.add("ast", "convolution over positions or image locations")
         text = f"{symbols[0]} ast {states.within(PRODUCT)}"
         names = [f"{step.node.path}.weight", f"{step.node.path}.bias"]
         if step.operands and step.node.kind != "module":
@@ -95,7 +95,7 @@ class Weights:
         if names[0] and self._tensor(names[0]) is not None:
             self.tell(symbols[0], "kernel", names[0])
         else:
-            self.legend.add(symbols[0], "kernel, made of other parameters")
+            self.legend.add(symbols[0], "kernel, computed from other parameters")
         if not names[1] or self._tensor(names[1]) is None:
             return Expression(text, PRODUCT)
         self.tell(symbols[1], "bias", names[1])
@@ -108,7 +108,7 @@ class Weights:
             found = next((t for t in tensors if t.name.endswith(ending)), None)
             value = None if found is None else shape_text(found.shape)
             what = "scale" if ending == "weight" else "shift"
-            self.legend.add(symbol, f"learnt {what} of '{self._short(path)}'", value)
+            self.legend.add(symbol, f"learnt {what} of “{self._short(path)}”", value)
 
     def parameter(self, name: str) -> str:
         """Return the symbol of a parameter by its own name."""
@@ -122,7 +122,7 @@ class Weights:
         found = self._tensor(name)
         told = self._short(name.removesuffix(".weight").removesuffix(".bias"))
         self.legend.add(
-            symbol, f"{what} of '{told}'", None if found is None else shape_text(found.shape)
+            symbol, f"{what} of “{told}”", None if found is None else shape_text(found.shape)
         )
 
     def _short(self, path: str) -> str:

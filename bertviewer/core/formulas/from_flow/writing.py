@@ -12,12 +12,12 @@ from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.text.numerals import count_text
 
 _MEANINGS = {
-    "residual": "sum with what went in before",
+    "residual": "sum with the residual",
     "add": "sum",
-    "routing": "the chosen experts",
+    "routing": "the selected experts",
     "experts": "weighted sum of the experts",
-    "attention": "what attention found",
-    "activation": "after the activation",
+    "attention": "output of the attention",
+    "activation": "output of the activation",
     "mul": "product",
 }
 
@@ -58,7 +58,7 @@ class Writer:
         maths = self.say.expression(step).text
         if parts := self.say.names.parts_of(node.id):
             target = f"({', '.join(parts)})"
-            self.say.legend.add(", ".join(parts), "parts of one product, side by side")
+            self.say.legend.add(", ".join(parts), "adjacent parts of one product")
         else:
             shown = next((n for n, o in self.say.steps.results if o.node == node.id), node)
             shown = shown if self._is_result(node.id) else node
@@ -75,7 +75,7 @@ class Writer:
             self._loops.add(rounds)
             more = f", quad t = 0, dots, {rounds - 1}"
             self.say.legend.add(
-                "t", "the loop's round; before the first is what the code starts with"
+                "t", "loop iteration; before the first, the value is the initial one"
             )
         yield f"{target} = {maths}{more}"
 
@@ -101,7 +101,7 @@ class Writer:
         self.say.legend.add(
             f"{function}_i", f"layer i, {node.class_name}", self.say.parameters(node)
         )
-        self.say.values.explain(f"{base}_i", "what goes into layer i", node)
+        self.say.values.explain(f"{base}_i", "input of layer i", node)
 
 
 def _meaning(node: Node) -> str:
@@ -112,9 +112,9 @@ def _meaning(node: Node) -> str:
         told = f"{each} of {size} features" if isinstance(size, int) else each
         shared = node.details.get("key_value_heads")
         if isinstance(shared, int) and shared != heads:
-            told += f" with {count_text(shared, '1 head', '{0} heads')} of keys and values"
-        return f"what {told} found, each by itself, side by side"
+            told += f" and {count_text(shared, '1 key/value head', '{0} key/value heads')}"
+        return f"outputs of {told}, side by side"
     name = (node.path or "").rpartition(".")[2] if node.kind == "module" else node.name
     if node.operation in ("linear", "embedding", "convolution") or node.kind == "module":
-        return f"what '{name}' gives"
+        return f"output of “{name}”"
     return _MEANINGS.get(node.operation or "", node.operation or "result")
