@@ -62,7 +62,7 @@ class TestDemoModel:
             "122 13092 · 0",
             "##12 12521 · 0",
             "encoder.layer.5.output.LayerNorm.bias [384] float32 384",
-            "The residual is the sub-layer's own input",
+            "Residual connection: each sub-layer's input is added",
             "Source: Vaswani et al. 2017",
         ],
     )
@@ -259,8 +259,8 @@ def test_what_the_study_notes_say_of_a_run(report: Report) -> None:
         *("101 · 0", "2023 · 0", "13092 · 0", "12521 · 0", "2487 · 0", "3231 · 0", "102 · 0"),
         *("There are 7 hidden states", "[1, 11, 384] float32", "= next hidden state"),
         *("hidden_act", '"gelu"', "layer_norm_eps", "1e-12"),
-        "Mean and variance are taken for each position",
-        "torch divides by the root of (variance + epsilon)",
-        "features has a gamma and a beta of its own",
+        "Mean and variance are computed per position",
+        "PyTorch divides by √(variance + ε)",
+        "features has its own γ and β",
     ):
         assert squeezed(said) in text, said

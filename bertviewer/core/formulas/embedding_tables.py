@@ -110,7 +110,7 @@ def sinusoids(view: ModuleView) -> Formula:
         ),
         notes=(
             "The table is listed as a tensor but is not trained.",
-            "The 2017 paper interleaves sines and cosines; here the sines come first.",
+            "The original Transformer interleaves sines and cosines; here the sines come first.",
             Note(
                 "A subsequent linear layer can undo the order, so nothing is lost.",
                 no(has_angle_table),

@@ -44,7 +44,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(module_of(case, node).weight.shape[1] == case.model.config.hidden_size)
 
 
-@claims(r"The 2017 paper interleaves sines and cosines; here the sines come first")
+@claims(r"The original Transformer interleaves sines and cosines; here the sines come first")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     row = module_of(case, node).weight[1]
     half = len(row) // 2

@@ -229,12 +229,12 @@ BLIP = {
         (
             MOBILEBERT,
             "encoder.layer.0.bottleneck.attention.dense",
-            "Narrows the layer's input to what queries and keys are made of.",
+            "Reduces the layer's input to the vectors from which queries and keys are computed.",
         ),
         (
             MOBILEBERT,
             "encoder.layer.0.output.bottleneck.dense",
-            "Widens what the layer gives back to the model's width.",
+            "Projects the layer's output back to the hidden size of the model.",
         ),
         (
             BLIP,

@@ -44,12 +44,11 @@ def test_t5_neither_divides_nor_counts_positions() -> None:
     assert "sqrt" not in " ".join(first.maths)
     assert "B_h" in first.maths[2]
     assert values(first)['W_"rel"'] == "[32, 3]"
-    assert "first 8 of the ones and 7 of the others stand for one distance each" in " ".join(
-        first.notes
-    )
+    words = "first 8 and 7 of them, respectively, cover one distance each"
+    assert words in " ".join(first.notes)
     decoder = formula_at(t5, "decoder.block.1.layer.0.SelfAttention")
-    assert "all 32 buckets look back" in " ".join(decoder.notes)
-    assert "first layer holds the table" in " ".join(decoder.notes)
+    assert "all 32 buckets are for earlier positions" in " ".join(decoder.notes)
+    assert "first layer's attention holds the table" in " ".join(decoder.notes)
     cross = formula_at(t5, "decoder.block.1.layer.1.EncDecAttention")
     assert cross.title == "Multi-head cross-attention"
     assert "B_h" not in " ".join(cross.maths)
@@ -76,7 +75,7 @@ def test_llamas_queries_share_keys() -> None:
     assert formula.title == "Grouped-query self-attention"
     assert (shown["h"], shown["g(h)"], shown["d_k"]) == ("4 heads", "2 heads", "6")
     assert (shown["W_Q"], shown["W_K"]) == ("[24, 24]", "[12, 24]")
-    assert "2 query heads in a row" in " ".join(formula.notes)
+    assert "2 consecutive query heads" in " ".join(formula.notes)
     assert "10000^" in formula_at(architecture_of("llama"), "rotary_emb").maths[2]
 
 
@@ -167,7 +166,7 @@ def test_roformer_turns_values_where_its_configuration_says_so() -> None:
     assert any("Values are not rotated" in note for note in plain.notes)
     turned = formula_at(small_model("roformer", rotary_value=True).architecture, attention)
     assert 'P_h op("RoPE")(V_h)' in turned.maths[2]
-    assert any("Values are rotated too" in note for note in turned.notes)
+    assert any("Values are also rotated" in note for note in turned.notes)
 
 
 @pytest.mark.parametrize("family", ["bert", "roformer", "esm", "big_bird"])

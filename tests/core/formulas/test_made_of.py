@@ -39,7 +39,7 @@ def test_children_and_tensors_are_named_with_class_and_shape() -> None:
     assert parts.source == "a.module"
     assert [(t.symbol, t.meaning, t.value) for t in parts.terms] == [
         ('"inner"', "Strange", "1,000 parameters"),
-        ('"token"', "tensor of its own", "[1, 10]"),
+        ('"token"', "tensor of this module", "[1, 10]"),
     ]
     assert parts.maths == ('"Stranger" :', 'quad "inner", quad "token"')
 

@@ -23,15 +23,15 @@ def single(tmp_path: Path) -> Architecture:
 def test_one_head(single: Architecture) -> None:
     path = "encoder.layer.0.attention.self"
     formula, others = formula_at(single, path), formula_at(architecture_of("bert"), path)
-    assert formula.summary.endswith("a weighted mean of what it finds, once.")
-    assert others.summary.endswith("a weighted mean of what it finds, 3 times in parallel.")
+    assert formula.summary.endswith("a weighted mean of their values, in one head.")
+    assert others.summary.endswith("a weighted mean of their values, in 3 heads in parallel.")
     assert (values(formula)["h"], values(others)["h"]) == ("1 head", "3 heads")
-    assert any(note.startswith("The only head has all rows of W_Q") for note in formula.notes)
-    assert any(note.startswith("All 3 heads lie stacked in") for note in others.notes)
+    assert any(note.startswith("The single head uses all rows of W_Q") for note in formula.notes)
+    assert any(note.startswith("All 3 heads are stacked in") for note in others.notes)
 
 
 def test_one_layer(single: Architecture) -> None:
     formula, others = formula_at(single, "encoder"), formula_at(architecture_of("bert"), "encoder")
-    assert formula.summary == "Runs its only layer."
-    assert others.summary.startswith("Runs 2 layers one after another")
+    assert formula.summary == "Runs its single layer."
+    assert others.summary.startswith("Runs 2 layers in sequence")
     assert (values(formula)["l"], values(others)["l"]) == ("1 layer", "2 layers")

@@ -33,7 +33,7 @@ def formulas_of(subject: Subject) -> Section:
 def test_what_the_model_is_in_words_with_its_own_numbers(demo: Subject) -> None:
     drafted = model(demo)
     words = said(drafted.section.blocks[0])
-    assert "turns a sequence of token ids into one vector per token" in words
+    assert "maps a sequence of token ids to one context-dependent vector" in words
     assert "22,713,216 parameters" in words
     assert "encoder (46.87%)" in words
     assert "6 equal layers of 1,774,464 parameters" in words
@@ -159,16 +159,16 @@ def test_one_formula_for_a_class_and_every_use_of_it(demo: Subject) -> None:
     assert not {"Dropout", "ModuleList"} & set(classes)
     (attention,) = (block for block in blocks if "BertSelfAttention" in said(block.about))
     assert any("softmax" in line for line in attention.maths)
-    assert any("root of d_k" in note for note in attention.notes)
+    assert any("√d_k" in note for note in attention.notes)
     for block in blocks:
         assert block.maths
         assert block.source
     uses = [row for found in each(section, Table) for row in rows(found)]
     assert [
         "encoder.layer.0.attention.self.query",
-        "Makes the queries: what each position looks for.",
+        "Computes the queries: what each position looks for.",
     ] in uses
-    assert [path for path, what in uses if "Widens each position's vector" in what] == [
+    assert [path for path, what in uses if "Expands each position's vector" in what] == [
         "encoder.layer.0.intermediate.dense"
     ]
 

@@ -50,7 +50,7 @@ def test_shared_keys_rotation_and_a_gate() -> None:
     assert 'op("RoPE")(Q, p) op("RoPE")(K, p)^top' in lines
     assert 'op("FFN")(x) = (op("SiLU")(x  W_G^top) dot.o x  W_U^top)  W_D^top' in lines
     assert values(formula)["W_K"] == "[12, 24]"
-    assert "2 heads of keys" in next(t.meaning for t in formula.terms if t.symbol == "A")
+    assert "2 key/value heads" in next(t.meaning for t in formula.terms if t.symbol == "A")
 
 
 def test_routing_and_experts() -> None:
