@@ -85,7 +85,11 @@ def classification(run: ActivationRun, architecture: Architecture) -> ClassScore
 
 def _next_sentence(run: ActivationRun, logits: Scores, is_order: bool = False) -> ClassScores:
     """BERT's label 0 is that the second text follows; ALBERT's, that the two are in order."""
-    labels = ("in order", "swapped") if is_order else ("is the next sentence", "is not")
+    labels = (
+        ("in order", "swapped")
+        if is_order
+        else ("is the next sentence", "is not the next sentence")
+    )
     return ClassScores(
         "next sentence",
         labels,

@@ -42,10 +42,10 @@ class Flows(Document):
             return self.missing[path]
         stopped = self.missing.get("")
         if stopped:
-            return f"the model stopped before it: {stopped}"
+            return f"the forward pass stopped before reaching it: {stopped}"
         below = f"{path}."
         if any(other.startswith(below) for other in (*self.distinct, *self.like)):
-            return "it is not called itself, what is in it is"
+            return "it is not called itself; only its submodules are"
         return "it is not called"
 
 

@@ -24,7 +24,7 @@ def as_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
 
 def _as_array(name: str, tensor: Tensor) -> NDArray[Any]:
     if tensor.is_nested or tensor.is_quantized or tensor.layout is not torch.strided:
-        raise UserError(f"{name} is {left_out(tensor)}, which is no plain array")
+        raise UserError(f"{name} is {left_out(tensor)} and cannot be shown as an array")
     if tensor.is_floating_point() and tensor.dtype not in _OF_NUMPY:
         tensor = tensor.float()
     found: NDArray[Any] = tensor.numpy()

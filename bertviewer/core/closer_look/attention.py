@@ -61,7 +61,7 @@ def attention_of(
         Cancelled: ``progress`` said so.
     """
     if path not in attention_paths(model.architecture):
-        raise UserError(f"{path or 'the model'} is no attention")
+        raise UserError(f"{path or 'the model'} is not an attention module")
     activation = run.activation(path)
     if activation is None:
         raise UserError(f"{path} was not called in this run")
@@ -74,8 +74,8 @@ def attention_of(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
     if weights.dim() != 4 or weights.shape[2:] != (len(queries), len(keys)):
-        raise UserError(f"{path}: its attention is not from token to token, so it cannot be shown")
-    progress(0, 0, "Measuring the heads")
+        raise UserError(f"{path}: its attention is not token-to-token, so it cannot be shown")
+    progress(0, 0, "Measuring attention heads")
     found = weights[0].float().cpu().numpy()
     return AttentionMaps(
         path=path,
@@ -125,17 +125,15 @@ def _weights(
         if len(shares) == 1 and are_probabilities(shares[0]):
             return shares[0], None
         raise UserError(
-            f"{path}: calculated step by step, {type(attention).__name__} gives other numbers than "
-            "in the run, so what it looked at cannot be shown"
+            f"{path}: computed step by step, {type(attention).__name__} gives different values "
+            "than in the run, so its attention cannot be shown"
         )
     for tensor in tensors_in(seen[number].output):
         # XLNet's has the batch and the heads behind the tokens.
         for weights in (tensor, tensor.permute(2, 3, 0, 1) if tensor.dim() == 4 else tensor):
             if are_probabilities(weights):
                 return weights, None
-    raise UserError(
-        f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
-    )
+    raise UserError(f"{path}: {type(attention).__name__} does not return its attention weights")
 
 
 def _used_by_torch(
@@ -252,7 +250,7 @@ def _seen_eagerly(
     watched = {path: module.get_submodule(path)}
     with (
         torch.no_grad(),
-        as_user_error(module, f"{path}: its attention cannot be seen"),
+        as_user_error(module, f"{path}: its attention weights cannot be obtained"),
         eager(module),
         reporting(module, progress),
         capture.watching(watched),

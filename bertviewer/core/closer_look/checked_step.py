@@ -42,9 +42,11 @@ def checked_step(
     for each in tensors:
         if each.exact.shape != each.given.shape:
             shapes = shape_text(each.given.shape), shape_text(each.exact.shape)
-            raise UserError(f"{where} gave {shapes[0]}, and recomputed it is {shapes[1]}")
+            raise UserError(
+                f"{where} has shape {shapes[0]} in the run but {shapes[1]} when recomputed"
+            )
     if not tensors:
-        raise UserError(f"{where} compared no elements")
+        raise UserError(f"{where}: no elements were compared")
     progress(0, 0, step.step)
     chosen = max(tensors, key=lambda each: float(_scores(each, found.tolerance).max()))
     is_random = run.source.weights == "random"

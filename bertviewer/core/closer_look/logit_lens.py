@@ -58,19 +58,21 @@ def logits_by_layer(
             logits = first_tensor(module(**inputs))
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(
-            f"the head cannot be applied to single states: {words_of(error)}"
+            f"the head cannot be applied to individual hidden states: {words_of(error)}"
         ) from error
     root = run.activation("")
     norms = None if root is None else root.token_norms
     if logits is None or logits.shape[:2] != (len(states), 1) or norms is None:
-        raise UserError("the head does not give one score for each word from one token's vector")
+        raise UserError(
+            "the head does not return one score per vocabulary entry for one token's vector"
+        )
     scores = wide(logits[:, 0])
     # Half precision rounds the norm in the run as well.
     tolerance = 1e-3 if states.element_size() >= 4 else 3e-2
     # The run's norm is that of the finite scores: after a NaN the layers before it still tell.
     last = float(scores[-1].nan_to_num(0.0, 0.0, 0.0).norm())
     if not np.isclose(last, norms[row], rtol=tolerance):
-        raise UserError("the head needs more than the last hidden state of the one token")
+        raise UserError("the head needs more than the token's last hidden state")
     return scores
 
 
@@ -86,7 +88,7 @@ def _states(run: ActivationRun, module: nn.Module, position: int) -> Tensor:
     while states and np.isnan(states[-1]).all() and not run.state_path(len(states) - 1, position):
         states.pop()
     if len(states) < 2:
-        raise UserError("the run has no hidden states of one size")
+        raise UserError("the run has no hidden states of the same size")
     parameter = next(iter(module.parameters()))
     return torch.from_numpy(np.stack(states)).to(parameter.device, parameter.dtype)
 
@@ -102,7 +104,7 @@ def _stacks(module: nn.Module, architecture: Architecture) -> tuple[str, ...]:
         return tuple(path for path, inner in module.named_modules() if inner is base)
     held = dict.fromkeys(path.partition(".")[0] for path in attention_paths(architecture))
     if not held:
-        raise UserError("it is not known where the model ends and its head begins")
+        raise UserError("the boundary between the base model and its head is not known")
     return tuple(held)
 
 

@@ -101,7 +101,7 @@ def histogram_of(
     """
     activation = run.activation(path)
     if activation is None:
-        raise UserError(f"{path or 'the model'} was not called in this run, or gives no tensor")
+        raise UserError(f"{path or 'the model'} was not called in this run or returned no tensor")
     if activation.left_out:
         raise UserError(f"not measured: {activation.left_out}")
     found = look_at_outputs(model, kept, (path,), _values, progress)[path]

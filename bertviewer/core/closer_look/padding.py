@@ -86,10 +86,12 @@ def look_at_padding(
 def _check(module: nn.Module, count: int, length: int, limit: int | None) -> None:
     name = type(module).__name__
     if "attention_mask" not in inspect.signature(module.forward).parameters:
-        raise UserError(f"{name} takes no mask")
+        raise UserError(f"{name} accepts no attention mask")
     most = MOST_TOKENS if limit is None else limit
     if not count < length <= most:
-        raise UserError(f"{count} tokens are padded to {count + 1} to {most:,}, not to {length:,}")
+        raise UserError(
+            f"the padded length must be from {count + 1:,} to {most:,} tokens, not {length:,}"
+        )
 
 
 def _pad_token(model: LoadedModel, config: Mapping[str, Any]) -> Token:
@@ -150,7 +152,9 @@ def _states(output: Any) -> tuple[Tensor, ...]:
     found = output.get("hidden_states")
     found = output.get("encoder_hidden_states") if found is None else found
     if not found or any(state.dim() != 3 for state in found):
-        raise UserError("this model gives no hidden states in which padding could be seen")
+        raise UserError(
+            "this model returns no hidden states, so the effect of padding cannot be shown"
+        )
     return tuple(state[0].double() for state in found)
 
 

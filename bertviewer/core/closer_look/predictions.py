@@ -39,9 +39,9 @@ def predictions_at(
     architecture = model.with_flows(progress)  # they say whether the next token is predicted
     places = predicted_places(run, architecture)
     if not places:
-        raise UserError("the model has no head that predicts words")
+        raise UserError("the model has no head that predicts tokens")
     if position not in places:
-        raise UserError("words are predicted from the decoder's tokens only")
+        raise UserError("only the decoder's tokens have predictions")
     expected = expected_places(run, architecture)[position]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)

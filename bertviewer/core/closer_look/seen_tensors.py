@@ -123,9 +123,11 @@ def seen_values(  # noqa: PLR0917
     tensor = taken if is_taken else given
     where = path or "the model"
     if tensor is None:
-        raise UserError(f"{where} {key.side} no tensor {key.name!r} in this call")
+        raise UserError(
+            f"{where} has no {'input' if is_taken else 'output'} tensor {key.name!r} in this call"
+        )
     if kind := left_out(tensor):
-        raise UserError(f"{where}: {key.name} is {kind}, which is not shown number by number")
+        raise UserError(f"{where}: {key.name} is {kind}, so its elements cannot be shown")
     is_random = run.source.weights == "random"
     origin = Origin("run", key=path, of_random=is_random)
     # What was taken may be what the run keeps, which no later call shall change.
@@ -154,7 +156,7 @@ class _Look:
         activation = self.run.activation(self.path)
         if activation is None:
             where = self.path or "the model"
-            raise UserError(f"{where} was not called in this run, or gave no tensor")
+            raise UserError(f"{where} was not called in this run or returned no tensor")
         count = len(activation.calls)
         forward = self.model.running_module.get_submodule(self.path).forward
         return look_at_call(

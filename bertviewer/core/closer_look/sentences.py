@@ -100,7 +100,7 @@ def compare_sentences(
         start = start or start_label(run)
     poolings = compared(found[0], found[1], found[2:], start)
     if not poolings:
-        raise UserError("this model gives no hidden states of one size to compare")
+        raise UserError("this model returns no hidden states of the same size to compare")
     return SentenceComparison(first, second, poolings, unrelated)
 
 

@@ -27,11 +27,11 @@ def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str
     """
     height, width = matrix.shape
     if not height or not width:
-        raise UserError(f"{matrix.values.name} has no elements, and so no singular values")
+        raise UserError(f"{matrix.values.name} has no elements and therefore no singular values")
     if min(height, width) > MOST_SIDE:
         raise UserError(
-            f"{matrix.values.name} is too large for singular values: {height:,} x {width:,}; "
-            f"one side may have at most {MOST_SIDE:,}"
+            f"{matrix.values.name} is too large for singular values: {height:,} × {width:,}; its "
+            f"shorter side may have at most {MOST_SIDE:,} elements"
         )
     short, long = sorted((height, width))
     step = long if long <= 2 * short else max(short, TILE // short)
@@ -56,5 +56,7 @@ def _float64(matrix: Matrix, span: Span) -> torch.Tensor:
     values = matrix.block(span) if height >= width else matrix.block((0, height), span).T
     values = values.astype(np.float64, order="C")
     if not np.isfinite(values).all():
-        raise UserError(f"{matrix.values.name} holds NaN or Inf, and so has no singular values")
+        raise UserError(
+            f"{matrix.values.name} contains NaN or Inf and therefore has no singular values"
+        )
     return torch.from_numpy(values)

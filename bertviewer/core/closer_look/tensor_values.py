@@ -36,11 +36,11 @@ def tensor_values(
     if tensor is None:
         raise UserError(f"{model.source.name} has no tensor {name!r}")
     if model.remote is not None and (missing := model.remote.missing_bytes()):
-        raise UserError(f"the weights are not on this disk yet: {missing / 1e6:,.1f} MB to come")
+        raise UserError(f"the weights are not downloaded yet: {missing / 1e6:,.1f} MB remaining")
     if name in model.architecture.source.quantized_tensors:
         raise UserError(
-            f"{name} is stored as the codes of a quantized weight, which are not its values; "
-            "they are not decoded, so no values are shown"
+            f"{name} is stored as the codes of a quantized weight, not as its values; the codes "
+            "are not decoded, so no values are shown"
         )
     for own in (name, tensor.tied_to):
         if own is not None and (stored := model.stored(own)) is not None:

@@ -29,7 +29,7 @@ def token_probabilities(
     """
     expected = expected_places(run, model.with_flows(progress))
     if not expected:
-        raise UserError("the model has no head that predicts words")
+        raise UserError("the model has no head that predicts tokens")
     # A run since then may have been on another device.
     module = model.module(random_weights=True, progress=progress, device=run.device)
     with torch.no_grad(), reporting(module, progress):

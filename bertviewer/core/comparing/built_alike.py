@@ -12,7 +12,7 @@ def check_built_alike(ours: Architecture, theirs: Architecture) -> None:
     """
     if _shapes(ours) != _shapes(theirs):
         name = theirs.source.name
-        raise UserError(f"{name} is built differently, so its run has no places to compare")
+        raise UserError(f"{name} has a different structure, so its run cannot be compared")
 
 
 def _shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:

@@ -74,10 +74,10 @@ def derive_costs(
     observed = observe(variants, real)
     inputs = _input_symbols(config, 1, usual, usual)
     if not all(symbol.letter in observed.seen for symbol in inputs):
-        return no_costs(config, "the model runs on sentences of one length only")
+        return no_costs(config, "the model accepts only sentences of one length")
     trials = find_trials(variants, observed)
     if trials is None:
-        return no_costs(config, "too few changed configurations run to prove a formula")
+        return no_costs(config, "too few modified configurations run to verify a formula")
     own = {symbol.letter: symbol.value for symbol in symbols}
     layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
     peak, peak_fixed = derive_peak(variants, observed, layers, (real, own), trials)

@@ -163,10 +163,10 @@ def _as_more_than_text(model: nn.Module) -> Iterator[None]:
         raise
     except Exception as error:
         accepted = inspect.signature(model.forward).parameters
-        for names, what in ((PIXELS, "images"), (FEATURES, "sounds")):
+        for names, what in ((PIXELS, "images"), (FEATURES, "audio")):
             if not accepted.keys().isdisjoint(names):
                 raise ValueError(
-                    f"the model reads {what} beside the text, and formulas are of text alone"
+                    f"the model also reads {what}, and formulas are derived only for text"
                 ) from error
         raise
 

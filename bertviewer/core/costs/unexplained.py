@@ -11,7 +11,7 @@ from bertviewer.core.counting.templates import template_path
 from bertviewer.core.counting.variants import Values, owners
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 
-NOT_ALWAYS = "not each changed model multiplies there, or as often"
+NOT_ALWAYS = "modified models do not all multiply there, or not equally often"
 
 
 def unexplained(
@@ -55,7 +55,7 @@ def _unfitted(observed: Observations, path: str, fitted: Collection[str]) -> str
         axes = range(len(shape))
         moving = {letter for axis in axes for letter in _moving(observed, name, axis)}
         letters = ", ".join(letter for letter in observed.seen if letter in moving)
-        return f"no formula goes through the sizes of its products, which move with {letters}"
+        return f"no formula fits the sizes of its products, which vary with {letters}"
     return ""
 
 
@@ -78,7 +78,7 @@ def _refuted(
                     inputs = ", ".join(f"{k} = {values[k]}" for k in ("B", "S") if k in values)
                     wrong[template] = (
                         f"{readable(formula)} gives {result} for {inputs} in a model that was "
-                        f"tried, and {size:,} is right"
+                        f"tried, where {size:,} is correct"
                     )
     return wrong
 
@@ -87,4 +87,4 @@ def _result(formula: str, values: Values) -> str:
     try:
         return f"{evaluate(formula, values):,}"
     except FormulaError:
-        return "no whole number"
+        return "a non-integer"

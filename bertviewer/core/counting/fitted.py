@@ -67,7 +67,7 @@ def unfitted_reasons(observed: Observations, shapes: Mapping[str, Shape]) -> dic
     reasons: dict[str, str] = {}
     for name, letters in unfitted(observed, shapes).items():
         axis, moving = _unfitted_axis(observed, name), ", ".join(letters)
-        reason = f"no formula goes through dimension {axis} of {name}, which moves with {moving}"
+        reason = f"no formula fits dimension {axis} of {name}, which varies with {moving}"
         for key in (TENSOR + name, *owners(name)):
             reasons.setdefault(key, reason)
     return reasons

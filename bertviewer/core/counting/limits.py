@@ -211,7 +211,7 @@ class Limits:
         sizes = ", ".join(map(readable, formula))
         text = sizes if len(formula) == 1 else f"[{sizes}]"
         moved = ", ".join(f"{letter} = {value}" for letter, value in change.items())
-        self.reasons[name] = f"{text} is wrong with {moved}"
+        self.reasons[name] = f"{text} is wrong for {moved}"
         self.pinned |= {letter for letter in change if self.broken.counts(letter)}
         for owner in owners(name.removeprefix(TENSOR)):
             if owner in self.models.formulas:

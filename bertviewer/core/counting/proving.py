@@ -55,7 +55,7 @@ class Verdict:
         return any(reason.startswith(OPEN) for reason in self.reasons.values())
 
 
-OPEN = "too few fresh models can be built to prove it, with other values of "
+OPEN = "it cannot be verified because too few models can be built with other values of "
 
 
 TENSOR = "~"
@@ -89,7 +89,7 @@ def judge(
                 continue
             if facts != {result}:
                 reasons[name] = (
-                    f"{_text(formula)} gives {_text(result)}, and a fresh model has "
+                    f"{_text(formula)} gives {_text(result)}, but a newly built model has "
                     f"{', '.join(map(_text, sorted(facts)))}"
                 )
                 break

@@ -74,7 +74,7 @@ def put_together(
         )
         formula = sums.formula(at.proven[path][0], parts, is_list=path in real.lengths)
         if formula is None:
-            reasons[path] = "its formula is not the sum of its parts'"
+            reasons[path] = "its formula is not the sum of the formulas of its parts"
             continue
         proven[path] = (formula,)
         conditions[path] = _together(

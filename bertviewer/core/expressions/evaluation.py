@@ -130,7 +130,7 @@ def _program(formula: str) -> tuple[int | str | _Operation, ...]:
                 waiting.append(operand)
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATIONS:
                 if isinstance(sign, ast.Pow) and not _is_power(right):
-                    raise FormulaError(f"only small plain powers are known: {formula!r}")
+                    raise FormulaError(f"only small constant powers are supported: {formula!r}")
                 reversed_steps.append(_OPERATIONS[type(sign)])
                 waiting += (left, right)
             case _:

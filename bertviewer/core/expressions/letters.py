@@ -29,16 +29,11 @@ LETTERS = (
     # Without a key: what a sentence brings, and no configuration.
     Letter("B", (), "size", "sentences in a batch"),
     Letter("S", (), "size", "tokens in a sentence"),
-    Letter("S_d", (), "size", "tokens of the target sentence"),
-    Letter("V", ("vocab_size",), "size", "tokens in the vocabulary"),
-    Letter(
-        "L",
-        ("max_position_embeddings", "n_positions"),
-        "size",
-        "positions that the model is made for",
-    ),
-    Letter("T", ("type_vocab_size",), "size", "kinds of segment (token types)"),
-    Letter("C", (LABELS_KEY,), "size", "labels that the head tells apart"),
+    Letter("S_d", (), "size", "tokens in the target sentence"),
+    Letter("V", ("vocab_size",), "size", "vocabulary size (tokens)"),
+    Letter("L", ("max_position_embeddings", "n_positions"), "size", "maximum sequence length"),
+    Letter("T", ("type_vocab_size",), "size", "segment types (token types)"),
+    Letter("C", (LABELS_KEY,), "size", "labels of the task head"),
     Letter(
         "N",
         ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "depth"),
@@ -47,7 +42,7 @@ LETTERS = (
     ),
     Letter("N_e", ("encoder_layers", "num_encoder_layers"), "layers", "encoder layers (blocks)"),
     Letter("N_d", ("decoder_layers", "num_decoder_layers"), "layers", "decoder layers (blocks)"),
-    Letter("G", ("num_hidden_groups",), "heads", "groups of layers that share their weights"),
+    Letter("G", ("num_hidden_groups",), "heads", "layer groups with shared weights"),
     Letter(
         "A",
         ("num_attention_heads", "n_heads", "n_head", "num_heads", "nhead"),
@@ -66,29 +61,39 @@ LETTERS = (
         "heads",
         "attention heads in the decoder",
     ),
-    Letter("A_kv", ("num_key_value_heads",), "heads", "attention heads for keys and values"),
-    Letter("K", ("head_dim", "d_kv"), "width", "features of one attention head"),
+    Letter("A_kv", ("num_key_value_heads",), "heads", "key/value heads"),
+    Letter("K", ("head_dim", "d_kv"), "width", "head size (features per attention head)"),
     Letter(
         "D",
         ("hidden_size", "dim", "n_embd", "d_model", "emb_dim"),
         "width",
-        "features of a hidden state",
+        "hidden size (features per token)",
     ),
-    Letter("E", ("embedding_size",), "width", "features of an embedding"),
+    Letter("E", ("embedding_size",), "width", "embedding size (features per embedding)"),
     Letter(
         "E",
         ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
         "size",
-        "experts of a layer",
+        "experts per layer",
     ),
     Letter(
         "I",
         ("intermediate_size", "hidden_dim", "n_inner", "d_ff", "dim_feedforward", "ffn_dim"),
         "width",
-        "features inside the feed-forward network",
+        "intermediate size of the feed-forward network",
     ),
-    Letter("I_e", ("encoder_ffn_dim",), "width", "features inside the encoder's feed-forward"),
-    Letter("I_d", ("decoder_ffn_dim",), "width", "features inside the decoder's feed-forward"),
+    Letter(
+        "I_e",
+        ("encoder_ffn_dim",),
+        "width",
+        "intermediate size of the encoder's feed-forward network",
+    ),
+    Letter(
+        "I_d",
+        ("decoder_ffn_dim",),
+        "width",
+        "intermediate size of the decoder's feed-forward network",
+    ),
 )
 """In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``.
 

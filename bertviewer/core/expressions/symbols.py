@@ -151,7 +151,7 @@ def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Itera
     symbols = _with_two_stacks(symbols)
     standard = {symbol.letter for symbol in symbols}
     symbols += [
-        Symbol(key, key, value, f"the configuration's {'.'.join((*path, key))}")
+        Symbol(key, key, value, f"configuration key {'.'.join((*path, key))}")
         for key, value in sizes.items()
     ]
     for symbol in symbols:
@@ -190,7 +190,7 @@ def _others_in(at: Any, path: Path, keys: set[str], taken: set[str]) -> Iterator
         places = (part for part in path if part.isdigit())
         letter = _identifier("_".join((key, *places, *map(_part_name, parts))), taken, False)
         taken.add(letter)
-        yield Symbol(letter, name, at, f"the configuration's {name}")
+        yield Symbol(letter, name, at, f"configuration key {name}")
 
 
 def _part_name(key: str) -> str:

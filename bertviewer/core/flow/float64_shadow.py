@@ -233,7 +233,7 @@ class Float64Shadow(TorchFunctionMode):
 
     def _fail(self, short: str) -> None:
         if self.record is not None:
-            self.record.fail(f"{short} cannot be carried out in float64")
+            self.record.fail(f"{short} cannot be computed in float64")
 
     def _noted(self, dtype: torch.dtype) -> None:
         if self.record is not None:

@@ -259,7 +259,7 @@ def _movement(word: str, before: Value, operation: Operation, trace: Trace) -> s
     if before.dtype != after.dtype:
         return f"to {after.dtype}"
     if word in ("to", "float", "half", "bfloat16", "double", "type", "type_as", "view_as"):
-        return "view" if before.shape != after.shape else "as it is"
+        return "view" if before.shape != after.shape else "unchanged"
     return word
 
 

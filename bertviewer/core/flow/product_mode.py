@@ -54,7 +54,7 @@ class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
         self._steps_left -= 1
         if self._steps_left < 0:
             raise RuntimeError(
-                "the model takes too many steps, it may go through it token by token"
+                "the model takes too many steps; it may process the text token by token"
             )
         try:
             dimensions = product_dimensions(operation, args, output)

@@ -96,7 +96,7 @@ def product_dimensions(operation: Any, args: tuple[Any, ...], output: Any) -> Di
         return None
     name = operation.overloadpacket.__name__
     if any(isinstance(arg, Tensor) and arg.is_nested for arg in args):
-        raise NotImplementedError("the rows of its tensors differ in length")
+        raise NotImplementedError("the rows of its tensors have different lengths")
     match name:
         case "mm" | "bmm" | "linear":
             # linear is given its weight as [out, in].
@@ -112,7 +112,7 @@ def product_dimensions(operation: Any, args: tuple[Any, ...], output: Any) -> Di
             return _attention(*args[:3])
         case _:
             raise NotImplementedError(
-                f"the products of {operation.namespace}::{name} are not known"
+                f"the matrix products of {operation.namespace}::{name} are not known"
             )
 
 

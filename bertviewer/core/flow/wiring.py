@@ -182,7 +182,7 @@ class Wiring:
         base, _, rest = name.partition(".")
         plain = (base if not rest or not base.isdecimal() else name).replace("_", " ")
         if level == DATA or (level == ASIDE and self._is_text(value)):
-            return self._end("input", plain or "from outside", value, None)
+            return self._end("input", plain or "external input", value, None)
         operation = "position bias" if level == LEARNT else _use_by_name(plain)
         return self._end("constant", plain or operation or "constant", value, operation)
 

@@ -226,8 +226,8 @@ def _pre_norm(
 def post_norm(norm: Norm) -> str:
     """Return the note on a norm that stands after the residual."""
     return (
-        f"Post-norm: the {norm.name} follows the addition, as in the original Transformer (2017), "
-        "so the residual path itself is normalised in every layer."
+        f"Post-norm: the {norm.name} follows the addition, as in the original Transformer, so the "
+        "residual path itself is normalised in every layer."
     )
 
 

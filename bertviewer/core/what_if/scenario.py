@@ -32,7 +32,7 @@ class Scenario:
     def __post_init__(self) -> None:
         free = {symbol.letter for symbol in self.sheet.symbols if self.sheet.is_free(symbol)}
         if stuck := sorted(self.changed.keys() - free):
-            raise ValueError(f"no formula follows {', '.join(stuck)}")
+            raise ValueError(f"no formula depends on {', '.join(stuck)}")
 
     @property
     def values(self) -> dict[str, int]:

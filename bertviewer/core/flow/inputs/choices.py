@@ -140,9 +140,9 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
         made = {name for group in (*forms.values(), others) for form in group for name in form}
         lacking = ", ".join(sorted(signature.required - made))
         raise ValueError(
-            f"nothing tells what to give it as {lacking}"
+            f"suitable values for its input {lacking} are not known"
             if lacking
-            else "it has no forward pass that takes anything known here"
+            else "its forward pass accepts no known kind of input"
         )
 
 
