@@ -56,9 +56,12 @@ def test_the_value_of_a_regression() -> None:
 
 def test_the_second_text() -> None:
     scores = ClassScores(
-        "next sentence", ("is the next sentence", "is not"), LOGITS[:1], softmax(LOGITS[:1], 1)
+        "next sentence",
+        ("is the next sentence", "is not the next sentence"),
+        LOGITS[:1],
+        softmax(LOGITS[:1], 1),
     )
-    assert best_line(RUN, scores) == "The second text is not, probability 0.7311"
+    assert best_line(RUN, scores) == "The second text is not the next sentence, probability 0.7311"
     assert class_table(scores).columns[0].title == "The second text"
 
 

@@ -69,4 +69,6 @@ def test_a_path_that_is_none_is_told_in_one_line(elsewhere: Path) -> None:
     said = error_of(elsewhere, "flow", "demo", "encoder.layer.6")
     assert said.startswith("demo: no module 'encoder.layer.6'; is it encoder.layer.")
     said = error_of(elsewhere, "flow", "demo", "encoder.layer")
-    assert said == "demo: encoder.layer has no flow: it is not called itself, what is in it is"
+    assert (
+        said == "demo: encoder.layer has no flow: it is not called itself; only its submodules are"
+    )

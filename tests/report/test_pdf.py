@@ -56,7 +56,7 @@ class TestDemoModel:
             "0–5 6 × BertLayer 10,646,784 46.87%",
             "query Linear 147,840 0.65% [384, 384]",
             "word_embeddings Embedding 11,720,448 51.60% [30522, 384]",
-            "384 features of a hidden state",
+            "384 hidden size (features per token)",
             'id2label {"0": "LABEL_0", "1": "LABEL_1"}',
             TEXT,
             "122 13092 · 0",

@@ -160,7 +160,7 @@ def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Itera
         index = "".join(f"_{_part_name(part)}" for part in path)
         letter_name = _identifier(symbol.letter + index, taken, is_letter and not path)
         taken.add(letter_name)
-        meaning = f"{symbol.meaning} ({', '.join(path)})" if is_letter and path else symbol.meaning
+        meaning = f"{symbol.meaning} of {'.'.join(path)}" if is_letter and path else symbol.meaning
         yield replace(symbol, letter=letter_name, key=name, meaning=meaning)
 
 

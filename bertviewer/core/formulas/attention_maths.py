@@ -94,9 +94,7 @@ def attention_formula(
     """Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
     kind = "cross-attention" if heads.cross else "self-attention"
     after = " with add & norm" if heads.norm else ""
-    sees_all = heads.causal is False and heads.window is None
-    same = "all positions of the same sequence" if sees_all else "positions of the same sequence"
-    whom = "the positions of the encoder's output" if heads.cross else same
+    whom = "the positions of the encoder's output" if heads.cross else _reach(heads)
     manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     return Formula(
         title=f"{manner} {kind}{after}",
@@ -107,6 +105,15 @@ def attention_formula(
         notes=notes,
         config_keys=_keys(view, heads),
         source=source,
+    )
+
+
+def _reach(heads: Heads) -> str:
+    """Return the positions of its own sequence that a position attends to, in words."""
+    if heads.window or heads.causal is None:
+        return "positions of the same sequence"
+    return (
+        "itself and all earlier positions" if heads.causal else "all positions of the same sequence"
     )
 
 

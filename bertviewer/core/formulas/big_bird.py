@@ -39,7 +39,7 @@ def block_sparse_attention(view: ModuleView) -> Formula:
         terms=(
             *found.terms,
             Term("N_(i j)", "number of times that position i attends to position j"),
-            Term("b(i)", f"block of position i; a block is {size} positions long"),
+            Term("b(i)", f"block of position i; the block size is {size}"),
             Term("n", "number of blocks; the last one is filled up with padding"),
         ),
         notes=(

@@ -24,10 +24,11 @@ DROPOUT = Note(
 )
 _GIVEN = (
     "The module has two inputs: Z comes from the sibling “self”, and R is the input of the "
-    "attention itself, "
+    "attention, that is, "
 )
 _HALVES = (
-    "The module has two inputs: H comes from the first half, and R is the input of the first half, "
+    "The module has two inputs: H comes from the first half, and R is the input of the first "
+    "half, that is, "
 )
 _RESIDUALS = (
     Note(f"{_GIVEN}the output of the layer's self-attention block.", lambda view: view.is_cross),

@@ -77,7 +77,7 @@ def offset_positions(view: ModuleView) -> Formula:
         terms=(
             Term("s", "position, counted from 0"),
             Term("W", "embedding table, one row per position", shape_text((rows, width))),
-            Term("y_s", "the row: the vector of this position", shape_text((width,))),
+            Term("y_s", "the row: the vector of position s", shape_text((width,))),
         ),
         notes=(
             f"Rows 0 to {offset - 1} are never read: the original implementation counted "
@@ -106,7 +106,7 @@ def sinusoids(view: ModuleView) -> Formula:
         terms=(
             Term("s", "position, counted from 0"),
             Term("P", "position table: fixed, not learnt", shape_text((rows, width))),
-            Term("y_s", "vector of this position", shape_text((width,))),
+            Term("y_s", "vector of position s", shape_text((width,))),
         ),
         notes=(
             "The table is listed as a tensor but is not trained.",
@@ -207,7 +207,7 @@ def _table(
             Term("t_s", "index at position s (an integer)"),
             Term("W", "embedding table, one row per index", shape_text((rows, width))),
             *terms,
-            Term("y_s", "the row: the vector of this position", shape_text((width,))),
+            Term("y_s", "the row: the vector of position s", shape_text((width,))),
         ),
         notes=(
             "A lookup, not a product: it selects row t of the table. This is equivalent to "

@@ -208,7 +208,7 @@ def albert_stack(view: ModuleView) -> Formula:
         ),
         notes=(
             f"The parameters are stored once per group and reused: {layers} applications need the "
-            f"parameters of {groups}.",
+            f"parameters of {count_text(groups, '1 group', '{0} groups')}.",
             *_narrow_notes(view, mapping),
         ),
         config_keys=view.keys("layers", "groups", "embedding width", "width"),

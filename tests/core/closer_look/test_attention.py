@@ -220,7 +220,7 @@ def test_which_attention_belongs_to_a_selected_module() -> None:
 
 def test_what_has_none_is_told() -> None:
     it = known("bert")
-    with pytest.raises(UserError, match="is no attention"):
+    with pytest.raises(UserError, match="is not an attention module"):
         attention_of(it.model, it.run, it.kept, "pooler")
     other = opened("bert", is_decoder=True, add_cross_attention=True)
     path = "encoder.layer.0.crossattention.self"

@@ -45,8 +45,8 @@ SHOWN: dict[str, dict[str, Any]] = {
     "xlnet": {"vocab_size": 97, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
 }
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "canine": (BERT, "is not from token to token"),
-    "led": ({**BART, "attention_window": [4, 4]}, "is not from token to token"),
+    "canine": (BERT, "is not token-to-token"),
+    "led": ({**BART, "attention_window": [4, 4]}, "is not token-to-token"),
     "longformer": ({**BERT, "attention_window": [4, 4]}, "does not give how much"),
     "yoso": (BERT, "does not give how much"),
 }
@@ -126,5 +126,5 @@ def test_shares_are_those_that_the_run_used(opened: Open, monkeypatch: pytest.Mo
     assert not shares.triu(1).any()
     # Where neither way shows them, that is what is said.
     monkeypatch.setattr(module, "_used_by_torch", lambda *_, **__: [])
-    with pytest.raises(UserError, match="gives other numbers than in the run"):
+    with pytest.raises(UserError, match="gives different values than in the run"):
         attention_of(it.model, it.run, it.kept, path)

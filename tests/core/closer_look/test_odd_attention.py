@@ -29,7 +29,7 @@ def test_a_model_that_fails_eagerly_says_why(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("bertviewer.core.closer_look.attention.ATTENTIONS", {})
     monkeypatch.setattr(it.module.get_submodule("pooler"), "forward", fail)
-    said = rf"^{path}: its attention cannot be seen: pooler \(BertPooler\): odd$"
+    said = rf"^{path}: its attention weights cannot be obtained: pooler \(BertPooler\): odd$"
     with pytest.raises(UserError, match=said):
         attention_of(it.model, it.run, it.kept, path)
     assert it.module.config._attn_implementation == "sdpa"

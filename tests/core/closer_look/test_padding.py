@@ -111,12 +111,12 @@ def test_the_model_is_left_as_it_was() -> None:
 @pytest.mark.parametrize("length", [0, 6, 33])
 def test_a_length_that_is_none_is_refused(length: int) -> None:
     one = opened("bert", sentence=ALONE)
-    with pytest.raises(UserError, match="are padded to"):
+    with pytest.raises(UserError, match="the padded length must be"):
         padded(one, length)
 
 
 def test_a_model_that_takes_no_mask_says_so() -> None:
-    with pytest.raises(UserError, match="takes no mask"):
+    with pytest.raises(UserError, match="accepts no attention mask"):
         padded(known("transformer-base"))
 
 

@@ -27,7 +27,7 @@ def test_models_without_a_vocabulary_say_so(family: str, task: str) -> None:
     it = known(family, task)
     assert predicted_places(it.run, it.model.architecture) == ()
     assert mask_places(it.run, it.model.architecture) == ()
-    with pytest.raises(UserError, match="no head that predicts words"):
+    with pytest.raises(UserError, match="no head that predicts tokens"):
         at(it, 0)
 
 

@@ -256,7 +256,7 @@ def test_what_was_not_called_or_is_not_there() -> None:
     it = known("bert")
     with pytest.raises(UserError, match=r"encoder.layer was not called in this run"):
         listing(it, "encoder.layer")
-    with pytest.raises(UserError, match=r"pooler gave no tensor 'nothing' in this call"):
+    with pytest.raises(UserError, match=r"pooler has no output tensor 'nothing' in this call"):
         one(it, "pooler", "nothing")
 
 

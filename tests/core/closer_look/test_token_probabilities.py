@@ -39,5 +39,5 @@ def test_of_an_encoder_decoder() -> None:
 
 def test_without_a_head_it_says_so() -> None:
     it = known("bert")
-    with pytest.raises(UserError, match="no head that predicts words"):
+    with pytest.raises(UserError, match="no head that predicts tokens"):
         token_probabilities(it.model, it.run, it.kept)

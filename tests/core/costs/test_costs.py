@@ -232,8 +232,7 @@ def test_a_model_whose_cost_is_no_formula_has_none() -> None:
     query = "encoder.layer.0.attention.self.query"
     why = costs.reason_for(query)
     assert why == (
-        "no formula goes through the sizes of its products, which move with B, S, D, "
-        "attention_window"
+        "no formula fits the sizes of its products, which vary with B, S, D, attention_window"
     )
     assert costs.reason_for("") == f"{query}: {why}"
     for path, module in costs.modules.items():
@@ -249,7 +248,7 @@ def test_what_moves_a_product_that_no_formula_explains_is_said() -> None:
     kernel = "encoder.layer.0.attention.self.conv_kernel_layer"
     assert costs.modules[""].macs is None
     found = costs.reason_for("")
-    assert found.startswith(f"{kernel}: no formula goes through the sizes of its products, ")
+    assert found.startswith(f"{kernel}: no formula fits the sizes of its products, ")
     assert "head_ratio" in found
 
 

@@ -52,7 +52,8 @@ def test_a_formula_that_a_longer_sentence_refutes() -> None:
     why = costs.reason_for("part.dense")
     # The longest sentence that is tried has 1,400 tokens.
     assert why == (
-        "B·S·D² gives 806,400 for B = 1, S = 1400 in a model that was tried, and 811,008 is right"
+        "B·S·D² gives 806,400 for B = 1, S = 1400 in a model that was tried, where 811,008 is "
+        "correct"
     )
     assert costs.reason_for("part") == costs.reason_for("") == f"part.dense: {why}"
     assert costs.reason_for("embedding") == ""

@@ -152,7 +152,7 @@ def test_a_part_of_a_configuration_is_an_index() -> None:
         "audio.inner_config.hidden_size": "D_audio_inner",
     }
     assert [s.meaning for s in found if s.letter == "D_text"] == [
-        "features of a hidden state (text_config)"
+        "hidden size (features per token) of text_config"
     ]
     assert {s.letter: quantity_of(s) for s in found}["A_kv_text"] == "heads"
     assert {s.letter: place_of(s) for s in found}["D_audio_inner"] == "audio.inner_config"

@@ -132,7 +132,7 @@ def test_what_float64_cannot_is_named(carrying: Float64Shadow, x: Tensor) -> Non
 
     y = only_float32(x)
     assert carrying.record is not None
-    assert carrying.record.problem == "only_float32 cannot be carried out in float64"
+    assert carrying.record.problem == "only_float32 cannot be computed in float64"
     assert torch.equal(carrying.exact(y), y.double())
 
 

@@ -169,7 +169,7 @@ def test_what_is_not_called_has_no_flow_and_says_so() -> None:
     flows = reader_of("bert").flows(LENGTHS)
 
     assert flows.flow("encoder.layer") is None
-    assert flows.reason_for("encoder.layer") == "it is not called itself, what is in it is"
+    assert flows.reason_for("encoder.layer") == "it is not called itself; only its submodules are"
 
 
 class _GivesWhatItTakes(nn.Module):

@@ -199,7 +199,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return isinstance(module.attn.o, nn.Linear) and isinstance(module.LayerNorm, nn.LayerNorm)
 
 
-@claims(r"The module has two inputs: .* R is the input of .*, (the output .*)")
+@claims(r"The module has two inputs: .* R is the input of .*, that is, (the output .*)")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     before = case.calls(giver(node.path, groups[0]))[-1]
     residual = case.calls(node.path)[-1].arguments[1]

@@ -161,7 +161,9 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return taken.shape == given.shape
 
 
-@claims(r"The parameters are stored once per group and reused: (\d+) applications .* of (\d+)")
+@claims(
+    r"The parameters are stored once per group and reused: (\d+) applications .* of (\d+) groups?"
+)
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     stored = list(module_of(case, node).albert_layer_groups)
     paths = [f"{node.path}.albert_layer_groups.{group}" for group in range(len(stored))]

@@ -139,7 +139,7 @@ class Rnn(nn.Module):
 
 
 def test_what_hides_its_products_has_no_count_but_a_reason_and_so_has_what_holds_it() -> None:
-    hidden = "the products of aten::mkldnn_rnn_layer are not known"
+    hidden = "the matrix products of aten::mkldnn_rnn_layer are not known"
     assert counted_by_run(Rnn(), x=torch.ones(1, 7, 4)) == {
         "": Macs(None, f"recurrent: {hidden}"),
         "dense": Macs(7 * 4 * 4),
@@ -157,7 +157,7 @@ def test_operations_that_torch_did_not_write_are_not_taken_for_nothing() -> None
             y: Tensor = twice(x)
             return y
 
-    expected = Macs(None, "the products of bertviewer_tests::twice are not known")
+    expected = Macs(None, "the matrix products of bertviewer_tests::twice are not known")
     assert counted_by_run(Squared(), x=torch.ones(3, 3)) == {"": expected}
     # Where nobody listens to that, it is an error.
     with pytest.raises(NotImplementedError, match="bertviewer_tests::twice"), ProductMode(print):

@@ -18,7 +18,7 @@ def test_rules() -> None:
     assert problems_of(sheet, D=100) == [("divides", ("A", "D"))]
     assert problems_of(sheet, V=0, N=-1) == [("positive", ("V",)), ("positive", ("N",))]
     assert with_value(sheet, A=16, D=1024).parameters("").value > 0
-    with pytest.raises(ValueError, match="no formula follows Q"):
+    with pytest.raises(ValueError, match="no formula depends on Q"):
         Scenario(sheet, {"Q": 1})
 
 

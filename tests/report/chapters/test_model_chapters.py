@@ -181,7 +181,7 @@ def test_no_note_is_said_twice(demo: Subject) -> None:
 def test_the_configuration_has_symbols_and_meanings(demo: Subject) -> None:
     found = rows(table(configuration(demo).section, "configuration"))
     assert len(found) == len(demo.architecture.whole_config)
-    assert ["hidden_size", "D", "384", "", "features of a hidden state"] in found
+    assert ["hidden_size", "D", "384", "", "hidden size (features per token)"] in found
     small = "epsilon added to the variance in layer norm"
     assert ["layer_norm_eps", "", "1e-12", "", small] in found
     effects = {row[0]: row[3] for row in found}

@@ -98,7 +98,7 @@ def test_costs_shapes_memory_and_the_symbols_in_use(demo_window: MainWindow) -> 
 
     demo_window.workspace.selection.select("embeddings.word_embeddings")
     shown = texts(demo_window)
-    assert shown[shown.index("V") + 1] == "vocab_size = 30,522, tokens in the vocabulary"
+    assert shown[shown.index("V") + 1] == "vocab_size = 30,522, vocabulary size (tokens)"
     assert "D" in shown
     assert not {"I", "L", "T", "N"} & set(shown)
 

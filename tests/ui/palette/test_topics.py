@@ -46,7 +46,7 @@ def test_what_is_typed_is_found_first(search: Search) -> None:
     for typed, heading, first in (
         ("head 5", "Heads", "layer 0, head 5, encoder.layer.0.attention.self"),
         ("layer 3 head 5", "Heads", "layer 3, head 5, encoder.layer.3.attention.self"),
-        ("hidden_size", "Configuration", "hidden_size, 384, features of a hidden state"),
+        ("hidden_size", "Configuration", "hidden_size, 384, hidden size (features per token)"),
         ("hidden_act", "Configuration", "hidden_act"),
         ("W_Q", "Symbols of formulas", "W_Q, weight of the queries"),
         ("b_V", "Symbols of formulas", "b_V, bias of the values"),
