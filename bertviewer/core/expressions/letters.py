@@ -86,13 +86,13 @@ LETTERS = (
         "I_e",
         ("encoder_ffn_dim",),
         "width",
-        "intermediate size of the encoder's feed-forward network",
+        "intermediate size of the encoder’s feed-forward network",
     ),
     Letter(
         "I_d",
         ("decoder_ffn_dim",),
         "width",
-        "intermediate size of the decoder's feed-forward network",
+        "intermediate size of the decoder’s feed-forward network",
     ),
 )
 """In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``.

@@ -23,7 +23,7 @@ def t5_attention(view: ModuleView) -> Formula:
         own or (buckets, heads.count),
         view.integer("relative_attention_max_distance") or 0,
         both_ways=not decoder,
-        holder="" if own else "The first layer's attention holds the table",
+        holder="" if own else "The first layer’s attention holds the table",
     )
     size = heads.size
     unscaled = (

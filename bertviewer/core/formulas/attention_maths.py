@@ -94,7 +94,7 @@ def attention_formula(
     """Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
     kind = "cross-attention" if heads.cross else "self-attention"
     after = " with add & norm" if heads.norm else ""
-    whom = "the positions of the encoder's output" if heads.cross else _reach(heads)
+    whom = "the positions of the encoder’s output" if heads.cross else _reach(heads)
     manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     return Formula(
         title=f"{manner} {kind}{after}",
@@ -205,7 +205,7 @@ def _terms(heads: Heads) -> tuple[Term, ...]:
         Term("X", "input, one row per position", f"[S, {heads.query.inputs}]"),
     ]
     if heads.cross:
-        terms.append(Term('X_"enc"', "the encoder's output", f"[S', {heads.key.inputs}]"))
+        terms.append(Term('X_"enc"', "the encoder’s output", f"[S', {heads.key.inputs}]"))
         terms.append(Term("S'", "number of source tokens"))
     terms += heads.query.terms("the query projection", "Q")
     terms += heads.key.terms("the key projection", "K")
@@ -230,7 +230,7 @@ def _terms(heads: Heads) -> tuple[Term, ...]:
         terms.append(Term("Q_h, K_h, V_h", columns, head))
     if heads.head_norm:
         size = f"[{heads.size}]"
-        terms.append(Term(RMS_NORM, "root-mean-square normalisation of each head's vectors", size))
+        terms.append(Term(RMS_NORM, "root-mean-square normalisation of each head’s vectors", size))
     if heads.rotated:
         turned = "rotates pairs of features by an angle that grows with the position"
         terms.append(Term(ROTATION, f"{turned}; no parameters"))

@@ -29,7 +29,7 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
         )
     if heads.head_norm:
         notes.append(
-            "Each head's queries and keys are first normalised (q_norm, k_norm; all heads share "
+            "Each head’s queries and keys are first normalised (q_norm, k_norm; all heads share "
             f"the {heads.size} scales of each), which keeps the scores bounded."
         )
     if heads.rotated:
@@ -37,7 +37,7 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
             "The rotation encodes the order of the tokens: after it, the product of a query and a "
             "key depends on the distance between them, not on their absolute positions. "
             + ("Values are also rotated. " if heads.rotated_values else "Values are not rotated. ")
-            + f"The model's “{heads.angles}” computes the angles."
+            + f"The model’s “{heads.angles}” computes the angles."
         )
     if heads.distances is not None:
         notes += _distance_notes(heads.distances)
@@ -53,7 +53,7 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
         )
     if heads.cross:
         notes.append(
-            "Queries come from the decoder, keys and values from the encoder's output: this is "
+            "Queries come from the decoder, keys and values from the encoder’s output: this is "
             "where the decoder reads the source."
         )
     if heads.norm:

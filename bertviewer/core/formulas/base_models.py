@@ -104,12 +104,12 @@ def torch_transformer(view: ModuleView) -> Formula:
     return Formula(
         title="Encoder-decoder",
         summary="The encoder reads one sequence; the decoder generates another, attending to the "
-        "encoder's output.",
+        "encoder’s output.",
         maths=('X_"enc" = "Encoder"(X_"src")', 'Y = "Decoder"(X_"tgt", X_"enc")'),
         terms=(
             Term('X_"src"', "embedded source sequence", shape),
             Term('X_"tgt"', "embedded target sequence so far", shape and shape.replace("S", "S_d")),
-            Term('X_"enc"', "the encoder's output, also called memory", shape),
+            Term('X_"enc"', "the encoder’s output, also called memory", shape),
         ),
         notes=(
             "torch.nn.Transformer has neither embeddings nor an output layer; its inputs are "
@@ -144,8 +144,8 @@ def transformer_base(view: ModuleView) -> Formula:
             Term("W", "token embedding table, shared by source and target", shape_text(table)),
             Term("P", "position encodings: fixed sinusoids, not learnt"),
             Term('X_"src", X_"tgt"', "rows x_s of the source and the target"),
-            Term('X_"enc"', "the encoder's output"),
-            Term("Y", "the decoder's last hidden state, one row per target position"),
+            Term('X_"enc"', "the encoder’s output"),
+            Term("Y", "the decoder’s last hidden state, one row per target position"),
         ),
         notes=(
             f"The token vectors are multiplied by √{width}, the square root of the embedding "
@@ -168,7 +168,7 @@ def encoder_decoder(view: ModuleView) -> Formula:
     return Formula(
         title="Encoder-decoder with embeddings",
         summary="The encoder reads one sequence of token ids; the decoder generates another, "
-        "attending to the encoder's output.",
+        "attending to the encoder’s output.",
         maths=(
             f'{sized(_ENC, "S", table[1])} = "Encoder"(t)',
             f'{sized("Y", "S_d", table[1])} = "Decoder"(u, {_ENC})',
@@ -178,8 +178,8 @@ def encoder_decoder(view: ModuleView) -> Formula:
             Term("S_d", "number of target tokens"),
             Term("t", "token ids of the source", "[S]"),
             Term("u", "token ids of the target so far, shifted by one position", "[S_d]"),
-            Term(_ENC, "the encoder's output"),
-            Term("Y", "the decoder's last hidden state, one row per target position"),
+            Term(_ENC, "the encoder’s output"),
+            Term("Y", "the decoder’s last hidden state, one row per target position"),
         ),
         notes=(
             Note(
@@ -187,7 +187,7 @@ def encoder_decoder(view: ModuleView) -> Formula:
                 "it is listed wherever it is used but counted once.",
                 shares_its_table,
             ),
-            "The decoder's input starts with decoder_start_token_id, so that position s predicts "
+            "The decoder’s input starts with decoder_start_token_id, so that position s predicts "
             "token s of the target.",
         ),
         config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),

@@ -80,7 +80,7 @@ def answer_head(view: ModuleView) -> Formula:
         ),
         notes=("Column 0 of Z scores the start of the answer, column 1 its end.",),
         config_keys=view.keys("width", "feed-forward", "activation", "epsilon", "labels"),
-        source="Devlin et al. 2019, section 4.2; the network as in transformers' code",
+        source="Devlin et al. 2019, section 4.2; the network as in transformers’ code",
     )
 
 
@@ -99,14 +99,14 @@ def question_answering(view: ModuleView) -> Formula:
             Term("t", "token ids", "[S]"),
             Term("X", "last hidden state of the base model, one row per position"),
             Term("Z", "start and end scores", "[S, 2]"),
-            Term("q", "1 for the question's tokens, 0 for the first token and for the text"),
+            Term("q", "1 for the question’s tokens, 0 for the first token and for the text"),
         ),
         notes=(
             "The question is everything up to and including the first separator. The first token "
             "remains a candidate: it represents “no answer”.",
         ),
         config_keys=view.keys("width", "labels"),
-        source="Devlin et al. 2019, section 4.2; q as in transformers' code",
+        source="Devlin et al. 2019, section 4.2; q as in transformers’ code",
     )
 
 

@@ -13,7 +13,7 @@ from bertviewer.core.formulas.notation import TOKENS, Affine, sized
 from bertviewer.core.formulas.notes import Note, no
 
 RESIDUAL = (
-    "Residual connection: each sub-layer's input is added to its output, so that it need only "
+    "Residual connection: each sub-layer’s input is added to its output, so that it need only "
     "learn a correction. The two must have the same shape, and gradients pass through the sum "
     "unchanged."
 )
@@ -31,7 +31,7 @@ _HALVES = (
     "half, that is, "
 )
 _RESIDUALS = (
-    Note(f"{_GIVEN}the output of the layer's self-attention block.", lambda view: view.is_cross),
+    Note(f"{_GIVEN}the output of the layer’s self-attention block.", lambda view: view.is_cross),
     Note(
         f"{_GIVEN}the output of the previous layer or of the embeddings.",
         lambda view: not view.is_cross and not has_projected_embeddings(view),
@@ -49,7 +49,7 @@ def add_and_norm(view: ModuleView) -> Formula:
     dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
     return Formula(
         title="Output projection, add & norm",
-        summary="Mixes the heads' outputs, adds the attention's input (the residual) and "
+        summary="Mixes the heads’ outputs, adds the attention’s input (the residual) and "
         "normalises the sum.",
         maths=(_normed_sum(norm, dense, "Z", "R", "O"),),
         terms=(
@@ -75,7 +75,7 @@ def widening(view: ModuleView) -> Formula:
     dense, act = view.affine("dense"), operator_of(view, "intermediate_act_fn", GELU)
     return Formula(
         title="Feed-forward network, first half",
-        summary=f"Projects each position's vector from {dense.inputs} to {dense.outputs} features "
+        summary=f"Projects each position’s vector from {dense.inputs} to {dense.outputs} features "
         "and applies a non-linearity.",
         maths=(
             f"{sized('H', 'S', dense.outputs)} = {act}("
@@ -101,7 +101,7 @@ def narrowing(view: ModuleView) -> Formula:
     dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
     return Formula(
         title="Feed-forward network, second half, add & norm",
-        summary=f"Projects each vector back to {dense.outputs} features, adds the network's input "
+        summary=f"Projects each vector back to {dense.outputs} features, adds the network’s input "
         "(the residual) and normalises the sum.",
         maths=(_normed_sum(norm, dense, "H", "R", "2"),),
         terms=(
@@ -153,7 +153,7 @@ def pre_norm_attention(view: ModuleView) -> Formula:
     attention = view.below("EncDecAttention" if cross else "SelfAttention")
     width = attention.affine("o").outputs
     name = '"CrossAttention"' if cross else '"SelfAttention"'
-    enc = (Term('X_"enc"', "the encoder's output"),) if cross else ()
+    enc = (Term('X_"enc"', "the encoder’s output"),) if cross else ()
     return _pre_norm(
         view,
         name,
@@ -186,7 +186,7 @@ def _block(view: ModuleView, dense: Affine, inner: str, norm: Norm, children: st
         terms=(
             TOKENS,
             Term("X", "input, one row per position", f"[S, {dense.outputs}]"),
-            *((Term('X_"enc"', "the encoder's output"),) if cross else ()),
+            *((Term('X_"enc"', "the encoder’s output"),) if cross else ()),
             Term("Z", "outputs of the heads, side by side", f"[S, {dense.inputs}]"),
             *dense.terms("the output projection", "O"),
             *norm.terms,
@@ -216,7 +216,7 @@ def _pre_norm(
         ),
         notes=(
             RESIDUAL,
-            "Pre-norm: the norm is applied to the sub-layer's input, not to the sum.",
+            "Pre-norm: the norm is applied to the sub-layer’s input, not to the sum.",
             DROPOUT,
         ),
         config_keys=view.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),

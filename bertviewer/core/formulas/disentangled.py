@@ -65,7 +65,7 @@ def _first(view: ModuleView) -> _Parts:
         count=count,
         size=size,
         where=f"in_proj.weight stacks the heads, {3 * size} rows each: the first {size} are the "
-        "head's rows of W_Q, the next those of W_K, the last those of W_V.",
+        "head’s rows of W_Q, the next those of W_K, the last those of W_V.",
     )
     far = {_C2P: ("pos_proj", '"K,r"'), _P2C: ("pos_q_proj", '"Q,r"')}
     kinds = _kinds(view)
@@ -160,8 +160,8 @@ def _terms(parts: _Parts) -> tuple[Term, ...]:
     if parts.talks:
         square = f"[{heads.count}, {heads.count}]"
         terms += [
-            Term("T", "weight of head_logits_proj: mixes the heads' scores", square),
-            Term("U", "weight of head_weights_proj: mixes the heads' probabilities", square),
+            Term("T", "weight of head_logits_proj: mixes the heads’ scores", square),
+            Term("U", "weight of head_weights_proj: mixes the heads’ probabilities", square),
         ]
     sums = "; each row sums to 1" if not parts.talks else ", mixed"
     return (
@@ -178,8 +178,8 @@ def _terms(parts: _Parts) -> tuple[Term, ...]:
 def _notes(view: ModuleView, parts: _Parts) -> tuple[str, ...]:
     size, count = parts.heads.size, 1 + len(parts.kinds)
     said = {
-        _C2P: "content to position (the token's query with the key of the distance)",
-        _P2C: "position to content (the other token's key with the query of the distance)",
+        _C2P: "content to position (the token’s query with the key of the distance)",
+        _P2C: "position to content (the other token’s key with the query of the distance)",
     }
     unplaced = view.config.get("position_biased_input") is False
     listed = ["content to content", *(said[kind] for kind in parts.kinds)]

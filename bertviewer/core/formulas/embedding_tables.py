@@ -86,7 +86,7 @@ def offset_positions(view: ModuleView) -> Formula:
             "Padding tokens are counted like any other; the mask prevents attention to them.",
         ),
         config_keys=view.keys("positions", "width"),
-        source="Lewis et al. 2020; the offset as in transformers' code",
+        source="Lewis et al. 2020; the offset as in transformers’ code",
     )
 
 
@@ -117,7 +117,7 @@ def sinusoids(view: ModuleView) -> Formula:
             ),
         ),
         config_keys=view.keys("positions", "width"),
-        source="Vaswani et al. 2017, section 3.5; the order as in Marian's code",
+        source="Vaswani et al. 2017, section 3.5; the order as in Marian’s code",
     )
 
 
@@ -171,11 +171,11 @@ def _rotation(view: ModuleView, size: int, base: str, angle: str) -> Formula:
             "slow ones distant positions.",
             "Rotating a query and a key by their positions leaves only the difference of the "
             "positions in their product: order is encoded without position vectors.",
-            "This module computes the cosines and sines; each layer's attention applies them. It "
+            "This module computes the cosines and sines; each layer’s attention applies them. It "
             "has no parameters.",
         ),
         config_keys=view.keys("rotation", "head size", "width", "heads"),
-        source="Su et al. 2021, section 3.2; pairs as in transformers' code",
+        source="Su et al. 2021, section 3.2; pairs as in transformers’ code",
     )
 
 

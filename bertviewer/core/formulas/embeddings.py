@@ -115,7 +115,7 @@ def _notes(
         notes.append(
             f"Positions are counted from padding_idx + 1 = {offset + 1}, after the padding row "
             f"{offset}: of the {places[0]} rows, {places[0] - offset - 1} can be used for tokens. "
-            f"Padding tokens use row {offset} and are not counted, so a token's position does not "
+            f"Padding tokens use row {offset} and are not counted, so a token’s position does not "
             "depend on the amount of padding before it."
         )
     if places and not types:

@@ -68,7 +68,7 @@ def add(view: ModuleView) -> Formula:
     inner = dense.maths(sized("Z", "S", dense.inputs))
     return Formula(
         title="Projection and residual",
-        summary=f"Projects each vector to {dense.outputs} features and adds the sub-layer's input "
+        summary=f"Projects each vector to {dense.outputs} features and adds the sub-layer’s input "
         "(the residual).",
         maths=(f"{sized('Y', 'S', dense.outputs)} = {inner} + {sized('R', 'S', dense.outputs)}",),
         terms=(
@@ -88,7 +88,7 @@ def attention_block(view: ModuleView) -> Formula:
     norm, dense = norm_of(view, "LayerNorm"), view.below("output").affine("dense")
     name = '"CrossAttention"' if view.is_cross else '"SelfAttention"'
     more = ', X_"enc"' if view.is_cross else ""
-    other = (Term('X_"enc"', "the encoder's output"),) if view.is_cross else ()
+    other = (Term('X_"enc"', "the encoder’s output"),) if view.is_cross else ()
     inner = dense.maths(sized("Z", "S", dense.inputs), "O")
     return Formula(
         title="Attention block, pre-norm",
@@ -106,7 +106,7 @@ def attention_block(view: ModuleView) -> Formula:
             *dense.terms("the output projection", "O"),
             *norm.terms,
         ),
-        notes=(RESIDUAL, "Pre-norm: the norm is applied to the attention's input, not to the sum."),
+        notes=(RESIDUAL, "Pre-norm: the norm is applied to the attention’s input, not to the sum."),
         config_keys=view.keys("width", "heads", "epsilon"),
         source=_SOURCE,
     )

@@ -114,7 +114,7 @@ def t5_stack(view: ModuleView) -> Formula:
         norm=norm_of(view, "final_layer_norm"),
         reads_encoder=decoder,
         notes=(
-            "There are no position vectors: the first layer's attention holds a table of distance "
+            "There are no position vectors: the first layer’s attention holds a table of distance "
             "biases, which every layer adds to its scores.",
             "The layers are pre-norm, so a final norm follows the last one.",
             *_DIRECTION,
@@ -235,7 +235,7 @@ def _formula(view: ModuleView, stack: _Stack) -> Formula:
                 "index of the layer, counted from 0",
                 count_text(count, "1 layer", "{0} layers"),
             ),
-            *((Term(_ENC, "the encoder's output"),) if stack.reads_encoder else ()),
+            *((Term(_ENC, "the encoder’s output"),) if stack.reads_encoder else ()),
             *norm,
         ),
         notes=stack.notes,

@@ -129,7 +129,7 @@ def _formula(view: ModuleView, network: FeedForward, notes: tuple[str, ...]) -> 
     first, gated = network.first, network.gate is not None
     return Formula(
         title="Gated feed-forward network" if gated else "Feed-forward network",
-        summary=f"Projects each position's vector from {first.inputs} to {first.outputs} "
+        summary=f"Projects each position’s vector from {first.inputs} to {first.outputs} "
         "features, "
         + ("multiplies each of them by a gate" if gated else "applies a non-linearity")
         + " and projects the result back.",

@@ -32,7 +32,7 @@ def pooler(view: ModuleView) -> Formula:
     dense = view.affine("dense")
     return Formula(
         title="Pooler",
-        summary="Computes one vector that represents the whole sequence from the first token's "
+        summary="Computes one vector that represents the whole sequence from the first token’s "
         "vector, with a linear layer and tanh.",
         maths=(f"{sized('p', dense.outputs)} = tanh({dense.maths(sized('x_0', dense.inputs))})",),
         terms=(
@@ -44,11 +44,11 @@ def pooler(view: ModuleView) -> Formula:
             *FIRST_TOKEN,
             "Purpose: next-sentence prediction and sequence-level classifiers need one vector of "
             "fixed size, regardless of the sequence length.",
-            "BERT's pooler was trained on next-sentence prediction; it is not a mean of the token "
+            "BERT’s pooler was trained on next-sentence prediction; it is not a mean of the token "
             "vectors, and semantic similarity was not its objective.",
         ),
         config_keys=view.keys("width"),
-        source="Devlin et al. 2019, section 3.1 (the vector C); the layer as in BERT's code",
+        source="Devlin et al. 2019, section 3.1 (the vector C); the layer as in BERT’s code",
     )
 
 
@@ -60,7 +60,7 @@ def transform(view: ModuleView) -> Formula:
     act = operator_of(view, next(name for name in names if name in view.children))
     return Formula(
         title="Prediction head transform",
-        summary="Transforms each position's vector for the prediction of its token.",
+        summary="Transforms each position’s vector for the prediction of its token.",
         maths=(
             f"{sized('T', 'S', dense.outputs)} = {norm.operator}({act}("
             f"{dense.maths(sized('X', 'S', dense.inputs))}))",
@@ -87,7 +87,7 @@ def context_pooler(view: ModuleView) -> Formula:
     act = operator_named(str(view.config["pooler_hidden_act"]))
     return Formula(
         title="Context pooler",
-        summary="Computes one vector that represents the whole sequence from the first token's "
+        summary="Computes one vector that represents the whole sequence from the first token’s "
         "vector.",
         maths=(f"{sized('p', dense.outputs)} = {act}({dense.maths(sized('x_0', dense.inputs))})",),
         terms=(
@@ -172,7 +172,7 @@ def pretraining(view: ModuleView) -> Formula:
     layer = view.affine("seq_relationship")
     return Formula(
         title="Pretraining heads",
-        summary="Both of BERT's pretraining tasks: score every vocabulary entry at every "
+        summary="Both of BERT’s pretraining tasks: score every vocabulary entry at every "
         "position, and score whether sentence B follows sentence A.",
         maths=(
             f'{sized("L", "S", vocabulary)} = "Predictions"(X)',
@@ -220,7 +220,7 @@ def tying_notes(view: ModuleView, name: str) -> tuple[str, ...]:
         return ()
     return (
         f"The weight is tied: it is the same tensor as {tensor.tied_to}, listed under both names "
-        "and counted once. A token's row is used both to embed the token and to score it.",
+        "and counted once. A token’s row is used both to embed the token and to score it.",
     )
 
 
@@ -234,7 +234,7 @@ def _bias_notes(view: ModuleView) -> tuple[str, ...]:
 def lm_transform(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return the lines and terms before the decoder: a child's, or this module's own layers."""
     if "transform" in view.children:
-        return ('T = "Transform"(X)',), (Term("T", "output of the head's transform"),)
+        return ('T = "Transform"(X)',), (Term("T", "output of the head’s transform"),)
     dense, norm = view.affine("dense"), norm_of(view, "LayerNorm", "layer_norm")
     # RoBERTa calls the exact GELU itself; ALBERT holds an activation module.
     names = [name for name in ("activation", "transform_act_fn") if name in view.children]

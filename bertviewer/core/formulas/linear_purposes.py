@@ -22,27 +22,27 @@ LINEAR_USES = _by_ending(
             "value v_lin v_proj value_proj SelfAttention.v EncDecAttention.v attn.v"
         ),
         "Computes queries, keys and values in one product, side by side.": "c_attn",
-        "Reduces the layer's input to the layer's internal hidden size.": "bottleneck.input.dense",
-        "Reduces the layer's input to the vectors from which queries and keys are computed.": (
+        "Reduces the layer’s input to the layer’s internal hidden size.": "bottleneck.input.dense",
+        "Reduces the layer’s input to the vectors from which queries and keys are computed.": (
             "bottleneck.attention.dense"
         ),
-        "Projects the layer's output back to the hidden size of the model.": (
+        "Projects the layer’s output back to the hidden size of the model.": (
             "output.bottleneck.dense"
         ),
-        "Mixes the heads' outputs into one vector per position.": (
+        "Mixes the heads’ outputs into one vector per position.": (
             "crossattention.output.dense attention.output.dense attention.dense attn.c_proj "
             "attn.out_proj self_attn.out_proj multihead_attn.out_proj out_lin o_proj "
             "SelfAttention.o EncDecAttention.o attn.o encoder_attn.out_proj attn.Wo"
         ),
-        "Expands each position's vector for the feed-forward network.": (
+        "Expands each position’s vector for the feed-forward network.": (
             "intermediate.dense ffn lin1 linear1 c_fc fc1 wi"
         ),
-        "Projects the feed-forward network's output back to the hidden size.": (
+        "Projects the feed-forward network’s output back to the hidden size.": (
             "output.dense ffn_output lin2 linear2 mlp.c_proj fc2 wo down_proj mlp.Wo"
         ),
-        "Maps the first token's vector; the pooler's activation follows.": "pooler.dense",
-        "Maps the first token's vector; a tanh follows.": "pooler",
-        "Transforms each position's vector for the prediction of its token.": (
+        "Maps the first token’s vector; the pooler’s activation follows.": "pooler.dense",
+        "Maps the first token’s vector; a tanh follows.": "pooler",
+        "Transforms each position’s vector for the prediction of its token.": (
             "transform.dense vocab_transform"
         ),
         "Computes one score (logit) per vocabulary entry.": (
@@ -62,9 +62,9 @@ LINEAR_USES = _by_ending(
         "Determines, after its activation, how much of each feature passes the gate.": (
             "gate_proj wi_0"
         ),
-        "Expands each position's vector; its output is multiplied by the gate.": "up_proj wi_1",
-        "Expands each position's vector to two halves, one of which gates the other.": "mlp.Wi",
-        "Transforms each position's vector for the prediction.": "head.dense",
+        "Expands each position’s vector; its output is multiplied by the gate.": "up_proj wi_1",
+        "Expands each position’s vector to two halves, one of which gates the other.": "mlp.Wi",
+        "Transforms each position’s vector for the prediction.": "head.dense",
         "Computes one score (logit) per class.": "classifier classifier.out_proj score",
         "Projects the embeddings to the hidden size.": (
             "embedding_hidden_mapping_in embeddings_project"

@@ -15,7 +15,7 @@ def layer_norm(view: ModuleView) -> Formula:
     epsilon = epsilon_of(view)
     return Formula(
         title="Layer normalisation",
-        summary="Normalises each position's vector to mean 0 and variance 1 over its features"
+        summary="Normalises each position’s vector to mean 0 and variance 1 over its features"
         + _afterwards(view),
         maths=_maths(view, width, epsilon),
         terms=_terms(view, width, epsilon),
@@ -49,8 +49,8 @@ def _terms(view: ModuleView, width: int | None, epsilon: float | None) -> tuple[
     shape = shape_text((width,)) if width else None
     terms = [
         Term("x", "input vector of one position", shape),
-        Term("mu", "mean of this position's features (a scalar)"),
-        Term("sigma^2", "population variance of this position's features (a scalar)"),
+        Term("mu", "mean of this position’s features (a scalar)"),
+        Term("sigma^2", "population variance of this position’s features (a scalar)"),
         Term(
             "epsilon",
             "small constant that keeps the square root away from 0",

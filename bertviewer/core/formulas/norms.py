@@ -17,8 +17,8 @@ OPERATORS = {
 """The operator of each kind of normalisation."""
 
 _MEANINGS = {
-    LAYER_NORM: "layer normalisation of each position's vector",
-    RMS_NORM: "root-mean-square normalisation of each position's vector",
+    LAYER_NORM: "layer normalisation of each position’s vector",
+    RMS_NORM: "root-mean-square normalisation of each position’s vector",
 }
 
 

@@ -35,7 +35,7 @@ def _formula(view: ModuleView, scale: str, meaning: str, notes: tuple[str, ...])
     factor = f" dot.o {weight}" if width else ""
     terms = [
         Term("x", "input vector of one position", shape_text((width,)) if width else None),
-        Term("m", "mean of the squares of this position's features (a scalar)"),
+        Term("m", "mean of the squares of this position’s features (a scalar)"),
         Term(
             "epsilon",
             "small constant that keeps the square root away from 0",
@@ -47,10 +47,10 @@ def _formula(view: ModuleView, scale: str, meaning: str, notes: tuple[str, ...])
         terms.append(Term("dot.o", "element-wise product"))
     return Formula(
         title="Root-mean-square normalisation",
-        summary="Divides each position's vector by its root mean square, then scales each feature "
+        summary="Divides each position’s vector by its root mean square, then scales each feature "
         "with a learnt parameter."
         if width
-        else "Divides each position's vector by its root mean square.",
+        else "Divides each position’s vector by its root mean square.",
         maths=(
             f"{sized('y', size)} = x / sqrt(m + epsilon){factor}",
             f"m = 1/{size} sum_(i=0)^({last}) x_i^2{value}",

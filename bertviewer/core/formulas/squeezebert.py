@@ -47,10 +47,10 @@ def convolution(view: ModuleView) -> Formula:
         title="Grouped convolution with kernel size 1"
         if groups > 1
         else "Convolution with kernel size 1",
-        summary="Maps each position's vector to a new one, made of weighted sums within groups of "
+        summary="Maps each position’s vector to a new one, made of weighted sums within groups of "
         "features."
         if groups > 1
-        else "Maps each position's vector to a new one, made of weighted sums.",
+        else "Maps each position’s vector to a new one, made of weighted sums.",
         maths=(
             f"y_j = sum_(i=0)^({each - 1}) x_({each} g(j) + i) W_(j, i){bias}, quad "
             f"j = {indices(outputs)}",
@@ -124,7 +124,7 @@ def convolution_and_norm(view: ModuleView) -> Formula:
     total = f"{_CONV}({sized('Z', inputs, 'S')}) + {sized('R', outputs, 'S')}"
     return Formula(
         title="Convolution, add & norm",
-        summary="Mixes the features of each position, adds the sub-layer's input (the residual) "
+        summary="Mixes the features of each position, adds the sub-layer’s input (the residual) "
         "and normalises the sum.",
         maths=(f"{sized('Y', outputs, 'S')} = {norm.operator}({total})",),
         terms=(
@@ -146,7 +146,7 @@ def convolution_and_act(view: ModuleView) -> Formula:
     act = operator_of(view, "act")
     return Formula(
         title="Feed-forward network, first half",
-        summary=f"Projects each position's vector from {inputs} to {outputs} features and applies "
+        summary=f"Projects each position’s vector from {inputs} to {outputs} features and applies "
         "a non-linearity.",
         maths=(f"{sized('H', outputs, 'S')} = {act}({_CONV}({sized('X', inputs, 'S')}))",),
         terms=(
@@ -194,7 +194,7 @@ def layer(view: ModuleView) -> Formula:
 def product(view: ModuleView) -> Formula:
     """A matrix product in a module of its own (transformers' code)."""
     keys = view.node.name == "matmul_qk"
-    left, right = ("a head's queries", "its keys") if keys else ("probabilities", "a head's values")
+    left, right = ("a head’s queries", "its keys") if keys else ("probabilities", "a head’s values")
     return Formula(
         title="Matrix product",
         summary="Multiplies two matrices; it is a separate module only so that its operations can "
@@ -202,7 +202,7 @@ def product(view: ModuleView) -> Formula:
         maths=("Y = A B",),
         terms=(Term("A", left), Term("B", right), Term("Y", "their product")),
         notes=(NO_PARAMETERS,),
-        source="transformers' code",
+        source="transformers’ code",
     )
 
 

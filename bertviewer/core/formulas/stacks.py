@@ -84,7 +84,7 @@ def roformer_stack(view: ModuleView) -> Formula:
         Term('W_"pos"', "fixed, not learnt: one row per position", f"[{rows}, {size}]"),
     )
     note = (
-        "Positions enter here, not in the embeddings: every layer's attention rotates its queries "
+        "Positions enter here, not in the embeddings: every layer’s attention rotates its queries "
         "and keys by these angles."
     )
     found = _stack(view, ", P", terms, (note,))
@@ -153,7 +153,7 @@ def _stack(
         Term("l", "index of the layer, counted from 0", count_text(count, "1 layer", "{0} layers")),
     ]
     if decoder:
-        terms.append(Term('X_"enc"', "the encoder's output"))
+        terms.append(Term('X_"enc"', "the encoder’s output"))
     last = "nothing follows it"
     if norm and "emb_layer_norm_after" in names:
         last = f"the final {norm.name} is included"
@@ -203,7 +203,7 @@ def albert_stack(view: ModuleView) -> Formula:
             Term("E", "output of the embeddings", f"[S, {mapping.inputs}]"),
             *mapping.terms("the projection to the hidden size", INTO),
             LAYER_TERM,
-            Term("l", "index of the group's application, counted from 0", f"{layers} applications"),
+            Term("l", "index of the group’s application, counted from 0", f"{layers} applications"),
             Term("g(l)", "index of the stored group that is applied", f"{groups} stored"),
         ),
         notes=(

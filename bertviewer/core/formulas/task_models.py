@@ -163,8 +163,8 @@ def _ids(view: ModuleView) -> tuple[Term, ...]:
     if not _is_encoder_decoder(view):
         return (Term("t", "token ids", "[S]"),)
     return (
-        Term("t", "token ids of the encoder's input"),
-        Term("u", "token ids of the decoder's input, shifted by one position", "[S]"),
+        Term("t", "token ids of the encoder’s input"),
+        Term("u", "token ids of the decoder’s input, shifted by one position", "[S]"),
     )
 
 
@@ -180,7 +180,7 @@ def _transformed(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], s
     """Return the line of ModernBERT's head before the scores, its term, and what it gives."""
     if "head" not in view.children:
         return (), (), "X"
-    return ('T = "Head"(X)',), (Term("T", "output of the head's transform"),), "T"
+    return ('T = "Head"(X)',), (Term("T", "output of the head’s transform"),), "T"
 
 
 def _language_source(both: bool, causal: bool) -> str:

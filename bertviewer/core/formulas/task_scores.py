@@ -22,7 +22,7 @@ def language_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]
         line = f"{sized('T', 'S', first.outputs)} = {norm.operator}({act}({inner}))"
         terms = first.terms("the transform", "1")
     elif last:
-        line, terms = 'T = "Transform"(X)', (Term("T", "output of the head's transform"),)
+        line, terms = 'T = "Transform"(X)', (Term("T", "output of the head’s transform"),)
     elif view.kind_below("lm_head") is ModuleKind.LINEAR:
         return _lm_head(view)
     else:
@@ -41,7 +41,7 @@ def class_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     if "pre_classifier" in view.children:
         return _two_layers(view)
     if "classification_head" in view.children:
-        end = Term("x_e", "row of X, the decoder's output, at the last end-of-sequence token")
+        end = Term("x_e", "row of X, the decoder’s output, at the last end-of-sequence token")
         return ('z = "ClassificationHead"(x_e)',), (end,)
     if view.kind_below("classifier") is not ModuleKind.LINEAR:
         return ('z = "Classifier"(X)',), ()
@@ -67,7 +67,7 @@ def _lm_head(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
     terms = layer.terms("the language-model head")
     if view.config.get("scale_decoder_outputs"):
         term = Term(
-            "c", "factor applied to the decoder's output: 1 over the square root of the hidden size"
+            "c", "factor applied to the decoder’s output: 1 over the square root of the hidden size"
         )
         line = rows("L", layer).replace(" = ", " = c thick ", 1)
         return (f"{line}, quad c = 1 / sqrt({layer.inputs})",), (*terms, term), "lm_head"
@@ -95,7 +95,7 @@ def _modernbert(view: ModuleView, layer: Affine) -> tuple[tuple[str, ...], tuple
     source = "1/S sum_s x_s" if mean else "x_0"
     meant = Term("x_s", "row of X at position s; padding is excluded") if mean else _FIRST
     line = f'{sized("v", layer.inputs)} = "Head"({source})'
-    vector = Term("v", "output of the head's transform: one vector for the sequence")
+    vector = Term("v", "output of the head’s transform: one vector for the sequence")
     return (line, _scores(layer, "v")), (meant, vector, *layer.terms("the classifier"))
 
 

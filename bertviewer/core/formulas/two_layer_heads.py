@@ -18,7 +18,7 @@ def classification(view: ModuleView) -> Formula:
 def end_classification(view: ModuleView) -> Formula:
     """BART's: the same from the decoder's vector for the last end token (Lewis et al. 2020)."""
     note = (
-        "The decoder's last token has attended to the whole sequence; an encoder's first token "
+        "The decoder’s last token has attended to the whole sequence; an encoder’s first token "
         "would serve as well, but here the decoder is read."
     )
     return _two_layers(view, "x_e", "last end-of-sequence token", note)
@@ -43,7 +43,7 @@ def _two_layers(view: ModuleView, vector: str, token: str, note: str) -> Formula
         ),
         notes=(note,),
         config_keys=view.keys("width", "labels"),
-        source="Devlin et al. 2019, section 4.1; the extra layer as in transformers' code",
+        source="Devlin et al. 2019, section 4.1; the extra layer as in transformers’ code",
     )
 
 

@@ -52,7 +52,7 @@ def test_the_sources_of_all_formulas_lead_to_references() -> None:
             sources |= set() if formula is None else {formula.source}
     without = {source for source in sources if not references_in(source)}
     # What is after code alone.
-    assert all(re.fullmatch(r"(torch\.nn.*|.* torch\.nn.*|transformers' code|traced .*)", s)
+    assert all(re.fullmatch(r"(torch\.nn.*|.* torch\.nn.*|transformers’ code|traced .*)", s)
                for s in without), without  # fmt: skip
     found = bibliography(sources)
     assert {"Vaswani et al. 2017", "Shazeer 2020", "Xiong et al. 2020"} <= {f.key for f in found}

@@ -130,7 +130,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 
 
 @claims(
-    r"Each head's queries and keys are first normalised \(.* share the (\d+) scales of each\), .*"
+    r"Each head’s queries and keys are first normalised \(.* share the (\d+) scales of each\), .*"
 )
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
@@ -143,7 +143,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return isinstance(block.output.dense, nn.Linear)
 
 
-@claims(r"The rotation encodes the order of the tokens: .* The model's “rotary_emb” computes .*",
+@claims(r"The rotation encodes the order of the tokens: .* The model’s “rotary_emb” computes .*",
         r"There are no position vectors: attention rotates queries and keys .* of “rotary_emb”",
         r"There are no position vectors and no segments: attention rotates .*",
         r"Features i and i \+ (\d+) of a head form a point in a plane, .*")  # fmt: skip
@@ -165,7 +165,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return max(abs(row - 6) for row in moved) == min(window - 1, 6) and 6 in moved
 
 
-@claims(r"Queries come from the decoder, keys and values from the encoder's output: .*")
+@claims(r"Queries come from the decoder, keys and values from the encoder’s output: .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return "encoder" not in node.path.split(".") or "crossattention" in node.path
 

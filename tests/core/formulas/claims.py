@@ -141,7 +141,7 @@ def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return 0 not in case.moved(case.base, LAST)
 
 
-@claims(r"The decoder's last token has attended to the whole sequence; .*")
+@claims(r"The decoder’s last token has attended to the whole sequence; .*")
 def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return LAST in case.moved("model.decoder", 0, side="decoder_")
 

@@ -26,7 +26,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     )  # fmt: skip
 
 
-@claims(r"Positions enter here, not in the embeddings: every layer's attention rotates .*")
+@claims(r"Positions enter here, not in the embeddings: every layer’s attention rotates .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     names = [name for name, _ in case.model.named_parameters()]
     inside = f"{node.path}.embed_positions.weight"
@@ -54,7 +54,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 
 
 @claims(r"The rotation encodes the order .* Values are (not )?(also )?rotated\. "
-        r"The model's “([\w.]+)” computes the angles")  # fmt: skip
+        r"The model’s “([\w.]+)” computes the angles")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     rotates = bool(getattr(case.model.config, "rotary_value", False))
     call = case.calls(f"{case.base}.{groups[2]}".strip("."))

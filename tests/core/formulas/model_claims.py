@@ -79,8 +79,8 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 
 
 @claims(r"This module holds the table; all layers of the stack add the same bias",
-        r"The first layer's attention holds the table; all layers of the stack add .*",
-        r"There are no position vectors: the first layer's attention holds .*")  # fmt: skip
+        r"The first layer’s attention holds the table; all layers of the stack add .*",
+        r"There are no position vectors: the first layer’s attention holds .*")  # fmt: skip
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     stack = node.path if "block" not in node.path else node.path[: node.path.index(".block")]
     held = [

@@ -229,17 +229,17 @@ BLIP = {
         (
             MOBILEBERT,
             "encoder.layer.0.bottleneck.attention.dense",
-            "Reduces the layer's input to the vectors from which queries and keys are computed.",
+            "Reduces the layer’s input to the vectors from which queries and keys are computed.",
         ),
         (
             MOBILEBERT,
             "encoder.layer.0.output.bottleneck.dense",
-            "Projects the layer's output back to the hidden size of the model.",
+            "Projects the layer’s output back to the hidden size of the model.",
         ),
         (
             BLIP,
             "text_model.encoder.layer.0.crossattention.output.dense",
-            "Mixes the heads' outputs into one vector per position.",
+            "Mixes the heads’ outputs into one vector per position.",
         ),
     ],
 )

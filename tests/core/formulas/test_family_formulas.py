@@ -48,7 +48,7 @@ def test_t5_neither_divides_nor_counts_positions() -> None:
     assert words in " ".join(first.notes)
     decoder = formula_at(t5, "decoder.block.1.layer.0.SelfAttention")
     assert "all 32 buckets are for earlier positions" in " ".join(decoder.notes)
-    assert "first layer's attention holds the table" in " ".join(decoder.notes)
+    assert "first layer’s attention holds the table" in " ".join(decoder.notes)
     cross = formula_at(t5, "decoder.block.1.layer.1.EncDecAttention")
     assert cross.title == "Multi-head cross-attention"
     assert "B_h" not in " ".join(cross.maths)

@@ -22,8 +22,8 @@ from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SO
 from bertviewer.core.text.numerals import number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {
-    "layer norm": (LAYER_NORM, "layer normalisation of each position's vector"),
-    "rms norm": (RMS_NORM, "root-mean-square normalisation of each position's vector"),
+    "layer norm": (LAYER_NORM, "layer normalisation of each position’s vector"),
+    "rms norm": (RMS_NORM, "root-mean-square normalisation of each position’s vector"),
     "group norm": ('op("GroupNorm")', "normalisation within groups of features"),
     "batch norm": ('op("BatchNorm")', "normalisation by the mean and variance kept from training"),
     "instance norm": ('op("InstanceNorm")', "normalisation of each feature by itself"),
