@@ -10,6 +10,7 @@ from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import INTO, TOKENS, indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
+from bertviewer.core.text.numerals import count_text
 
 _ENC = 'X_"enc"'
 
@@ -80,7 +81,11 @@ def gpt2_model(view: ModuleView) -> Formula:
             Term(_table("wte"), "token embedding table", shape_text(words)),
             Term(_table("wpe"), "position embedding table", shape_text(places)),
             LAYER_TERM,
-            Term("l", "index of the block, counted from 0", f"{count} blocks"),
+            Term(
+                "l",
+                "index of the block, counted from 0",
+                count_text(count, "1 block", "{0} blocks"),
+            ),
         ),
         notes=(
             f"The blocks are pre-norm, so a final {norm.name} (ln_f) is needed after the last one.",

@@ -7,6 +7,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.text.numerals import count_text
 
 LINE = 60
 """How many characters of names stand in one line, the separators' markup included."""
@@ -41,7 +42,8 @@ def _members(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
         if repeat is not None:
             name, times = f"{repeat.first} … {repeat.last}", f"{repeat.count} × "
             count *= repeat.count
-        yield Term(quoted(name), f"{times}{child.class_name}", f"{count:,} parameters")
+        held = count_text(count, "1 parameter", "{0} parameters")
+        yield Term(quoted(name), f"{times}{child.class_name}", held)
 
 
 def _tensors(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:

@@ -187,11 +187,13 @@ def albert_stack(view: ModuleView) -> Formula:
     mapping = view.affine("embedding_hidden_mapping_in")
     groups = len(view.below("albert_layer_groups").children)
     layers = int(view.config["num_hidden_layers"])
+    uses = count_text(layers, "1 application", "{0} applications")
     group = "0" if groups == 1 else f"floor(l dot {groups} / {layers})"
     return Formula(
         title="Stack with shared layers",
-        summary=f"Projects the embeddings to the hidden size, then applies {groups} stored "
-        f"group{'s' if groups > 1 else ''} of layers {layers} times in total.",
+        summary="Projects the embeddings to the hidden size, then applies "
+        f"{count_text(groups, '1 stored group', '{0} stored groups')} of layers "
+        f"{count_text(layers, 'once', '{0} times in total')}.",
         maths=(
             f"{sized('X_0', 'S', mapping.outputs)} = "
             f"{mapping.maths(sized('E', 'S', mapping.inputs), INTO)}",
@@ -203,12 +205,12 @@ def albert_stack(view: ModuleView) -> Formula:
             Term("E", "output of the embeddings", f"[S, {mapping.inputs}]"),
             *mapping.terms("the projection to the hidden size", INTO),
             LAYER_TERM,
-            Term("l", "index of the group’s application, counted from 0", f"{layers} applications"),
+            Term("l", "index of the group’s application, counted from 0", uses),
             Term("g(l)", "index of the stored group that is applied", f"{groups} stored"),
         ),
         notes=(
-            f"The parameters are stored once per group and reused: {layers} applications need the "
-            f"parameters of {count_text(groups, '1 group', '{0} groups')}.",
+            "The parameters are stored once per group and reused: those of "
+            f"{count_text(groups, '1 group', '{0} groups')} serve {uses}.",
             *_narrow_notes(view, mapping),
         ),
         config_keys=view.keys("layers", "groups", "embedding width", "width"),

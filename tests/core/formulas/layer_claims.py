@@ -162,13 +162,13 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 
 
 @claims(
-    r"The parameters are stored once per group and reused: (\d+) applications .* of (\d+) groups?"
+    r"The parameters are stored once per group .*: those of (\d+) groups? serve (\d+) applications?"
 )
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     stored = list(module_of(case, node).albert_layer_groups)
     paths = [f"{node.path}.albert_layer_groups.{group}" for group in range(len(stored))]
     calls = [call for path in paths for call in case.calls(path)]
-    return (len(calls), len(stored)) == tuple(map(int, groups))
+    return (len(stored), len(calls)) == tuple(map(int, groups))
 
 
 @claims(r"Every application of the group uses the same parameters")

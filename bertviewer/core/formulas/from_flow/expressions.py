@@ -19,7 +19,7 @@ from bertviewer.core.formulas.from_flow.weights import Weights
 from bertviewer.core.formulas.from_flow.words import of_word
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SOFTMAX, quoted
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import count_text, number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {
     "layer norm": (LAYER_NORM, "layer normalisation of each position’s vector"),
@@ -198,7 +198,9 @@ class Expressions:
         """Return how many parameters a module has, in words."""
         modules = self.view.architecture.modules
         found = next((each for each in modules if each.path == node.path), None)
-        return None if found is None else f"{found.parameters:,} parameters"
+        if found is None:
+            return None
+        return count_text(found.parameters, "1 parameter", "{0} parameters")
 
 
 def list_of(node: Node) -> str:
