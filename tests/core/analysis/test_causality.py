@@ -91,7 +91,7 @@ def test_it_is_what_the_model_does(name: str, tmp_path: Path) -> None:
     notes = " ".join(note for formula in formulas if formula for note in formula.notes)
     if "It is a decoder" in notes or "Attention is causal" in notes:
         assert causal
-    if "every position sees the whole sequence" in notes:
+    if "very position attends to the whole sequence" in notes:
         assert not causal
 
 

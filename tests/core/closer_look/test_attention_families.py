@@ -47,8 +47,8 @@ SHOWN: dict[str, dict[str, Any]] = {
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "canine": (BERT, "is not token-to-token"),
     "led": ({**BART, "attention_window": [4, 4]}, "is not token-to-token"),
-    "longformer": ({**BERT, "attention_window": [4, 4]}, "does not give how much"),
-    "yoso": (BERT, "does not give how much"),
+    "longformer": ({**BERT, "attention_window": [4, 4]}, "does not return its attention weights"),
+    "yoso": (BERT, "does not return its attention weights"),
 }
 
 Open = Callable[[str, dict[str, Any]], Opened]

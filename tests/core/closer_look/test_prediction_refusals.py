@@ -45,7 +45,7 @@ def test_a_head_that_mixes_tokens_has_no_layers(monkeypatch: pytest.MonkeyPatch)
     again = ran(it.model)
     found = at(again, 2)
     assert found.layers == ()
-    assert "more than the last hidden state" in found.no_layers
+    assert "more than the token's last hidden state" in found.no_layers
     assert ids(found.guess) == logits_of(again)[2].topk(10).indices.tolist()
 
 

@@ -54,7 +54,7 @@ def test_zeros_have_no_ranks() -> None:
 def test_what_has_none_is_told() -> None:
     with pytest.raises(UserError, match=r"made\.up has no elements"):
         singular_values(matrix(np.zeros((0, 3))))
-    with pytest.raises(UserError, match=r"made\.up holds NaN or Inf"):
+    with pytest.raises(UserError, match=r"made\.up contains NaN or Inf"):
         singular_values(matrix(np.array([[1.0, np.inf]])))
     with pytest.raises(UserError, match="too large for singular values: 9,000 x 9,000"):
         singular_values(matrix(np.broadcast_to(0.0, (9000, 9000))))

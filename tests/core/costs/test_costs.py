@@ -270,7 +270,7 @@ CLIP = {
     [
         ({"model_type": "vit"}, "does not read text"),
         ({"model_type": "switch_transformers", "num_layers": 2, "d_model": 16}, "nonzero"),
-        (CLIP, "the model reads images beside the text"),
+        (CLIP, "the model also reads images"),
     ],
 )
 def test_models_that_cannot_be_run_without_values(config: dict[str, Any], reason: str) -> None:

@@ -245,7 +245,7 @@ def test_where_formulas_know_nothing_of_a_module_that_was_called_all_are_counted
 def test_what_is_counted_says_why_there_is_no_formula(bert: LoadedModel) -> None:
     costs = bert.architecture.costs
     assert costs is not None
-    why = "no formula goes through"
+    why = "no formula fits"
     pooler = replace(costs.modules["pooler"], macs=None, reason=why)
     bare = without_formulas(bert)
     modules = {**costs.modules, "pooler": pooler}
