@@ -56,7 +56,7 @@ def test_what_has_none_is_told() -> None:
         singular_values(matrix(np.zeros((0, 3))))
     with pytest.raises(UserError, match=r"made\.up contains NaN or Inf"):
         singular_values(matrix(np.array([[1.0, np.inf]])))
-    with pytest.raises(UserError, match="too large for singular values: 9,000 x 9,000"):
+    with pytest.raises(UserError, match="too large for singular values: 9,000 × 9,000"):
         singular_values(matrix(np.broadcast_to(0.0, (9000, 9000))))
 
 

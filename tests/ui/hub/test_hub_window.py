@@ -291,7 +291,7 @@ def test_a_tensor_is_there_as_soon_as_the_weights_are(
     table = find(window, QTableView, "tensorTable")
     table.setCurrentIndex(table.model().index(0, 0))
     notices = window.findChildren(QLabel, "tensorNotice")
-    said = "The weights are not on this disk yet: 0.1 MB to come"
+    said = "The weights are not downloaded yet: 0.1 MB remaining"
     qtbot.waitUntil(lambda: said in [notice.text() for notice in notices], timeout=OPEN_TIMEOUT)
     # Looking at a tensor takes no weights from the hub; the person does.
     assert all("range" in request.headers for request in server.asked("model.safetensors"))
