@@ -62,7 +62,7 @@ class TestDemoModel:
             "122 13092 · 0",
             "##12 12521 · 0",
             "encoder.layer.5.output.LayerNorm.bias [384] float32 384",
-            "Residual connection: each sub-layer’s input is added",
+            "Residual connection: each sub-layer's input is added",
             "Source: Vaswani et al. 2017",
         ],
     )

@@ -168,7 +168,7 @@ def test_one_formula_for_a_class_and_every_use_of_it(demo: Subject) -> None:
         "encoder.layer.0.attention.self.query",
         "Computes the queries: what each position looks for.",
     ] in uses
-    assert [path for path, what in uses if "Expands each position's vector" in what] == [
+    assert [path for path, what in uses if "Expands each position’s vector" in what] == [
         "encoder.layer.0.intermediate.dense"
     ]
 
