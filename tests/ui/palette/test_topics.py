@@ -48,7 +48,7 @@ def test_what_is_typed_is_found_first(search: Search) -> None:
         ("layer 3 head 5", "Heads", "layer 3, head 5, encoder.layer.3.attention.self"),
         ("hidden_size", "Configuration", "hidden_size, 384, hidden size (features per token)"),
         ("hidden_act", "Configuration", "hidden_act"),
-        ("W_Q", "Symbols of formulas", "W_Q, weight of the queries"),
+        ("W_Q", "Symbols of formulas", "W_Q, weight of the query projection"),
         ("b_V", "Symbols of formulas", "b_V, bias of the values"),
         ("D", "Symbols of formulas", "D, hidden_size = 384"),
         ("epsilon", "Symbols of formulas", "epsilon, small constant"),
