@@ -49,7 +49,7 @@ def test_what_is_typed_is_found_first(search: Search) -> None:
         ("hidden_size", "Configuration", "hidden_size, 384, hidden size (features per token)"),
         ("hidden_act", "Configuration", "hidden_act"),
         ("W_Q", "Symbols of formulas", "W_Q, weight of the query projection"),
-        ("b_V", "Symbols of formulas", "b_V, bias of the values"),
+        ("b_V", "Symbols of formulas", "b_V, bias of the value projection"),
         ("D", "Symbols of formulas", "D, hidden_size = 384"),
         ("epsilon", "Symbols of formulas", "epsilon, small constant"),
         ("parameters", "Totals", "parameters, 22,713,216"),
