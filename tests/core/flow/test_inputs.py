@@ -102,7 +102,7 @@ def test_costs_are_told_that_a_model_reads_no_text(model_type: str) -> None:
 
 
 def test_what_cannot_be_made_is_named() -> None:
-    with pytest.raises(ValueError, match="give it as inference_session"):
+    with pytest.raises(ValueError, match="values are known for inference_session"):
         next(input_choices(built("sam2_video"), LENGTHS))
 
 

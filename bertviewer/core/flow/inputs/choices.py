@@ -140,7 +140,7 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
         made = {name for group in (*forms.values(), others) for form in group for name in form}
         lacking = ", ".join(sorted(signature.required - made))
         raise ValueError(
-            f"suitable values for its input {lacking} are not known"
+            f"no suitable values are known for {lacking}"
             if lacking
             else "its forward pass accepts no known kind of input"
         )
