@@ -89,7 +89,7 @@ def _status(given: Sequence[str], *, is_program: bool) -> int:
 
         from bertviewer.core.system.log import write_log
 
-        _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
+        _say(f"internal error; details were saved to {write_log(traceback.format_exc())}")
         return 1
 
 
@@ -102,7 +102,9 @@ def _check_folder() -> None:
     try:
         Path.cwd()
     except OSError as error:
-        raise UserError("the folder that this was started in does not exist any more") from error
+        raise UserError(
+            "the working directory no longer exists; start bertviewer from another one"
+        ) from error
 
 
 def _carry_out(options: Namespace, *, is_program: bool) -> int:

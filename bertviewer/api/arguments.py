@@ -67,7 +67,7 @@ def check_wishes(what: str, wishes: Mapping[str, Any], kind: type) -> None:
     """
     known: Mapping[str, Any] = kind.__annotations__
     if unknown := wishes.keys() - known.keys():
-        raise TypeError(f"{what} has no {', '.join(unknown)}")
+        raise TypeError(f"{what} has no option {', '.join(unknown)}")
     for name, value in wishes.items():
         annotation = getattr(known[name], "__forward_arg__", known[name])
         _check(name, value, formatannotation(annotation))
@@ -82,7 +82,7 @@ def _check(name: str, value: Any, annotation: str) -> None:
     annotation = _MODULES.sub("", annotation.strip("'\""))
     if not _fits(value, _parsed(annotation)):
         wanted = annotation.replace("PathLike[str]", "PathLike").replace(" | ", " or ")
-        raise TypeError(f"{name} is of type {type(value).__name__}, and has to be {wanted}")
+        raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
     if "PathLike" in annotation and isinstance(value, str | os.PathLike):
         _check_file_name(name, os.fspath(value))
 
@@ -113,10 +113,10 @@ def _fits(value: Any, kind: ast.expr) -> bool:
 
 def _check_file_name(name: str, text: str | bytes) -> None:
     if isinstance(text, bytes):
-        raise TypeError(f"{name} is a path of bytes, and has to be one of text")
+        raise TypeError(f"{name} must be a str path, not bytes")
     try:
         is_name = "\0" not in os.fsdecode(os.fsencode(text))
     except UnicodeEncodeError:
         is_name = False
     if not is_name:
-        raise UserError(f"{name}: no file is called {text!r}")
+        raise UserError(f"{name}: {text!r} is not a valid file name")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.run.capture import Capture
 
-FROM_FILE = "this run was read from a file: a closer look needs its model, and a run of it"
+FROM_FILE = "this run was loaded from a file; for details, open its model and run it again"
 
 
 def chosen_attention(
@@ -36,7 +36,7 @@ def chosen_attention(
         paths = ", ".join(one.path for one in found)
         raise UserError(f"layer {layer} has several attentions; name one by its path: {paths}")
     paths = ", ".join(dict.fromkeys(one.path for one in known)) or "none"
-    raise UserError(f"there is no attention {layer!r} here, but {paths}")
+    raise UserError(f"there is no attention {layer!r}; available: {paths}")
 
 
 @frozen(eq=False)
@@ -79,9 +79,9 @@ class CloserLook:
         self.check_path(path)
         found, name = self.run.activation(path), path or "the model"
         if found is None:
-            raise UserError(f"{name} was not called in this run, or gave no tensor")
+            raise UserError(f"{name} was not called in this run, or returned no tensor")
         if not -len(found.calls) <= call < len(found.calls):
-            raise UserError(f"{name} has no call {call}: it has {len(found.calls)}")
+            raise UserError(f"{name} has no call {call}; number of calls: {len(found.calls)}")
         return found
 
     def attention_layers(self) -> "tuple[AttentionLayer, ...]":

@@ -73,9 +73,9 @@ class Corpus:
         name = self.to_json()["source"].get("name")
         title = f"{name}: {self.sentences:,} sentences, {self.tokens:,} tokens"
         if self.is_random:
-            title += " (RANDOM weights)"
+            title += " (random weights)"
         names = ("path", "class", "mean", "std", "q5", "q50", "q95", "min", "max")
-        header = ("Module", "Class", "Mean", "Std", "5 %", "50 %", "95 %", "Min", "Max")
+        header = ("Module", "Class", "Mean", "Std", "5%", "50%", "95%", "Min", "Max")
         rows = ([row[name] for name in names] for row in self.statistics())
         return table_html(title, header, rows)
 
@@ -130,7 +130,7 @@ class Corpus:
         from bertviewer.core.corpus.comparing import whole_calls
 
         if not all(0 <= share <= 1 for share in quantiles):
-            raise UserError(f"quantiles are shares from 0 to 1, not {list(quantiles)}")
+            raise UserError(f"quantiles must be from 0 to 1, not {list(quantiles)}")
         names, shares = quantile_names(quantiles), tuple(quantiles)
         classes = {module["path"]: module["class"] for module in self.data.manifest["modules"]}
         rows = self.data.rows if by_class else whole_calls(self.data).values()
@@ -199,7 +199,7 @@ class Corpus:
         found = self.data.heads.get((layer, call))
         if found is None:
             paths = ", ".join(dict.fromkeys(path for path, _ in self.data.heads)) or "none"
-            raise UserError(f"there is no attention {layer!r} here, but {paths}")
+            raise UserError(f"there is no attention {layer!r}; available: {paths}")
         return _arrays(found)
 
     def outlier_features(self) -> list[Row]:
@@ -254,7 +254,7 @@ def _own_model(folder: Path, data: core.Corpus) -> LoadedModel:
     source = data.manifest["source"]
     if source.get("kind") not in ("preset", "demo"):
         raise UserError(
-            f"{folder}: for this, open it with its model, {source.get('name')}: "
+            f"{folder}: this needs the model of the corpus, {source.get('name')}; use "
             "bertviewer.open_corpus(folder, model)"
         )
     model = open_model(parse_source(source["name"], source["task"]))

@@ -23,7 +23,7 @@ def picture_of_corpus(
         UserError: there is none of that name, or it has no such module or measure.
     """
     if name not in _PICTURES:
-        raise UserError(f"there is no figure {name!r}, but {', '.join(_PICTURES)}")
+        raise UserError(f"there is no figure {name!r}; available: {', '.join(_PICTURES)}")
     picture = _PICTURES[name](architecture, corpus, path, measure)
     source = SourceInfo.from_json(corpus.manifest["source"])
     return with_random_words(picture, source, architecture)
@@ -42,10 +42,10 @@ def _heads(architecture: Architecture, corpus: Corpus, _path: str, measure: str)
     chosen = next((known for known in get_args(HeadMeasure) if known == measure), None)
     if chosen is None:
         known = ", ".join(get_args(HeadMeasure))
-        raise UserError(f"heads have no measure {measure!r} in a corpus, but {known}")
+        raise UserError(f"the heads of a corpus have no measure {measure!r}; available: {known}")
     layers, figures = heads_of(architecture, corpus)
     if not layers:
-        raise UserError("this corpus shows no attention")
+        raise UserError("this corpus has no attention to show")
     return Picture(figures_chart(layers, figures, chosen), 680, 90 + 22 * len(layers))
 
 
@@ -57,7 +57,7 @@ def _histogram(_architecture: Architecture, corpus: Corpus, path: str, _measure:
         raise UserError(f"{path or 'the model'} was not measured in this corpus")
     chart = value_chart(sums)
     if chart is None:
-        raise UserError(f"{path or 'the model'} gave no two values to draw")
+        raise UserError(f"{path or 'the model'} has no two distinct values to plot")
     return Picture(chart)
 
 

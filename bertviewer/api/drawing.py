@@ -102,7 +102,7 @@ class _Child:
             answer: tuple[bool, Any] = pickle.load(answers)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             self.end()
-            raise UserError(f"the process that draws pictures ended: {error}") from error
+            raise UserError(f"the process that draws figures stopped: {error}") from error
         except BaseException:
             # What comes now would be the answer to this request.
             self.end()

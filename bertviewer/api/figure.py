@@ -103,7 +103,7 @@ class Figure:
     def _content(self, ending: str) -> bytes:
         way = self._ways.get(ending)
         if way is None:
-            raise UserError(f"{self.name} has no {ending}, but {', '.join(self._ways)}")
+            raise UserError(f"{self.name} has no {ending}; available: {', '.join(self._ways)}")
         return way()
 
     def _drawn(self, kind: str) -> bytes:

@@ -92,7 +92,7 @@ class Formula:
             ("In symbols", self.text),
             ("With numbers", self.numbers),
             ("Parameters", f"{self.result:,}"),
-            ("Holds where", self.domain),
+            ("Valid if", self.domain),
         ]
 
 

@@ -59,7 +59,10 @@ class Model:
         )
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a model is not pickled or copied, but opened again: its weights are large")
+        raise TypeError(
+            "a model cannot be pickled or copied because its weights are large; open it again "
+            "instead"
+        )
 
     def _repr_html_(self) -> str:
         from bertviewer.api.notebook import table_html

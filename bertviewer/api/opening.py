@@ -126,7 +126,9 @@ def compare(
     models = [one for one in both if not isinstance(one, Corpus)]
     if corpora and models:
         name = models[0].name if isinstance(models[0], Model) else fspath(models[0])
-        raise UserError(f"{name}: it is no corpus, and the other one is; compare two of a kind")
+        raise UserError(
+            f"{name}: not a corpus, unlike the other one; compare two models or two corpora"
+        )
     if corpora:
         return corpora[0].compare(corpora[1])
     sources = [

@@ -43,7 +43,7 @@ def picture_of(name: str, look: CloserLook, wish: Wish) -> "Picture":
         UserError: there is none of that name, or it has no such layer, head or statistic.
     """
     if name not in _PICTURES:
-        raise UserError(f"there is no figure {name!r}, but {', '.join(FIGURE_NAMES)}")
+        raise UserError(f"there is no figure {name!r}; available: {', '.join(FIGURE_NAMES)}")
     picture = _PICTURES[name](look, wish)
     return with_random_words(picture, look.run.source, look.model.architecture)
 
@@ -104,7 +104,7 @@ def _similarity(look: CloserLook, wish: Wish) -> "Picture":
 
     states = range(len(look.run.hidden_states))
     if not -len(states) <= wish.state < len(states):
-        raise UserError(f"there is no hidden state {wish.state}: this run has {len(states)}")
+        raise UserError(f"there is no hidden state {wish.state}; this run has {len(states)}")
     return Picture(similarity_chart(look.run, states[wish.state]), 560, 560)
 
 
@@ -119,7 +119,7 @@ def _attention(look: CloserLook, wish: Wish) -> "Picture":
         rows = -(-heads // 6)
         return Picture(heads_chart(attended), 680, 24 + 128 * rows)
     if not 0 <= wish.head < heads:
-        raise UserError(f"{layer.name} has no head {wish.head}, but 0 to {heads - 1}")
+        raise UserError(f"{layer.name} has no head {wish.head}; available: 0 to {heads - 1}")
     return Picture(head_chart(attended, wish.head), 620, 620)
 
 
@@ -130,7 +130,7 @@ def _heads(look: CloserLook, _wish: Wish) -> "Picture":
 
     found = {layer: look.attention(layer) for layer in look.attention_layers()}
     if not found:
-        raise UserError("this run shows no attention")
+        raise UserError("this run has no attention to show")
     figures = {layer: head_figures(maps, look.run) for layer, maps in found.items()}
     return Picture(figures_chart(tuple(found), figures, "entropy"), 680, 90 + 22 * len(found))
 

@@ -79,7 +79,7 @@ class ReportPlan:
         check_report(path, self._form, [source])
         sections, layers = wishes.get("sections"), wishes.get("layers")
         if sections is not None and not chosen(sections):
-            raise UserError("no section is chosen")
+            raise UserError("no section is selected")
         self._format = wishes.get("format") or ""
         words = layers if isinstance(layers, str) else ",".join(map(str, layers or ()))
         self._layers = read_layers(words)

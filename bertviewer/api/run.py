@@ -69,12 +69,14 @@ class Run:
         return f"<bertviewer.Run of {self.data.source.name!r}: {self.text!r}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a run is not pickled or copied: it has its model; run.data can be")
+        raise TypeError(
+            "a run cannot be pickled or copied because it holds its model; use run.data instead"
+        )
 
     def _repr_html_(self) -> str:
         title = f"{self.data.source.name}: {self.text}"
         if self.is_random:
-            title += " (RANDOM weights)"
+            title += " (random weights)"
         tokens = [(n, t["text"], t["id"], t["segment"]) for n, t in enumerate(self.tokens)]
         rows = [
             (row["path"], row["class"], row["mean"], row["std"], row["min"], row["max"])

@@ -101,7 +101,7 @@ def corpus_of(
     """
     choices = check_corpus(model.source, folder, wishes)
     if not data:
-        raise UserError("a corpus needs data: name a file with sentences")
+        raise UserError("a corpus needs data; give a file of sentences")
     model.check_weights(choices.random_weights)
     model.prepare_tokenizer()
     from bertviewer.core.corpus.making import CorpusWish, make_corpus
@@ -162,7 +162,7 @@ def saved_runs(model: LoadedModel, progress: Progress) -> tuple[Run, Run | None]
     """
     source = model.source
     if source.kind != "runs":
-        raise UserError(f"{source.name} is no file of saved runs")
+        raise UserError(f"{source.name} is not a file of saved runs")
     from bertviewer.core.activations.united_checks import united
     from bertviewer.core.run_files.reading import check_belongs, read_runs
 

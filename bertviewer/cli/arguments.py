@@ -335,5 +335,5 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _depth(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of levels")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid number of levels")
     return int(text)

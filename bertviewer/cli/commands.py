@@ -165,18 +165,21 @@ def _check_report_options(
         UserError: they do not.
     """
     if sentence is None and (options.check or options.check_module):
-        raise UserError("--check needs --sentence: what a run gave is what is checked")
+        raise UserError("--check needs --sentence: only the outputs of a run can be verified")
     ways = [options.against, options.against_saved, options.against_saved_a]
     given = sum(way is not None for way in ways)
     if given > 1:
-        raise UserError("there is one run A: of --against and --against-saved give just one")
+        raise UserError("there is only one baseline: give either --against or --against-saved")
     if given and sentence is None and source.kind != "runs":
-        raise UserError("--against needs --sentence: run A is what its run is compared with")
+        raise UserError("--against needs --sentence: the run to compare with the baseline")
     further = options.against_pair, options.against_model, options.against_device
     if options.against is None and any(one is not None for one in further):
-        raise UserError("--against-pair, -model and -device need --against, the sentence of run A")
+        raise UserError(
+            "--against-pair, --against-model and --against-device need --against, the sentence "
+            "of the baseline"
+        )
     if options.compare is not None and options.compare_from is not None:
-        raise UserError("of --compare and --compare-from give just one")
+        raise UserError("give either --compare or --compare-from")
 
 
 def _run_a(
@@ -188,7 +191,7 @@ def _run_a(
     if "against_saved_a" in opened:
         run_a = opened["against_saved_a"].saved_runs()[1]
         if run_a is None:
-            raise UserError(f"{options.against_saved_a}: there is no run A in it")
+            raise UserError(f"{options.against_saved_a}: the file contains no run A")
         return run_a
     if options.against is None:
         return None

@@ -52,7 +52,7 @@ def check_takes_bytes() -> None:
     if sys.stdout is None:
         raise UserError("cannot write the result: the standard output is closed")
     if sys.stdout.isatty():
-        raise UserError("a PDF is no text for a terminal; write it to a file: … > flow.pdf")
+        raise UserError("a PDF cannot be shown in a terminal; redirect it to a file: … > flow.pdf")
 
 
 def _write(text: str) -> None:

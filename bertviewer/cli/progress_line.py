@@ -51,7 +51,7 @@ class _Line:
         if label == self._label and now - self._last < INTERVAL:
             return
         self._label, self._last = label, now
-        text = f"{100 * done // total:3d} %  {label}" if total else label
+        text = f"{100 * done // total:3d}%  {label}" if total else label
         # One column a letter, in every encoding; names come from strangers' files.
         text = printable(text).encode("ascii", "backslashreplace").decode()[: self._columns()]
         self._write(text.ljust(self._shown))

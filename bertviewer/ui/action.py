@@ -89,17 +89,17 @@ class Condition:
 
 
 MODEL = Condition(
-    lambda w: w.architecture is not None, QT_TRANSLATE_NOOP("actions", "No model is open yet")
+    lambda w: w.architecture is not None, QT_TRANSLATE_NOOP("actions", "No model is open")
 )
 IDLE = Condition(
     lambda w: not w.scheduler.activity,
-    QT_TRANSLATE_NOOP("actions", "Something else is going on, which can be cancelled"),
+    QT_TRANSLATE_NOOP("actions", "Another task is running. Wait for it or cancel it"),
 )
 BUSY = Condition(
-    lambda w: bool(w.scheduler.activity), QT_TRANSLATE_NOOP("actions", "Nothing is going on")
+    lambda w: bool(w.scheduler.activity), QT_TRANSLATE_NOOP("actions", "No task is running")
 )
 RAN = Condition(
-    lambda w: w.runs.run is not None, QT_TRANSLATE_NOOP("actions", "No sentence was run yet")
+    lambda w: w.runs.run is not None, QT_TRANSLATE_NOOP("actions", "No sentence has been run yet")
 )
 
 

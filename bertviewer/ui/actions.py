@@ -34,21 +34,21 @@ HELP = QT_TRANSLATE_NOOP("actions", "&Help")
 MENUS = (FILE, GO, MODULE, VIEW, RUN, HELP)
 
 BACK = Condition(
-    lambda w: w.history.can_go_back, QT_TRANSLATE_NOOP("actions", "Nothing was selected before")
+    lambda w: w.history.can_go_back, QT_TRANSLATE_NOOP("actions", "No earlier selection")
 )
 FORWARD = Condition(
-    lambda w: w.history.can_go_forward, QT_TRANSLATE_NOOP("actions", "You did not go back")
+    lambda w: w.history.can_go_forward, QT_TRANSLATE_NOOP("actions", "Nothing to go forward to")
 )
 CALLED = Condition(
     module_actions.was_called,
     QT_TRANSLATE_NOOP("actions", "The last run did not call this module"),
 )
 
-_RANDOM_HEAD = QT_TRANSLATE_NOOP("actions", "{0} (RANDOM: not in this checkpoint)")
+_RANDOM_HEAD = QT_TRANSLATE_NOOP("actions", "{0} (random: not in this checkpoint)")
 _WITHOUT_WEIGHTS = QT_TRANSLATE_NOOP("actions", "{0} (no weights)")
 _GONE = QT_TRANSLATE_NOOP("actions", "{0} (not found)")
 _APPEARANCES = (
-    Option(SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
+    Option(SYSTEM, QT_TRANSLATE_NOOP("actions", "Follow system")),
     Option(LIGHT_NAME, QT_TRANSLATE_NOOP("actions", "Light")),
     Option(DARK_NAME, QT_TRANSLATE_NOOP("actions", "Dark")),
 )
@@ -141,7 +141,7 @@ def _panes() -> Iterator[Action]:
     yield Action(
         "toggleStructure",
         VIEW,
-        QT_TRANSLATE_NOOP("actions", "Pane of the s&tructure"),
+        QT_TRANSLATE_NOOP("actions", "S&tructure panel"),
         lambda c: c.panes.toggle("structure"),
         ("F6",),
         _OPENS,
@@ -150,7 +150,7 @@ def _panes() -> Iterator[Action]:
     yield Action(
         "toggleModule",
         VIEW,
-        QT_TRANSLATE_NOOP("actions", "Pane of the &module"),
+        QT_TRANSLATE_NOOP("actions", "&Module panel"),
         lambda c: c.panes.toggle("module"),
         ("F7",),
         _OPENS,
@@ -159,10 +159,10 @@ def _panes() -> Iterator[Action]:
     yield Action(
         "maximiseMiddle",
         VIEW,
-        QT_TRANSLATE_NOOP("actions", "&Nothing but the middle"),
+        QT_TRANSLATE_NOOP("actions", "&Focus mode"),
         lambda c: c.panes.maximise(None),
         ("F11",),
-        QT_TRANSLATE_NOOP("actions", "A second time all panes are there again"),
+        QT_TRANSLATE_NOOP("actions", "Show only the middle panel, or all panels again"),
         (MODEL,),
     )
     for name, title in _TORN_OFF:
@@ -175,19 +175,19 @@ def _panes() -> Iterator[Action]:
             VIEW,
             title,
             tear_off,
-            tip=QT_TRANSLATE_NOOP("actions", "A second time it is put back"),
+            tip=QT_TRANSLATE_NOOP("actions", "Choose again to put it back"),
             needs=(MODEL,),
             begins_group=name == "structure",
         )
-    yield Action("resetPanes", VIEW, QT_TRANSLATE_NOOP("actions", "&Reset the panes"),
+    yield Action("resetPanes", VIEW, QT_TRANSLATE_NOOP("actions", "&Reset layout"),
                  lambda c: c.panes.reset(), needs=(MODEL,))  # fmt: skip
 
 
-_OPENS = QT_TRANSLATE_NOOP("actions", "Closes it, or opens it again")
+_OPENS = QT_TRANSLATE_NOOP("actions", "Show or hide this panel")
 _TORN_OFF: tuple[tuple[PaneName, str], ...] = (
-    ("structure", QT_TRANSLATE_NOOP("actions", "Tear off the structure")),
-    ("module", QT_TRANSLATE_NOOP("actions", "Tear off the module")),
-    ("run", QT_TRANSLATE_NOOP("actions", "Tear off the run")),
+    ("structure", QT_TRANSLATE_NOOP("actions", "Open Structure in its own window")),
+    ("module", QT_TRANSLATE_NOOP("actions", "Open Module in its own window")),
+    ("run", QT_TRANSLATE_NOOP("actions", "Open Run in its own window")),
 )
 
 
@@ -198,23 +198,23 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: c.opening.choose_folder(), ("Ctrl+O",)),
     Action("openFile", FILE, QT_TRANSLATE_NOOP("actions", "Open f&ile…"),
            lambda c: c.opening.choose_file(), ("Ctrl+Alt+O",)),
-    Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &hub…"),
+    Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &Hugging Face…"),
            lambda c: c.opening.choose_hub(), ("Ctrl+Shift+O",)),
     Choice("openRecent", FILE, QT_TRANSLATE_NOOP("actions", "Open &recent"), _recent,
            lambda c, name: c.opening.open_recent(name), opens=True, is_slow=True, keys="Ctrl"),
-    Action("openAgain", FILE, QT_TRANSLATE_NOOP("actions", "Open a&gain"),
+    Action("openAgain", FILE, QT_TRANSLATE_NOOP("actions", "Re&load"),
            lambda c: c.opening.open_again(), ("F5",),
-           QT_TRANSLATE_NOOP("actions", "Read the open model's files anew"), (MODEL,)),
-    Choice("head", FILE, QT_TRANSLATE_NOOP("actions", "Hea&d"), _heads,
+           QT_TRANSLATE_NOOP("actions", "Read the open model’s files again"), (MODEL,)),
+    Choice("head", FILE, QT_TRANSLATE_NOOP("actions", "Task hea&d"), _heads,
            lambda c, name: c.workspace.open_head(name), _head, (MODEL,), begins_group=True),
     Choice("compareWith", FILE, QT_TRANSLATE_NOOP("actions", "Compare &with"), _compared,
            lambda c, name: c.comparing.compare_with(name), needs=(MODEL, IDLE), compares=True,
            is_slow=True, begins_group=True),
-    Action("compareFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Compare with a folder…"),
+    Action("compareFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Compare with a model folder…"),
            lambda c: c.comparing.choose_folder(), ("Ctrl+Shift+D",), needs=(MODEL, IDLE)),
-    Action("compareFile", FILE, QT_TRANSLATE_NOOP("actions", "Com&pare with a file…"),
+    Action("compareFile", FILE, QT_TRANSLATE_NOOP("actions", "Com&pare with a model file…"),
            lambda c: c.comparing.choose_file(), needs=(MODEL, IDLE)),
-    Action("compareHub", FILE, QT_TRANSLATE_NOOP("actions", "Compare with one of the h&ub…"),
+    Action("compareHub", FILE, QT_TRANSLATE_NOOP("actions", "Compare with a H&ugging Face model…"),
            lambda c: c.opening.choose_hub(c.comparing.compare_with), needs=(MODEL, IDLE)),
     # A report of a run that is still going on would be one without it.
     Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report…"),
@@ -222,15 +222,16 @@ ENTRIES: tuple[Entry, ...] = (
            begins_group=True),
     Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"),
            lambda c: c.exporting.choose_modules(), needs=(MODEL, IDLE)),
-    Action("saveMapPicture", FILE, QT_TRANSLATE_NOOP("actions", "Save picture of the map…"),
+    Action("saveMapPicture", FILE, QT_TRANSLATE_NOOP("actions", "Export map as image…"),
            _save_map, needs=(MODEL,)),
     Action("saveRuns", FILE, QT_TRANSLATE_NOOP("actions", "&Save run as…"),
            lambda c: c.exporting.choose_runs(), ("Ctrl+S",),
-           QT_TRANSLATE_NOOP("actions", "As a file that bertviewer opens again, without the model"),
+           QT_TRANSLATE_NOOP("actions", "Save to a file that bertviewer can "
+"open without the model"),
            (RAN, IDLE)),
     Action("showWelcome", FILE, QT_TRANSLATE_NOOP("actions", "S&tart page"),
            lambda c: c.show_welcome(), ("Alt+Home",),
-           QT_TRANSLATE_NOOP("actions", "What there is to open, and questions to begin with"),
+           QT_TRANSLATE_NOOP("actions", "Models to open and questions to start with"),
            begins_group=True),
     Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"),
            lambda c: c.close(), ("Ctrl+Q",), begins_group=True),
@@ -244,12 +245,10 @@ ENTRIES: tuple[Entry, ...] = (
     Action("findSetting", GO, QT_TRANSLATE_NOOP("actions", "Search se&ttings…"),
            lambda c: c.finder.open(FIND_SETTINGS), ("Ctrl+,",)),
     Action("goBack", GO, QT_TRANSLATE_NOOP("actions", "&Back"),
-           lambda c: c.workspace.history.back(), ("Alt+Left",),
-           QT_TRANSLATE_NOOP("actions", "To the module that was selected before"), (BACK,),
+           lambda c: c.workspace.history.back(), ("Alt+Left",), needs=(BACK,),
            begins_group=True),
     Action("goForward", GO, QT_TRANSLATE_NOOP("actions", "&Forward"),
-           lambda c: c.workspace.history.forward(), ("Alt+Right",),
-           QT_TRANSLATE_NOOP("actions", "To the module that you went back from"), (FORWARD,)),
+           lambda c: c.workspace.history.forward(), ("Alt+Right",), needs=(FORWARD,)),
     Action("focusFilter", GO, QT_TRANSLATE_NOOP("actions", "F&ilter modules"),
            lambda c: c.focus("treeFilter"), ("Ctrl+F",), needs=(MODEL,), begins_group=True),
     Action("focusSentence", GO, QT_TRANSLATE_NOOP("actions", "&Edit the sentence"),
@@ -259,23 +258,24 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: module_actions.copy_path(c.workspace), ("Ctrl+Alt+C",), needs=(MODEL,)),
     Action("copyPython", MODULE, QT_TRANSLATE_NOOP("actions", "Copy as &Python"),
            lambda c: module_actions.copy_python(c.workspace),
-           tip=QT_TRANSLATE_NOOP("actions", "The expression that gives it: model.layer[3]"),
+           tip=QT_TRANSLATE_NOOP("actions", "Python expression for this module, "
+"such as model.layer[3]"),
            needs=(MODEL,)),
     Action("copyRowCsv", MODULE, QT_TRANSLATE_NOOP("actions", "Copy row as CS&V"),
            lambda c: module_actions.copy_csv(c.workspace), needs=(MODEL,)),
     Action("copyRowMarkdown", MODULE, QT_TRANSLATE_NOOP("actions", "Copy row as &Markdown"),
            lambda c: module_actions.copy_markdown(c.workspace), needs=(MODEL,)),
     *_show_tabs(),
-    Action("showValues", MODULE, QT_TRANSLATE_NOOP("actions", "Show its val&ues in the run"),
+    Action("showValues", MODULE, QT_TRANSLATE_NOOP("actions", "Show activ&ations"),
            lambda c: module_actions.show_values(c.workspace),
-           tip=QT_TRANSLATE_NOOP("actions", "What it took and gave in the last run, each number"),
+           tip=QT_TRANSLATE_NOOP("actions", "All values of its inputs and output in the last run"),
            needs=(MODEL, RAN, CALLED), begins_group=True),
-    Action("checkModule", MODULE, QT_TRANSLATE_NOOP("actions", "Check this &step"),
+    Action("checkModule", MODULE, QT_TRANSLATE_NOOP("actions", "Verif&y"),
            lambda c: module_actions.check(c.workspace),
-           tip=QT_TRANSLATE_NOOP("actions", "Recompute what it gave in the last run"),
+           tip=QT_TRANSLATE_NOOP("actions", "Recompute its output of the last run and compare"),
            needs=(MODEL, IDLE, RAN, CALLED)),
 
-    Action("enlargeViews", VIEW, QT_TRANSLATE_NOOP("actions", "&Enlarge the run's views"),
+    Action("enlargeViews", VIEW, QT_TRANSLATE_NOOP("actions", "Maximi&ze run panel"),
            lambda c: c.panes.maximise("run"), ("Ctrl+M",), needs=(RAN,)),
     *_panes(),
     Choice("statistic", VIEW, QT_TRANSLATE_NOOP("actions", "&Statistic"), _statistics,
@@ -284,7 +284,7 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: c.step_text_size(1), ("Ctrl++", "Ctrl+="), begins_group=True),
     Action("smallerText", VIEW, QT_TRANSLATE_NOOP("actions", "Smaller te&xt"),
            lambda c: c.step_text_size(-1), ("Ctrl+-",)),
-    Action("usualText", VIEW, QT_TRANSLATE_NOOP("actions", "&Usual size of text"),
+    Action("usualText", VIEW, QT_TRANSLATE_NOOP("actions", "R&eset text size"),
            lambda c: c.step_text_size(0), ("Ctrl+0",)),
     Choice("appearance", VIEW, QT_TRANSLATE_NOOP("actions", "&Appearance"), _appearances,
            lambda c, name: c.set_appearance(name), lambda _: stored_appearance(),
@@ -292,15 +292,16 @@ ENTRIES: tuple[Entry, ...] = (
 
     Action("runSentence", RUN, QT_TRANSLATE_NOOP("actions", "&Run the sentence"),
            lambda c: c.run(), ("Ctrl+R",), needs=(MODEL, IDLE)),
-    Action("runCorpus", RUN, QT_TRANSLATE_NOOP("actions", "Run &many sentences…"),
+    Action("runCorpus", RUN, QT_TRANSLATE_NOOP("actions", "Run a c&orpus…"),
            lambda c: c.corpora.choose_data(),
-           tip=QT_TRANSLATE_NOOP("actions", "Statistics over files of text; goes on if stopped"),
+           tip=QT_TRANSLATE_NOOP("actions", "Collect statistics over text files; can "
+"be resumed if stopped"),
            needs=(MODEL, IDLE)),
     Action("cancel", RUN, QT_TRANSLATE_NOOP("actions", "&Cancel"),
            lambda c: c.workspace.scheduler.cancel(), ("Ctrl+.",), needs=(BUSY,)),
-    Action("keepAsA", RUN, QT_TRANSLATE_NOOP("actions", "&Keep this run as A"),
+    Action("keepAsA", RUN, QT_TRANSLATE_NOOP("actions", "&Pin as baseline (A)"),
            lambda c: c.workspace.runs.keep(), ("Ctrl+Shift+K",),
-           QT_TRANSLATE_NOOP("actions", "Compare the next runs with it"), (RAN,)),
+           QT_TRANSLATE_NOOP("actions", "Compare later runs (B) with this run"), (RAN,)),
     Choice("device", RUN, QT_TRANSLATE_NOOP("actions", "&Device"), _devices,
            lambda c, name: c.set_device(name), lambda c: c.workspace.device, begins_group=True),
 

@@ -164,7 +164,7 @@ def _open_last(session: Session, window: MainWindow) -> ModelSource | None:
         return session.source
     except UserError as error:
         name = "" if session.last.model is None else session.last.model.name
-        text = translate("Application", "{0}, which was open last, is not there any more.")
+        text = translate("Application", "The model opened last, {0}, no longer exists.")
         window.welcome.say(str(error) if is_there(name) or name == "demo" else text.format(name))
         return None
 
@@ -220,17 +220,17 @@ def tell(window: MainWindow, error: BaseException) -> None:
         return
     trace = "".join(traceback.format_exception(error))
     message = translate(
-        "Application", "Something went wrong inside bertviewer. The program goes on."
+        "Application", "An internal error occurred in bertviewer. You can keep working."
     )
     title = translate("Application", "Internal error")
-    details = translate("Application", "The details are in {0}").format(write_log(trace))
+    details = translate("Application", "Details were saved to {0}").format(write_log(trace))
     show_failure(window, title, message, details)
 
 
 def _remedies(window: MainWindow, error: UserError) -> list[Remedy]:
     """Return what can be done about an error of a job."""
     if isinstance(error, TooLongError):
-        cut = translate("Application", "Cut the sentence and run it")
+        cut = translate("Application", "Truncate the sentence and run it")
         return [(cut, window.run_area.bar.run_cut)]
     retry = window.workspace.scheduler.retry
     return [] if retry is None else [(translate("Application", "Try again"), retry)]
@@ -244,14 +244,13 @@ def _tell_of_last_time(
     if damaged is not None:
         message = translate(
             "Application",
-            "The settings were damaged, so the program starts with its defaults. "
-            "The old file is {0}",
+            "The settings file was damaged, so the default settings are used. The old file is {0}",
         )
         show_error(window, message.format(damaged), lasts=True)
     if crash_log is not None and crash_log.last_crash:
-        title = translate("Application", "Unexpected end")
-        message = translate("Application", "The program stopped unexpectedly last time.")
-        details = translate("Application", "What it was doing is in {0}").format(
+        title = translate("Application", "Unexpected exit")
+        message = translate("Application", "bertviewer quit unexpectedly last time.")
+        details = translate("Application", "Details were saved to {0}").format(
             write_log(crash_log.last_crash)
         )
         show_failure(window, title, message, details).setDetailedText(crash_log.last_crash)

@@ -72,7 +72,7 @@ class Breadcrumb(QWidget):
         self._workspace = workspace
         self._crumbs: tuple[Crumb, ...] = ()
         self._parts: list[tuple[QToolButton, QToolButton]] = []  # a sign and a name for each
-        self._left_out = self._menu_button("crumbsLeftOut", "…", self.tr("The outer modules"))
+        self._left_out = self._menu_button("crumbsLeftOut", "…", self.tr("Parent modules"))
         self._left_out_menu = QMenu(self._left_out)
         self._left_out_menu.aboutToShow.connect(self._show_left_out)
         self._left_out.setMenu(self._left_out_menu)
@@ -109,7 +109,7 @@ class Breadcrumb(QWidget):
             path = visible(crumb.key) or crumb.label
             name.setToolTip(plain_tip(shortened(path, 300)))
             name.setAccessibleName(self.tr("Select {0}").format(path))
-            sign.setAccessibleName(self.tr("Modules beside {0}").format(path))
+            sign.setAccessibleName(self.tr("Siblings of {0}").format(path))
         self._fit()
         self.updateGeometry()
 
@@ -117,7 +117,7 @@ class Breadcrumb(QWidget):
         number = len(self._parts)
         # The first has none before it, and stands beside what goes back and forward.
         text, icon = (SIGN, "") if number else ("", "stack")
-        tip = self.tr("The modules beside it")
+        tip = self.tr("Sibling modules")
         sign = self._menu_button(f"crumbSign{number}", text, tip, icon)
         menu = QMenu(sign)
         menu.aboutToShow.connect(partial(self._show_beside, menu, number))

@@ -35,19 +35,19 @@ class CheckPanel(QWidget):
         self._workspace = workspace
         self._row = row
         self._path = row.node.path
-        self._button = named(QPushButton(self.tr("Check this step")), "checkButton")
+        self._button = named(QPushButton(self.tr("Verify")), "checkButton")
         self._button.clicked.connect(self._on_click)
         self._hint = quiet_label("")
         self._verdict = named(Prose("", workspace), "checkVerdict")
-        self._steps, self._table = _make_steps("checkTable", self.tr("Steps of the check"))
+        self._steps, self._table = _make_steps("checkTable", self.tr("Verification steps"))
         follow_links(self._table, workspace.selection.select)
         self._values = QPushButton(self.tr("Given, recomputed, difference"))
         self._values.setObjectName("checkValuesButton")
         self._values.setToolTip(
-            self.tr("Each number of the chosen step, or of the one with the largest difference")
+            self.tr("All values of the selected step, or of the one with the largest difference")
         )
         self._values.clicked.connect(self._show_values)
-        self._heads, self._head_table = _make_steps("checkHeads", self.tr("Single heads"))
+        self._heads, self._head_table = _make_steps("checkHeads", self.tr("Individual heads"))
         self._fold = named(QToolButton(), "checkHeadsButton")
         self._fold.setCheckable(True)
         self._fold.setAutoRaise(True)
@@ -56,7 +56,7 @@ class CheckPanel(QWidget):
 
         line = in_row(self._button, self._values, (self._hint, 1), spacing=12)
         in_column(
-            heading_label(self.tr("Check")),
+            heading_label(self.tr("Verification")),
             line,
             self._verdict,
             self._table,
@@ -87,9 +87,9 @@ class CheckPanel(QWidget):
         self._fold.setVisible(bool(heads))
         crosses = sum(not step.ok for step in heads)
         text = (
-            self.tr("{0} single heads, all equal")
+            self.tr("{0} individual heads, all equal")
             if not crosses
-            else self.tr("{0} single heads, {1} DIFFERENT")
+            else self.tr("{0} individual heads, {1} different")
         )
         self._fold.setText(text.format(len(heads), crosses))
         # What went wrong is not left folded away.
@@ -100,7 +100,7 @@ class CheckPanel(QWidget):
         lines = [check_verdict(check)] if check.steps else []
         lines += filter(None, [by_flow_note(check), other_attention_note(check)])
         lines += [
-            self.tr("Not checked: {0}: {1}.").format(
+            self.tr("Not verified: {0}: {1}.").format(
                 left.path or self.tr("the model itself"), left.reason
             )
             for left in check.unchecked
@@ -131,20 +131,22 @@ class CheckPanel(QWidget):
     def _update_button(self) -> None:
         run = self._workspace.runs.run
         if run is None:
-            reason = self.tr("Run a sentence first: what it gave is what is checked.")
+            reason = self.tr("Run a sentence first to have an output to verify.")
         elif run.activation(self._path) is None:
-            reason = self.tr("It was not called in the last run, so it gave nothing to check.")
+            reason = self.tr(
+                "The last run did not call this module, so there is no output to verify."
+            )
         else:
             reason = ""
         # Not off while it works: the keys would go elsewhere.
         self._button.setEnabled(not reason)
         text = reason or self.tr(
-            "Recomputes it in float64 from what it took in the last run, by plain sums and "
-            "products, and compares with what it gave. The tolerance is 16 times what rounding "
-            "alone does."
+            "Recomputes the output in float64 from the inputs recorded in the last run, by "
+            "plain sums and products, and compares it with the recorded output. The "
+            "tolerance is 16 times the expected rounding error."
         )
         if self._row.is_folded and not reason:
-            text += " " + self.tr("Of the {0} layers, this is layer {1}.").format(
+            text += " " + self.tr("This is layer {1} of the {0} layers.").format(
                 len(self._row.members), self._row.node.name
             )
         self._hint.setText(text)

@@ -36,7 +36,7 @@ class CheckTableModel(TableModel):
                         _name(step, path),
                         with_minus(deviation(step.max_abs_error)),
                         with_minus(deviation(step.tolerance)),
-                        self.tr("✓ equal") if step.ok else self.tr("✗ DIFFERENT"),
+                        self.tr("✓ equal") if step.ok else self.tr("✗ different"),
                     ),
                     hint=step.path,
                     is_bold=not step.ok,

@@ -52,9 +52,9 @@ class CountFacts(QObject):
 
     def groups(self, row: TreeRow, architecture: Architecture) -> Iterator[FactGroup]:
         """Yield what is known about a module's numbers, of one layer where a row stands for all."""
-        node, of_each = row.node, self.tr(", of each layer") if row.is_folded else ""
+        node, of_each = row.node, self.tr(", per layer") if row.is_folded else ""
         count = list(self._count(row, architecture))
-        yield FactGroup(self.tr("Count, in symbols") + of_each, count)
+        yield FactGroup(self.tr("Parameter count") + of_each, count)
         values = letter_values(architecture, self._workspace.runs.run)
         shapes = list(self._shapes(node, architecture, values))
         yield FactGroup(self.tr("Shapes"), shapes)
@@ -68,7 +68,7 @@ class CountFacts(QObject):
             title = self.tr("One of {0} heads").format(cost.heads) + of_each
             yield FactGroup(title, list(self._head(cost)))
         yield FactGroup(self.tr("Symbols"), list(self._legend(node, architecture, values)))
-        yield FactGroup(self.tr("Memory of the weights") + of_each, list(self._memory(node)))
+        yield FactGroup(self.tr("Weight memory") + of_each, list(self._memory(node)))
 
     def _count(self, row: TreeRow, architecture: Architecture) -> Iterator[Fact]:
         node = row.node
@@ -83,13 +83,13 @@ class CountFacts(QObject):
             else:
                 yield "", self.tr("{0}, no formula found").format(f"{node.parameters:,}")
             return
-        result = self.tr("{0} {1} equals the real count").format(f"{steps.result:,}", TICK)
+        result = self.tr("{0} {1} matches the actual count").format(f"{steps.result:,}", TICK)
         if row.is_folded:
             all_layers = self.tr(", {0} layers: {1}")
             result += all_layers.format(len(row.members), f"{row.parameters:,}")
         yield "", CountView(steps.terms, result)
         if node.domain is not None:
-            yield self.tr("Holds where"), domain_text(node.domain)
+            yield self.tr("Valid if"), domain_text(node.domain)
         letters = letters_of(node.count_formula)
         if used := [relation for relation in others if relation.letter in letters]:
             yield "", self._choice(used)
@@ -147,12 +147,14 @@ class CountFacts(QObject):
             yield "", self._without_costs(node, architecture)
             return
         macs = self.tr("{0} multiply-adds").format(f"{steps.result:,}")
-        flops = self.tr("{0} FLOPs, two for each").format(f"{FLOPS_PER_MAC * steps.result:,}")
+        flops = self.tr("{0} FLOPs (1 multiply-add = 2 FLOPs)").format(
+            f"{FLOPS_PER_MAC * steps.result:,}"
+        )
         yield "", CountView(steps.terms, f"{macs} = {flops}")
         if architecture.costs is not None and architecture.costs.domain is not None:
-            yield self.tr("Holds where"), domain_text(architecture.costs.domain)
+            yield self.tr("Valid if"), domain_text(architecture.costs.domain)
         if not node.path and (peak := peak_text(architecture, values)):
-            yield self.tr("Activations at their peak"), self.tr("{0}, in float32").format(peak)
+            yield self.tr("Peak activation memory"), self.tr("{0}, in float32").format(peak)
 
     def _ranking(
         self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
@@ -170,7 +172,7 @@ class CountFacts(QObject):
         names = {"query": "Q", "key": "K", "value": "V"}
         own = {names[part]: n for part, n in cost.parameters.items() if part in names}
         each = ", ".join(f"{name} {count:,}" for name, count in own.items())
-        output, has_output = self.tr("W_O apart: {0}"), "output" in cost.parameters
+        output, has_output = self.tr("W_O separately: {0}"), "output" in cost.parameters
         text = f"{sum(own.values()):,} ({each})"
         if has_output:
             text += "\n" + output.format(f"{cost.parameters['output']:,}")
@@ -180,7 +182,7 @@ class CountFacts(QObject):
             if cost.output_macs:
                 text += "\n" + output.format(f"{cost.output_macs:,}")
             elif has_output:
-                text += "\n" + self.tr("W_O included")
+                text += "\n" + self.tr("including W_O")
             yield self.tr("Multiply-adds"), text
 
     def _without_costs(self, node: ModuleNode, architecture: Architecture) -> str:
@@ -193,7 +195,7 @@ class CountFacts(QObject):
             return self.tr("no formula found: {0}").format(reason)
         found = costs.modules.get(node.path)
         if found is None:
-            return self.tr("0: no forward pass calls it")
+            return self.tr("0: not called in the forward pass")
         if found.macs == "0":
             return self.tr("0: only matrix products are counted")
         return self.tr("no formula found")
@@ -218,7 +220,7 @@ class CountFacts(QObject):
     def _meaning(self, symbol: Symbol, values: dict[str, int]) -> str:
         value = f"{values[symbol.letter]:,}"
         if symbol.key == symbol.letter:
-            return self.tr("{0}, a number of the configuration").format(value)
+            return self.tr("{0}, from the configuration").format(value)
         if symbol.key:
             return self.tr("{0} = {1}, {2}").format(symbol.key, value, symbol.meaning)
         return self.tr("{0}, {1}").format(value, symbol.meaning)

@@ -80,7 +80,7 @@ class CountView(QWidget):
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self.addAction(copy)
         # For screen readers, which cannot see the drawing.
-        self.setAccessibleName(self.tr("Formula with its numbers"))
+        self.setAccessibleName(self.tr("Formula with numbers"))
         self.setAccessibleDescription(self.text())
 
     def text(self) -> str:

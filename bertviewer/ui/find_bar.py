@@ -36,8 +36,8 @@ class FindBar(QWidget):
         self._count.setObjectName("findCount")
         self._count.setWordWrap(False)
         self._count.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._before = flat_button("findBefore", "↑", self.tr("The match before (Shift+Enter)"))
-        self._next = flat_button("findNext", "↓", self.tr("The next match (Enter)"))
+        self._before = flat_button("findBefore", "↑", self.tr("Previous match (Shift+Enter)"))
+        self._next = flat_button("findNext", "↓", self.tr("Next match (Enter)"))
         close = flat_button("findClose", "×", self.tr("Close (Esc)"))
         in_row(
             (self._field, 1),

@@ -72,7 +72,7 @@ class FormulaTab(QScrollArea):
             layout.addWidget(Prose(note, self._workspace))
         if parts.source == parts.title:
             return  # no class is known, only the names of tensors
-        text = self.tr("How {0} uses its parts stands in its code: see the tab Source.")
+        text = self.tr("For how {0} combines its parts, see its code in the Source tab.")
         layout.addWidget(plain_label(text.format(parts.title)))
         layout.addWidget(quiet_label(self.tr("Defined in {0}").format(parts.source)))
 

@@ -94,7 +94,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
 def _read_runs(source: ModelSource, progress: Progress) -> RunFile:
     from bertviewer.core.run_files.reading import read_runs
 
-    progress(0, 0, "Reading the runs")
+    progress(0, 0, "Reading the saved runs")
     saved = read_runs(source.path, progress)
     prepare_views()
     return saved
@@ -168,7 +168,7 @@ def random_heads_job(model: LoadedModel, progress: Progress) -> dict[str, tuple[
     if data is None or model.checkpoint is None:
         return found
     for number, name in enumerate(model.heads):
-        progress(number, len(model.heads), "Looking for heads in the checkpoint")
+        progress(number, len(model.heads), "Looking for task heads in the checkpoint")
         source = replace(model.source, task=find_task(name))
         try:
             keys = read_meta_model(source, data, model.checkpoint, None, no_progress).keys
@@ -254,7 +254,9 @@ def run_both_job(  # noqa: PLR0917
     run_a = run_sentence_job(theirs, sentence, draws, device_wish, progress).watched
     ran = run_sentence_job(model, sentence, random_weights, device_wish, progress)
     if run_a.run.tokens != ran.watched.run.tokens:
-        raise UserError(f"the tokenizer of {other.name} makes other tokens of this sentence")
+        raise UserError(
+            f"the tokenizer of {other.name} produces different tokens for this sentence"
+        )
     return RanBoth(ran, replace(run_a, model=theirs))
 
 
@@ -279,7 +281,7 @@ def write_runs_job(
     from bertviewer.core.run_files.writing import content_of
     from bertviewer.core.saving.files import save
 
-    progress(0, 0, "Writing the runs")
+    progress(0, 0, "Saving the runs")
     data = None if model.blueprint is None else model.blueprint.data
     file = described(model.source, data, model.checkpoint, kept)
     save(path, content_of(file, progress), models)
@@ -293,7 +295,7 @@ def write_modules_job(
     from bertviewer.core.saving.files import save
     from bertviewer.report import summaries
 
-    progress(0, 0, "Writing the modules")
+    progress(0, 0, "Exporting the modules")
     text = summaries.csv(architecture, depth=None, with_parameters=False)
     save(path, text.encode(), models)
     return path

@@ -14,7 +14,7 @@ class KeepButton(QPushButton):
         self.setObjectName("keepRun")
         self.set_narrow(False)
         self.setAccessibleName(self.tr("Keep as A"))
-        self.setToolTip(self.tr("Keep this run, to compare the next ones (B) with it"))
+        self.setToolTip(self.tr("Keep this run as A and compare later runs (B) with it"))
         self.clicked.connect(workspace.runs.keep)
         workspace.runs.run_changed.connect(self._update)
         workspace.runs.comparison_changed.connect(self._update)

@@ -40,11 +40,11 @@ class NextRun(QObject):
     def lacking(self) -> str:
         """Why nothing can be run, "" if it can be."""
         if self._source is None:
-            return self.tr("No model is open yet.")
+            return self.tr("No model is open.")
         if not self.has_tokenizer:
             return self.tr("This model has no tokenizer, so no sentence can be run.")
         if self.lacks_weights:
-            return self.tr("This model has no weights. Choose random weights to run it.")
+            return self.tr("This model has no weights. Select random weights to run it.")
         if not self.sentence.text.strip():
             return self.tr("Type a sentence first.")
         return ""

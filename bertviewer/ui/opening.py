@@ -72,13 +72,13 @@ class Opening(QObject):
             self.open_named(name)
             return
         forget(name)
-        text = self.tr("{0} is not there any more; it has been taken off the list")
+        text = self.tr("{0} no longer exists and was removed from the list")
         show_error(self._window, text.format(name))
 
     def choose_folder(self) -> None:
         """Ask for a model's folder and open it."""
         folder = QFileDialog.getExistingDirectory(
-            self._window, self.tr("Open the folder of a model or of a corpus")
+            self._window, self.tr("Open a model or corpus folder")
         )
         if folder:
             self.open_named(folder)
@@ -87,7 +87,7 @@ class Opening(QObject):
         """Ask for a configuration or for weights, and open them."""
         file, _ = QFileDialog.getOpenFileName(
             self._window,
-            self.tr("Open a config.json, weights, or saved runs"),
+            self.tr("Open a config.json, weights or saved runs"),
             "",
             self.tr("Models and runs ({0});;All files (*)").format(f"{MODEL_FILES} *{RUNS_SUFFIX}"),
         )

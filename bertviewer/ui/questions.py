@@ -116,7 +116,7 @@ class _Question(QWidget):
         self.link.setText(answer.question)
         self.link.setAccessibleName(answer.question)
         self.link.updateGeometry()
-        self.link.setToolTip(self.tr("Show the answer, or hide it again (Enter)"))
+        self.link.setToolTip(self.tr("Show or hide the answer (Enter)"))
         if self._answer is not None:
             self._write()
 

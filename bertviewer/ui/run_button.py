@@ -28,8 +28,8 @@ class RunButton(QWidget):
         self.run = named(QPushButton(self.tr("Run")), "runButton")
         self.choices = QPushButton()
         self.choices.setObjectName("runChoices")
-        self.choices.setAccessibleName(self.tr("How to run"))
-        self.choices.setToolTip(self.tr("Weights, device, run A, earlier sentences"))
+        self.choices.setAccessibleName(self.tr("Run options"))
+        self.choices.setToolTip(self.tr("Weights, device, baseline, earlier sentences"))
         self.run.setDefault(True)
         self._draw_arrow()
         in_row((self.run, 1), self.choices, on=self, spacing=1)
@@ -54,14 +54,14 @@ class RunButton(QWidget):
         again = named(menu.addAction(self.tr("Run again")), "runAgain")
         again.setEnabled(not next_run.lacking)
         again.triggered.connect(workspace.run_next)
-        keep = named(menu.addAction(self.tr("Keep this run as A")), "keepChoice")
+        keep = named(menu.addAction(self.tr("Pin as baseline (A)")), "keepChoice")
         keep.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
         keep.triggered.connect(runs.keep)
         menu.addSeparator()
         group = QActionGroup(menu)
         for is_random, title in (
-            (False, self.tr("Weights of the checkpoint")),
-            (True, self.tr("Random weights, seed 0")),
+            (False, self.tr("Checkpoint weights")),
+            (True, self.tr("Random weights (seed 0)")),
         ):
             action = _choice(menu, group, title, next_run.random_weights is is_random)
             action.setObjectName("randomWeights" if is_random else "trainedWeights")

@@ -44,36 +44,36 @@ class SentenceBar(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        hint = self.tr("Arrow up and down go through the sentences before (Ctrl+L comes here)")
+        hint = self.tr("Press Up or Down for earlier sentences (Ctrl+L to edit)")
         self._sentence = SentenceEdit(
             "sentenceEdit", self.tr("Type a sentence to run through the model"), hint
         )
         self._pair = SentenceEdit("pairEdit", self.tr("Second sentence (optional)"), hint)
         self._add = flat_button(
-            "addPair", self.tr("+ second"), self.tr("Add a second sentence, to run a pair")
+            "addPair", self.tr("+ Sentence pair"), self.tr("Add a second sentence (run as a pair)")
         )
         self._example = flat_button(
             "exampleSentence",
             self.tr("Try an example"),
-            self.tr("Run a sentence in which a word has two meanings"),
+            self.tr("Run a sentence with a word that has two meanings"),
         )
-        self._drop = flat_button("dropPair", "×", self.tr("Take the second sentence away"))
+        self._drop = flat_button("dropPair", "×", self.tr("Remove the second sentence"))
         self._count = TokenCountView()
         self._counter = TokenCounter(workspace, self)
         self._random = QCheckBox(self.tr("Random weights"))
         self._random.setObjectName("randomWeightsCheck")
-        self._random.setToolTip(
-            self.tr("This model has no weights. Run it on random ones, drawn with seed 0.")
-        )
+        self._random.setToolTip(self.tr("No trained weights. Run with random weights (seed 0)."))
         self._lacking = named(ElidedLabel(), "runLacking")
         self._lacking.setForegroundRole(WARNING)
-        self._use_random = named(QPushButton(self.tr("Run on random weights")), "runOnRandom")
-        self._use_random.setToolTip(self.tr("Drawn with seed 0; every figure says so"))
+        self._use_random = named(QPushButton(self.tr("Run with random weights")), "runOnRandom")
+        self._use_random.setToolTip(
+            self.tr("Initialised with seed 0; all results are marked as random")
+        )
         self._keep = KeepButton(workspace)
         self.run_button = RunButton(workspace)
         self._cancel = QPushButton(self.tr("Cancel"))
         self._cancel.setObjectName("cancelButton")
-        self._cancel.setToolTip(self.tr("Stop what is going on (Ctrl+.)"))
+        self._cancel.setToolTip(self.tr("Cancel the running task (Ctrl+.)"))
         self._place = QStackedWidget()
         self._progress = _progress_bar()
         self._arrange()
@@ -267,7 +267,7 @@ class SentenceBar(QWidget):
 
 
 def _progress_bar() -> QProgressBar:
-    purpose = QCoreApplication.translate("SentenceBar", "How far the work is")
+    purpose = QCoreApplication.translate("SentenceBar", "Progress")
     bar = thin_bar("runProgress", purpose)
     # It keeps its place while it is hidden, so that nothing jumps.
     policy = bar.sizePolicy()

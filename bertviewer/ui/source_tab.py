@@ -30,7 +30,7 @@ class SourceTab(QWidget):
         self._view.setAccessibleName(self.tr("Source"))
         self.setFocusProxy(self._view)
         self._find = FindBar(self._view)
-        tip = self.tr("Find a text in the source (Ctrl+F)")
+        tip = self.tr("Find text in the source (Ctrl+F)")
         self._open_find = flat_button("openFind", self.tr("Find"), tip)
         self._open_find.clicked.connect(self._find.open_bar)
         in_column(self._make_head(), (self._view, 1), on=self, spacing=0)
@@ -97,5 +97,5 @@ class SourceTab(QWidget):
 
     def _missing(self, module: str, name: str) -> str:
         if module and not libraries.are_loaded():
-            return self.tr("The source is shown as soon as torch and transformers are loaded.")
-        return self.tr("The source of {0} is not at hand.").format(f"{module}.{name}".strip("."))
+            return self.tr("The source will be shown once torch and transformers are loaded.")
+        return self.tr("The source of {0} is not available.").format(f"{module}.{name}".strip("."))

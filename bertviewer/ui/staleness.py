@@ -15,10 +15,10 @@ from bertviewer.ui.workspace import Workspace
 
 STRIPE = 3  # pixels
 
-_NOTHING_TYPED = QT_TRANSLATE_NOOP("staleness", "Of a sentence that was cleared:")
-_SENTENCE = QT_TRANSLATE_NOOP("staleness", "Of another sentence:")
-_WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Of random weights, which are not chosen now:")
-_DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is chosen now:")
+_NOTHING_TYPED = QT_TRANSLATE_NOOP("staleness", "Results are for a cleared sentence:")
+_SENTENCE = QT_TRANSLATE_NOOP("staleness", "Results are for an earlier sentence:")
+_WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Results are for random weights, now deselected:")
+_DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is now selected:")
 
 
 def why_stale(run: ActivationRun, next_run: NextRun, device: str) -> str:

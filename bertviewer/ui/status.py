@@ -35,18 +35,18 @@ class WeightsLabel(QLabel):
         text = {
             "none": self.tr("No weights"),
             "pretrained": self.tr("Pretrained weights"),
-            "random": self.tr("RANDOM weights, seed 0"),
+            "random": self.tr("Random weights (seed 0)"),
         }[source.weights]
         if source.quantization is not None and source.weights == "pretrained":
             text = self.tr("Quantized weights: {0}").format(source.quantization.title)
         elif random:
             text = count_text(
                 len(random),
-                self.tr("Pretrained weights, but 1 tensor RANDOM"),
-                self.tr("Pretrained weights, but {0} tensors RANDOM"),
+                self.tr("Pretrained, 1 tensor random"),
+                self.tr("Pretrained, {0} tensors random"),
             )
         if source.offloaded:
-            text = self.tr("{0}, read layer by layer").format(text)
+            text = self.tr("{0}, loaded layer by layer").format(text)
         self.setText(text)
         self.setToolTip(plain_tip("\n".join((*source.notices, *random[:30]))))
         is_qualified = bool(random or source.notices) or source.weights == "random"
@@ -103,7 +103,7 @@ class Status(QStatusBar):
         if not activity:
             self.clearMessage()
         elif activity == "run" and not libraries.are_loaded():
-            self.showMessage(self.tr("Loading torch and transformers…, your run follows"))
+            self.showMessage(self.tr("Loading torch and transformers… Your run will follow."))
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
         if label == libraries.LABEL and self._workspace.scheduler.activity == "run":
@@ -116,21 +116,23 @@ class Status(QStatusBar):
             self.showMessage(f"{label}…")
 
     def _on_exported(self, path: str) -> None:
-        self.showMessage(self.tr("Report written to {0}").format(path), MESSAGE_TIME)
+        self.showMessage(self.tr("Report saved to {0}").format(path), MESSAGE_TIME)
 
     def _on_saved(self, path: str) -> None:
-        self.showMessage(self.tr("Written: {0}").format(path), MESSAGE_TIME)
+        self.showMessage(self.tr("Saved to {0}").format(path), MESSAGE_TIME)
 
     def _on_refused(self, path: str) -> None:
-        text = self.tr("{0} cannot be written: what you set will not be remembered.")
+        text = self.tr("Cannot write {0}. Your settings will not be remembered.")
         self._refused.setToolTip(plain_tip(text.format(path)))
         self._refused.setVisible(bool(path))
 
     def _on_cancelled(self, activity: str) -> None:
         if activity == "corpus":
-            text = self.tr("Not all sentences were run: the same files and folder go on with them")
+            text = self.tr(
+                "Corpus run stopped. To resume, run again with the same files and folder."
+            )
             self.showMessage(text, MESSAGE_TIME)
         elif activity == "export":
-            self.showMessage(self.tr("The report was not written: cancelled"), MESSAGE_TIME)
+            self.showMessage(self.tr("Export cancelled. No report was written."), MESSAGE_TIME)
         elif activity == "save":
-            self.showMessage(self.tr("The file was not written: cancelled"), MESSAGE_TIME)
+            self.showMessage(self.tr("Saving cancelled. No file was written."), MESSAGE_TIME)

@@ -41,8 +41,10 @@ class WalkTab(QWidget):
         self._is_following = False
         self._steps = WalkTableModel(self)
         self._groups = GroupTableModel(self)
-        self._table = make_table(self._steps, "walkTable", self.tr("Walk through the model"))
-        group_table = make_table(self._groups, "groupTable", self.tr("Count by groups"))
+        self._table = make_table(self._steps, "walkTable", self.tr("Walkthrough of the model"))
+        group_table = make_table(
+            self._groups, "groupTable", self.tr("Parameter count by component")
+        )
         self._columns: list[ElasticColumns] = []
         self._pages = QStackedWidget()
         for table, names in ((self._table, 1), (group_table, 0)):
@@ -53,7 +55,7 @@ class WalkTab(QWidget):
         self._switch = named(QTabBar(), "walkSwitch")
         self._switch.setDrawBase(False)
         self._switch.addTab(self.tr("Step by step"))
-        self._switch.addTab(self.tr("By groups"))
+        self._switch.addTab(self.tr("By component"))
         self._switch.currentChanged.connect(self._show_page)
         self._caption: QLabel = plain_label("")
         self._caption.setContentsMargins(16, 6, 16, 6)
@@ -89,17 +91,17 @@ class WalkTab(QWidget):
         self._pages.setCurrentIndex(self._switch.currentIndex())
         architecture = self._workspace.architecture
         if architecture is not None and "model_type" not in architecture.config:
-            text = self.tr("In the order of the names: what is done with them is not known.")
+            text = self.tr("In the order of the names: how the tensors are used is not known.")
         elif self._switch.currentIndex() == 0:
             text = self.tr(
-                "From the inputs on. Select a step to see its module; its tip explains it."
+                "From input to output. Select a step to see its module; hover for an explanation."
             )
         elif self._relations:
-            text = self.tr("Each group's tensors one by one, then added up; here {0}.").format(
-                relations_text(self._relations)
-            )
+            text = self.tr(
+                "The tensors of each component, listed and then added up; here {0}."
+            ).format(relations_text(self._relations))
         else:
-            text = self.tr("Each group's tensors one by one, then added up.")
+            text = self.tr("The tensors of each component, listed and then added up.")
         self._caption.setText(text)
 
     def _mark_row(self) -> None:

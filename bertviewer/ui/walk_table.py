@@ -27,7 +27,7 @@ class WalkTableModel(TableModel):
             Column(self.tr("Input")),
             Column(self.tr("Output")),
             Column(self.tr("Trainable"), is_number=True),
-            Column(self.tr("Counted as")),
+            Column(self.tr("Calculation")),
         )
         self._steps: list[WalkStep | None] = []
 
@@ -43,11 +43,18 @@ class WalkTableModel(TableModel):
                 self._steps.append(step)
         if without is not None:
             says = self.tr("without {0}").format(without.difference)
-            cells = ("", self.tr("Embeddings and layers"), "", "", f"{without.parameters:,}", says)
-            rows.append(Row(cells, self.tr("As it is often counted by hand"), is_bold=True))
+            cells = (
+                "",
+                self.tr("Subtotal: embeddings and layers"),
+                "",
+                "",
+                f"{without.parameters:,}",
+                says,
+            )
+            rows.append(Row(cells, self.tr("The count often given elsewhere"), is_bold=True))
             self._steps.append(None)
         total = f"{walk.trainable:,} {TICK if walk.reconciles else CROSS}"
-        says = self.tr("the steps add up to the model: {0}").format(f"{walk.expected:,}")
+        says = self.tr("the steps add up to the model’s count: {0}").format(f"{walk.expected:,}")
         rows.append(Row(("", self.tr("Total"), "", "", total, says), is_bold=True))
         self._steps.append(None)
         self.set_rows(rows)
@@ -77,10 +84,8 @@ class WalkTableModel(TableModel):
             times = f"{part.letters} = {part.times}" if part.letters else str(part.times)
             title = self.tr("{0}, of {1}").format(title, times)
         total = f"{part.trainable:,} {TICK if part.reconciles else CROSS}"
-        hint = self.tr("The steps add up to the modules' own count: {0}").format(
-            f"{part.expected:,}"
-        )
-        order = "" if part.is_planned else self.tr("modules in the tree's order")
+        hint = self.tr("The steps add up to the modules’ count: {0}").format(f"{part.expected:,}")
+        order = "" if part.is_planned else self.tr("in the order of the module tree")
         return Row(("", title, "", "", total, order), hint, is_bold=True)
 
     def _step(self, step: WalkStep) -> Row:
@@ -104,9 +109,9 @@ class GroupTableModel(TableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__((), parent)
         self._columns = (
-            Column(self.tr("Group")),
+            Column(self.tr("Component")),
             Column(self.tr("Parameters"), is_number=True),
-            Column(self.tr("Counted as")),
+            Column(self.tr("Calculation")),
         )
 
     def set_groups(self, groups: CountGroups) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bertviewer.core.run.capture import Capture
 
 
-FROM_FILE = "This run was read from a file: a closer look needs its model, and a run of it."
+FROM_FILE = "This run was loaded from a file. For details, open its model and run it again."
 
 
 @frozen(eq=False)

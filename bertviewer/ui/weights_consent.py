@@ -75,26 +75,25 @@ class WeightsConsent(QObject):
 
     def _text(self, source: ModelSource, examined: "PickleReview") -> str:
         if examined.refusal:
-            return self.tr("The weights of {0} are refused").format(source.name)
+            return self.tr("The weights of {0} were rejected").format(source.name)
         return self.tr("Read the pickled weights of {0}?").format(source.name)
 
     def _explanation(self, examined: "PickleReview") -> str:
-        danger = self.tr("A pickle is a small program: reading it can run what its author wants.")
+        danger = self.tr("A pickle is a small program: loading it can run arbitrary code.")
         if examined.refusal:
             return f"{danger}\n\n{examined.refusal}."
-        found = self.tr(
-            "This one was looked through, not run: it asks for tensors and nothing else."
-        )
+        found = self.tr("This one was inspected without running it: it requests only tensors.")
         how = self.tr(
-            "If you agree, a process of its own reads them, with limits on its memory and time, "
-            "and saves them as safetensors in your cache. You are asked once for these bytes."
+            "If you agree, a separate process with memory and time limits reads the "
+            "weights and saves them as safetensors in your cache. You are asked only once "
+            "for this content."
         )
         return f"{danger}\n\n{found}\n\n{how}"
 
     def _details(self, examined: "PickleReview") -> str:
         lines = [f"{file.file}  {file.nbytes / 1e6:,.1f} MB" for file in examined.files]
         names = sorted({name for file in examined.files for name in file.globals})
-        lines += ["", f"SHA-256 {examined.key}", "", self.tr("It asks for:"), *names]
+        lines += ["", f"SHA-256 {examined.key}", "", self.tr("It requests:"), *names]
         return "\n".join(lines)
 
 

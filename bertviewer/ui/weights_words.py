@@ -14,7 +14,7 @@ def weights_words(source: SourceInfo) -> str:
     if source.random_tensors:
         return count_text(
             len(source.random_tensors),
-            translate("weights", "1 tensor RANDOM, the others trained"),
-            translate("weights", "{0} tensors RANDOM, the others trained"),
+            translate("weights", "1 tensor random, the others trained"),
+            translate("weights", "{0} tensors random, the others trained"),
         )
     return translate("weights", "trained weights")

@@ -99,7 +99,7 @@ def test_figures_say_that_weights_are_random(
     model = bertviewer.open(tiny_bert_folder / "config.json")
     found = model.corpus(data, folder=tmp_path / "out", random_weights=True)
     assert found.is_random
-    assert "RANDOM" in found._repr_html_()
+    assert "(random weights)" in found._repr_html_()
     for name in ("layers", "heads", "histogram"):
         assert "random weights" in found.figure(name).csv().partition("\n")[0]
 
@@ -109,7 +109,7 @@ def test_a_corpus_that_is_opened(corpus: bertviewer.Corpus, model: bertviewer.Mo
     assert again.statistics() == corpus.statistics()
     assert again.attentions() == corpus.attentions()
     assert again.summary() == corpus.summary()
-    with pytest.raises(bertviewer.Error, match="open it with its model"):
+    with pytest.raises(bertviewer.Error, match="this needs the model of the corpus"):
         again.figure("layers")
     assert bertviewer.open_corpus(corpus.folder, model).figure("layers").csv()
     with pytest.raises(bertviewer.Error, match="of another model"):
@@ -161,14 +161,14 @@ def test_two_of_them(
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda c: c.heads(7), "no attention 7 here"),
-        (lambda c: c.heads("pooler"), "no attention 'pooler' here"),
+        (lambda c: c.heads(7), "no attention 7"),
+        (lambda c: c.heads("pooler"), "no attention 'pooler'"),
         (lambda c: c.features("poler"), "^poler was not measured"),
         (lambda c: c.features("pooler", call=3), "call 3 of pooler was not measured"),
         (lambda c: c.figure("nothing"), "no figure 'nothing'"),
         (lambda c: c.figure("heads", measure="next"), "no measure 'next'"),
-        (lambda c: c.statistics(quantiles=(5,)), "shares from 0 to 1"),
-        (lambda c: bertviewer.compare(c, "demo"), "demo: it is no corpus"),
+        (lambda c: c.statistics(quantiles=(5,)), "must be from 0 to 1"),
+        (lambda c: bertviewer.compare(c, "demo"), "demo: not a corpus"),
         (lambda c: bertviewer.open_corpus("nothing"), "nothing"),
     ],
 )
@@ -190,7 +190,7 @@ def test_what_is_refused(
 ) -> None:
     with pytest.raises(bertviewer.Error, match=words):
         model.corpus(data, folder=tmp_path / "out", **wishes)
-    with pytest.raises(bertviewer.Error, match="name a file"):
+    with pytest.raises(bertviewer.Error, match="give a file of sentences"):
         model.corpus(folder=tmp_path / "out")
     with pytest.raises(TypeError, match="a corpus has no limt"):
         model.corpus(data, folder=tmp_path / "out", limt=1)  # type: ignore[call-arg]

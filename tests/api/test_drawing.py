@@ -47,7 +47,7 @@ def test_a_process_that_draws_and_ends_is_started_again() -> None:
     child = drawing._Child()
     try:
         assert child.call(os.getpid) != os.getpid()
-        with pytest.raises(UserError, match="the process that draws pictures ended"):
+        with pytest.raises(UserError, match="the process that draws figures stopped"):
             child.call(os._exit, 3)
         first = child.call(os.getpid)
         assert child.call(os.getpid) == first

@@ -32,7 +32,7 @@ def test_a_process_that_is_forked_after_a_run(tmp_path: Path) -> None:
 
 
 def test_what_is_pickled(model: bertviewer.Model, run: bertviewer.Run) -> None:
-    for words, one in (("a model is not pickled", model), ("run.data can be", run)):
+    for words, one in (("a model cannot be pickled", model), ("use run.data instead", run)):
         with pytest.raises(TypeError, match=words):
             pickle.dumps(one)
     data = pickle.loads(pickle.dumps(run.data))

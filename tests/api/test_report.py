@@ -138,7 +138,7 @@ def test_runs_of_models_that_are_built_otherwise(
 
 
 def test_a_word_that_a_report_does_not_know(model: bertviewer.Model, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="a report has no titel"):
+    with pytest.raises(TypeError, match="a report has no option titel"):
         model.report(tmp_path / "a.json", titel="x")  # type: ignore[call-arg]
 
 
@@ -149,7 +149,7 @@ def test_a_word_that_a_report_does_not_know(model: bertviewer.Model, tmp_path: P
         ({"layers": "7"}, "this model has layers 0 to 1"),
         ({"layers": [-1]}, "write numbers of layers"),
         ({"layers": "first"}, "write numbers of layers"),
-        ({"sections": ()}, "no section is chosen"),
+        ({"sections": ()}, "no section is selected"),
     ],
 )
 def test_what_there_is_not_is_refused_and_the_old_report_stays(

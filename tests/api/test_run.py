@@ -80,7 +80,7 @@ def test_a_check_of_one_module(model: bertviewer.Model) -> None:
         (lambda run: run.values("pooler", call=3), "has no call 3"),
         (lambda run: run.check("nothing"), "no module 'nothing'"),
         (lambda run: run.figure("nothing"), "no figure 'nothing'"),
-        (lambda run: run.figure("attention", head=4), "no head 4, but 0 to 3"),
+        (lambda run: run.figure("attention", head=4), "no head 4; available: 0 to 3"),
         (lambda run: run.figure("similarity", state=9), "no hidden state 9"),
         (lambda run: run.figure("layers", statistic="sum"), "no statistic 'sum'"),
         (lambda run: run.figure("norms").save("a.doc"), "is written as"),
@@ -155,7 +155,7 @@ def test_runs_that_were_saved(
     assert last.statistics() == run.statistics()
     assert run_a is not None
     assert run_a.text == "the cat"
-    with pytest.raises(bertviewer.Error, match="read from a file"):
+    with pytest.raises(bertviewer.Error, match="loaded from a file"):
         last.values("pooler")
 
 

@@ -45,7 +45,7 @@ def bars(*labels: str) -> HistogramChart:
         (grid("feature 5"), "Feature 5 of each token", "feature-5-of-each-token.png"),
         (grid("Norm"), "Token norms ‖h‖", "token-norms-h.png"),
         (grid("A · Norm"), "Token norms ‖h‖", "token-norms-h-a.png"),
-        (grid("Cosine", "layer 5"), "Cosines at", "cosines-at-layer-5.png"),
+        (grid("Cosine", "layer 5"), "Cosine at", "cosine-at-layer-5.png"),
         (grid("Attention, B − A"), "Heads, B − A", "heads-b-minus-a-attention.png"),
         (grid(""), "", "plot.png"),
         (bars("Elements"), "Output of layer.3", "output-of-layer-3-histogram.png"),

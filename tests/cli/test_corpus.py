@@ -133,6 +133,6 @@ def test_corpora_and_models_are_not_compared(
 ) -> None:
     printed("corpus", str(tiny_bert_folder), str(data), "-o", str(tmp_path / "out"))
     said = refused(capsys, "compare", tmp_path / "out", tiny_bert_folder)
-    assert said.endswith("it is no corpus, and the other one is; compare two of a kind")
+    assert said.endswith("not a corpus, unlike the other one; compare two models or two corpora")
     said = refused(capsys, "report", "demo", "-o", tmp_path / "a.pdf", "--corpus", tmp_path / "out")
     assert said.startswith("the corpus was made with another model: ")

@@ -35,7 +35,7 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("--task", "poetry"), "invalid choice: 'poetry'"),
         (("summary", "gpt2", "--task", "next-sentence"), "gpt2 has no head"),
         (("summary", "gpt2", "--task", "poetry"), "invalid choice: 'poetry'"),
-        (("summary", "gpt2", "--depth", "-1"), "is not a number of levels"),
+        (("summary", "gpt2", "--depth", "-1"), "is not a valid number of levels"),
         (("summary", "gpt2", "--depth", "two"), "--depth"),
         (("summary",), "MODEL"),
         (("summary", "gpt2", "--nonsense"), "--nonsense"),
@@ -54,11 +54,14 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("report", "demo", "-o", "out.pdf", "--against", "two"), "--against needs --sentence"),
         (("report", "demo", "-o", "a.pdf", "--sentence", "a", "--against-pair", "b"), "--against"),
         (("report", "demo", "-o", "out.pdf", "--statistic", "sum"), "no statistic 'sum'"),
-        (("report", "demo", "-o", "a.pdf", "--compare", "gpt2", "--compare-from", "gpt2"), "one"),
+        (
+            ("report", "demo", "-o", "a.pdf", "--compare", "gpt2", "--compare-from", "gpt2"),
+            "either",
+        ),
         (("summary", "no\nsuch\u2028model\x1b[2J"), r"unknown model 'no\nsuch\u2028model\x1b[2J'"),
         (("summary", "gpt2", "--task", "a\nb\x85c"), "invalid choice"),
         (("summary", "gpt2", "--\nnonsense\x1b]0;x\x07"), r"\x1b]0;x\x07"),
-        (("summary", "gpt2", "--depth", "1\r\n2"), "is not a number of levels"),
+        (("summary", "gpt2", "--depth", "1\r\n2"), "is not a valid number of levels"),
         (("corpus", "gpt2", "a", "-o", "b", "--limit", "\n"), "invalid int value"),
         (("report", "demo", "-o", "a\n\x1b[2J/out.pdf"), r"a \x1b[2J/out.pdf"),
         (("run", "demo", "a", "--device", "cuda:97"), "no device 'cuda:97' here, but cpu"),
@@ -117,7 +120,7 @@ def test_our_own_bug_is_logged(
     assert main(["presets"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     log = elsewhere / "logs" / "bertviewer.log"
-    assert line == f"{ERROR}internal error; the details are in {log}"
+    assert line == f"{ERROR}internal error; details were saved to {log}"
     assert "RuntimeError: a bug" in log.read_text()
 
 
@@ -175,7 +178,7 @@ def test_a_folder_that_is_gone_is_one_line(elsewhere: Path) -> None:
     )
     done = python_of(gone, "-c", code, "presets")
     assert done.returncode == 2
-    message = "the folder that this was started in does not exist any more"
+    message = "the working directory no longer exists; start bertviewer from another one"
     assert done.stderr == f"{ERROR}{message}\n"
 
 

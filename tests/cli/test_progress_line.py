@@ -61,7 +61,7 @@ def test_what_is_done_is_said_in_place() -> None:
         progress(0, 0, "Reading the tokenizer")
         assert stream.line() == "Reading the tokenizer"
         progress(1, 3, "short")
-        assert stream.line() == " 33 %  short"
+        assert stream.line() == " 33%  short"
     assert stream.line() == ""
     assert stream.getvalue().endswith("\r")
     assert "\n" not in stream.getvalue()

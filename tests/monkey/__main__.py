@@ -159,7 +159,7 @@ class Monkey:
             if isinstance(window, QMainWindow | QMenu) or not window.isVisible():
                 continue
             if isinstance(window, QMessageBox):
-                if "inside bertviewer" in window.text():
+                if "internal error" in window.text():
                     self.fault(f"{window.text()} {window.informativeText()}")
                 window.close()
             elif isinstance(window, QDialog) and (window.isModal() or self.random.random() < 0.2):

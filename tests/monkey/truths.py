@@ -40,7 +40,7 @@ def untrue(window: MainWindow) -> Iterator[str]:
     source = architecture.source
     is_random = source.weights == "random" or bool(source.random_tensors)
     mark = find(window, QLabel, "statusWeights")
-    if ("RANDOM" in mark.text()) != is_random:
+    if ("andom" in mark.text()) != is_random:
         yield f"{mark.text()!r} stands where weights are {source.weights}"
     if window.isVisible() and source.name not in window.windowTitle():
         yield f"the title is {window.windowTitle()!r}, the model {source.name!r}"

@@ -156,7 +156,7 @@ CHAPTERS = (
         Picture("report-page", (reported, paged(9))),
         Picture("report-grey", (reported, picked("reportGrey"), paged(19)), LIGHT),
         Picture("report-written", (reported, exported), LIGHT),
-        Picture("report-busy", (reported, held(exported, 3, 12, "Drawing the pictures")), LIGHT),
+        Picture("report-busy", (reported, held(exported, 3, 12, "Drawing the figures")), LIGHT),
         Picture("report-failed", (reported, on_a_full_disk(exported)), LIGHT),
         Picture("filter", (does("focusFilter"), written("class:Linear params>100K"))),
         Picture("filter-nothing", (does("focusFilter"), written("qqqq"))),

@@ -37,8 +37,10 @@ def test_no_letter_chooses_two_things_of_a_menu() -> None:
 
 
 def test_tips_have_the_keys_in_them() -> None:
-    assert tip_of(named("keepAsA")) == "Compare the next runs with it (Ctrl+Shift+K)"
-    assert tip_of(named("copyPython")) == "The expression that gives it: model.layer[3]"
+    assert tip_of(named("keepAsA")) == "Compare later runs (B) with this run (Ctrl+Shift+K)"
+    assert (
+        tip_of(named("copyPython")) == "Python expression for this module, such as model.layer[3]"
+    )
     assert keys_of(named("exportPdf")) == "Ctrl+E"
     assert plain_title(named("openFolder")) == "Open folder"
 
@@ -70,10 +72,10 @@ def test_what_cannot_be_done_says_why(window: MainWindow) -> None:
         assert not action.isEnabled()
         return action.toolTip()
 
-    assert tip("exportPdf") == "No model is open yet"
-    assert tip("cancel") == "Nothing is going on"
-    assert tip("keepAsA") == "No sentence was run yet"
-    assert tip("goBack") == "Nothing was selected before"
+    assert tip("exportPdf") == "No model is open"
+    assert tip("cancel") == "No task is running"
+    assert tip("keepAsA") == "No sentence has been run yet"
+    assert tip("goBack") == "No earlier selection"
     assert not find(window, QMenu, "head").isEnabled()
     assert find(window, QAction, "openFolder").isEnabled()
 

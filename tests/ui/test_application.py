@@ -88,7 +88,7 @@ sys.exit(app.main())
     )
     done = run_python(code, tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
     assert done.returncode == 0, done.stderr
-    assert "The program goes on" in done.stdout
+    assert "You can keep working" in done.stdout
     log = tmp_path / "state" / "bertviewer" / "log" / "bertviewer.log"
     assert str(log) in done.stdout
     assert "broken on purpose" in log.read_text()
@@ -163,7 +163,7 @@ def test_what_is_gone_or_broken_by_then_is_one_calm_line(tmp_path: Path) -> None
     said = look(tmp_path)
     assert said.startswith(f"none True 0 {file}: ")
     file.unlink()
-    assert look(tmp_path) == f"none True 0 {file}, which was open last, is not there any more."
+    assert look(tmp_path) == f"none True 0 The model opened last, {file}, no longer exists."
 
 
 def test_a_sentence_of_the_command_line_is_run(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
 from tests.ui.tensors.tensor_window import HEATMAP, HISTOGRAM, QUERY, choose, view
 
-FOLLOWS = "Loading torch and transformers…, your run follows"
+FOLLOWS = "Loading torch and transformers… Your run will follow."
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_the_tree_its_formulas_and_its_overview_are_there(
     tree = find(opened, QTreeView, "moduleTree").model()
     assert tree.index(0, 0).data() == "BertModel"
     # What describes a module comes when the tree has been drawn.
-    qtbot.waitUntil(lambda: "Count, in symbols" in texts(opened))
+    qtbot.waitUntil(lambda: "Parameter count" in texts(opened))
     assert "deriving…" not in texts(opened)
     assert not libraries.are_loaded()
     loaded(opened, may_import, worker, qtbot)
@@ -180,7 +180,7 @@ def test_the_source_of_a_class_comes_with_the_libraries(
         patch.setattr("bertviewer.ui.source_tab.source_of", lambda *_: ())
         show_tab(opened, "Source")
     texts = [label.text() for label in opened.findChildren(QLabel)]
-    assert "The source is shown as soon as torch and transformers are loaded." in texts
+    assert "The source will be shown once torch and transformers are loaded." in texts
     loaded(opened, may_import, worker, qtbot)
     assert find(opened, SourceView, "sourceView").toPlainText().count("class BertModel(") == 1
 

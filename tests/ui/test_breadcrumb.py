@@ -107,7 +107,7 @@ def test_buttons_go_back_and_forward(made: Made, qtbot: QtBot) -> None:
     assert workspace.selection.place.path == ""
     qtbot.mouseClick(forward, Qt.MouseButton.LeftButton)
     assert workspace.selection.place.path == "encoder"
-    assert back.toolTip() == "To the module that was selected before (Alt+Left)"
+    assert back.toolTip() == "Back (Alt+Left)"
 
 
 def test_a_button_in_use_keeps_the_focus(made: Made, qtbot: QtBot) -> None:

@@ -110,8 +110,8 @@ def test_the_button_beside_the_module_keeps_the_keys(
     qtbot.keyClick(button, Qt.Key.Key_Space)  # it is not begun a second time
     idle(ready, worker, qtbot)
     qtbot.waitUntil(pill.isVisible)
-    assert pill.text() == "20 of 20 steps"
-    assert "rounding allows" in find(ready, QLabel, "checkDifference").text()
+    assert pill.text() == "20 steps verified"
+    assert "tolerance" in find(ready, QLabel, "checkDifference").text()
     assert button.hasFocus()
     # What came out stands in the formula's tab too, in sight, with a word on names of its steps.
     verdict = inside(ready, QLabel, "checkVerdict")
@@ -148,7 +148,7 @@ def test_a_cross_is_told_by_sign_words_and_colour(
     first = nn.functional.one_hot(torch.tensor(0), 384)
     with values.register_forward_hook(lambda _module, _args, output: output + first):
         press(ready, worker, qtbot)
-    wrong = {row[0] for row in rows(ready, "checkTable") if row[3] == "✗ DIFFERENT"}
+    wrong = {row[0] for row in rows(ready, "checkTable") if row[3] == "✗ different"}
     assert wrong == {
         "self-attention",
         "= next hidden state",

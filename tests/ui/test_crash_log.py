@@ -44,9 +44,9 @@ def test_a_crash_is_offered_once(tmp_path: Path, how: str, status: signal.Signal
     told = run_python(START + LOOK, tmp_path, **state)
     assert told.returncode == 0, told.stderr
     message, where, trace = told.stdout.split(" | ", 2)
-    assert message == "The program stopped unexpectedly last time."
+    assert message == "bertviewer quit unexpectedly last time."
     log = tmp_path / "state" / "bertviewer" / "log" / "bertviewer.log"
-    assert where == f"What it was doing is in {log}"
+    assert where == f"Details were saved to {log}"
     assert "crash_on_purpose" in trace
     assert f"Python {sys.version.split()[0]}" in trace
     assert "crash_on_purpose" in log.read_text()
@@ -75,5 +75,5 @@ def test_damaged_settings_are_told(tmp_path: Path) -> None:
     file.write_bytes(b"\0 not settings")
     done = run_python(START + LOOK, tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
     assert done.returncode == 0, done.stderr
-    told = "The settings were damaged, so the program starts with its defaults. The old file is"
+    told = "The settings file was damaged, so the default settings are used. The old file is"
     assert done.stdout.strip() == f"{told} {file}.damaged"

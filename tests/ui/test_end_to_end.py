@@ -167,8 +167,8 @@ def test_random_weights_are_asked_for_and_labelled(window: MainWindow, qtbot: Qt
     assert run.isEnabled()
     qtbot.mouseClick(run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: is_drawn(window))
-    assert "RANDOM" in label.text()
-    assert "RANDOM" in find(window, QLabel, "runWarning").text()
+    assert "Random" in label.text()
+    assert "Random weights" in find(window, QLabel, "runWarning").text()
     # One stored layer, applied twelve times: twelve points all the same.
     assert len(lines(find(window, LinePlot, "layerPlot"))[0].values) == 12
 
@@ -244,7 +244,7 @@ def test_another_head_opens_the_same_model(demo_window: MainWindow, qtbot: QtBot
         ),
         timeout=OPEN_TIMEOUT,
     )
-    assert "5 tensors RANDOM" in find(demo_window, QLabel, "statusWeights").text()
+    assert "5 tensors random" in find(demo_window, QLabel, "statusWeights").text()
 
 
 def test_the_menu_marks_what_is_open(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
@@ -296,9 +296,9 @@ def test_weights_that_are_read_layer_by_layer_are_labelled(
     window.open_source(replace(parse_source(str(tiny_bert_folder)), offload=True))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     label = find(window, QLabel, "statusWeights")
-    assert label.text() == "Pretrained weights, read layer by layer"
+    assert label.text() == "Pretrained weights, loaded layer by layer"
     window.set_sentence("the cat sat", None)
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: is_drawn(window))
-    assert label.text() == "Pretrained weights, read layer by layer"
+    assert label.text() == "Pretrained weights, loaded layer by layer"
     assert last_run(window).source.offloaded

@@ -30,7 +30,7 @@ def test_it_says_what_is_missing(
     trained: Architecture, bare: Architecture, qapp: QApplication
 ) -> None:
     next_run = NextRun()
-    assert next_run.lacking == "No model is open yet."
+    assert next_run.lacking == "No model is open."
     next_run.set_model(parse_source("demo"), trained)
     assert next_run.lacking == "Type a sentence first."
     next_run.set_sentence(Sentence(" \u2003"))
@@ -38,7 +38,7 @@ def test_it_says_what_is_missing(
     next_run.set_sentence(SENTENCE)
     assert next_run.lacking == ""
     next_run.set_model(parse_source("bert-base-uncased"), bare)
-    assert next_run.lacking == "This model has no weights. Choose random weights to run it."
+    assert next_run.lacking == "This model has no weights. Select random weights to run it."
     next_run.set_random_weights(True)
     assert next_run.lacking == ""
 

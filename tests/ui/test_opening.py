@@ -237,7 +237,7 @@ def test_what_is_gone_is_said(window: MainWindow, folder: Path, wait: Wait) -> N
     assert action.text().endswith("(not found)\tCtrl+1")
     action.trigger()
     box = shown_error(window)
-    assert box.text() == f"{folder} is not there any more; it has been taken off the list"
+    assert box.text() == f"{folder} no longer exists and was removed from the list"
     box.close()
     assert recent(window) == []
     assert window.workspace.architecture is not None

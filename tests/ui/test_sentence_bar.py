@@ -29,12 +29,12 @@ from tests.ui.finding import find, has_error, is_drawn, last_run
 
 def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) -> None:
     button = find(window, QPushButton, "runButton")
-    assert button.toolTip() == "No model is open yet."
+    assert button.toolTip() == "No model is open."
     window.open_source(parse_source("bert-base-uncased"))
     workspace = window.workspace
     qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
-    assert button.toolTip() == "This model has no weights. Choose random weights to run it."
+    assert button.toolTip() == "This model has no weights. Select random weights to run it."
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
     assert not button.isEnabled()
     assert button.toolTip() == "Type a sentence first."

@@ -50,7 +50,7 @@ def test_another_text_marks_map_and_inspector_until_it_is_typed_again(ran: MainW
     assert marked(ran) == [False, False]
     edit.setText(f"{TEXT}!")
     assert marked(ran) == [True, True]
-    assert find(ran, QLabel, "mapStale").text() == "Of another sentence"
+    assert find(ran, QLabel, "mapStale").text() == "Results are for an earlier sentence"
     edit.setText(TEXT)
     assert marked(ran) == [False, False]
 

@@ -73,7 +73,7 @@ def test_before_formulas_there_are_numbers() -> None:
     ]  # fmt: skip
     assert cells[9][:2] == ["", "One layer, of 24"]
     assert cells[-2] == [
-        "", "Embeddings and layers", "", "", "324,472,832", "without pooler 1,049,600",
+        "", "Subtotal: embeddings and layers", "", "", "324,472,832", "without pooler 1,049,600",
     ]  # fmt: skip
     assert cells[-1][TRAINABLE] == "325,522,432 ✓"
     assert model.is_heading(len(cells) - 2)

@@ -192,7 +192,7 @@ def test_what_a_window_manager_does(tmp_path: Path) -> None:
         # While the window was narrow its structure was not there, and could have no keys.
         person.clicks("row:encoder")
         person.waits(lambda s: s["focus"] == "moduleTree")
-        does_by_search(person, "tear off the structure")
+        does_by_search(person, "open structure in its own window")
         # Its window is there and has the keys, as the pane had.
         torn_off = person.waits(lambda s: s["active"] == "structurePane" and s["focus_is_seen"])
         assert torn_off["focus"] == "moduleTree"
@@ -207,7 +207,7 @@ def test_what_a_window_manager_does(tmp_path: Path) -> None:
         person.waits(lambda s: not s["panes"]["structure"][0] and s["active"] == "MainWindow")
         person.does("key", "F6")
         person.waits(lambda s: s["panes"]["structure"][0])
-        does_by_search(person, "reset the panes")
+        does_by_search(person, "reset layout")
         before = person.waits(lambda s: not s["panes"]["structure"][1])
         person.does("key", "ctrl+q")
     # The next time it is as it was left.

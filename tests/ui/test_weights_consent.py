@@ -80,7 +80,7 @@ def test_agreed_and_remembered(
     box = ask(folder)
     assert window.workspace.architecture is None
     assert box.text() == f"Read the pickled weights of {folder}?"
-    assert "asks for tensors and nothing else" in box.informativeText()
+    assert "requests only tensors" in box.informativeText()
     assert "torch.FloatStorage" in box.detailedText()
     assert box.textFormat() == Qt.TextFormat.PlainText
     default = box.defaultButton()
@@ -135,7 +135,7 @@ def test_one_that_calls_something_cannot_be_agreed_to(
 ) -> None:
     torch.save({"a": torch.ones(2), "b": SYSTEM}, folder / "pytorch_model.bin")
     box = ask(folder)
-    assert box.text() == f"The weights of {folder} are refused"
+    assert box.text() == f"The weights of {folder} were rejected"
     assert "refused: it asks for posix.system, which tensors never need" in box.informativeText()
     assert "Read the tensors" not in buttons(box)
     answer(box, "Architecture only", window, worker, qtbot)

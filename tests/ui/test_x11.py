@@ -87,5 +87,5 @@ def test_before_torch_is_imported_all_but_a_run_is_there_and_that_follows(tmp_pa
         person.does("type", "hello world")
         person.does("key", "Return")
         message = person.sees("asked:")
-        assert message == "Loading torch and transformers…, your run follows"
+        assert message == "Loading torch and transformers… Your run will follow."
         assert person.sees("ran 4") == "True"

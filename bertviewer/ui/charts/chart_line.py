@@ -25,7 +25,9 @@ class ChartLine(QWidget):
         super().__init__()
         self._title = ElidedLabel()
         self._title.setFont(weighted(sized(self._title.font(), NORMAL)))
-        self._button: QToolButton = flat_button("chartMenu", "⋯", self.tr("Copy or save this plot"))
+        self._button: QToolButton = flat_button(
+            "chartMenu", "⋯", self.tr("Copy or save this chart")
+        )
         # No arrow beside the dots.
         self._button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._row = in_row(self._title, STRETCH, self._button, on=self, spacing=2 * GRID)

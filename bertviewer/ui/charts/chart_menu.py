@@ -115,7 +115,7 @@ def choose_picture(plot: ChartWidget, proposal: str, workspace: Workspace, title
     """Ask for a file and write the plot's picture to it."""
     name, chosen = QFileDialog.getSaveFileName(
         plot,
-        translate("chart_menu", "Save the picture"),
+        translate("chart_menu", "Save image"),
         proposal,
         ";;".join(kind.file_filter for kind in export.PICTURES),
     )
@@ -140,21 +140,21 @@ def _proposal(plot: ChartWidget, chart: Chart, title: str, ending: str) -> str:
 def choose_data(parent: QWidget, data: Tabular, proposal: str, workspace: Workspace) -> None:
     """Ask for a file and write data to it as CSV."""
     name, _ = QFileDialog.getSaveFileName(
-        parent, translate("chart_menu", "Save the data"), proposal, "CSV (*.csv)"
+        parent, translate("chart_menu", "Save data"), proposal, "CSV (*.csv)"
     )
     if name:
         save_data(parent, data, Path(name), workspace)
 
 
 _ENTRIES = (
-    _Entry("copyPicture", QT_TRANSLATE_NOOP("chart_menu", "&Copy picture"), _copy_picture),
-    _Entry("savePicture", QT_TRANSLATE_NOOP("chart_menu", "&Save picture…"), _choose_picture),
+    _Entry("copyPicture", QT_TRANSLATE_NOOP("chart_menu", "&Copy image"), _copy_picture),
+    _Entry("savePicture", QT_TRANSLATE_NOOP("chart_menu", "&Save image…"), _choose_picture),
     _Entry("copyData", QT_TRANSLATE_NOOP("chart_menu", "Copy &data"), _copy_data),
     _Entry("saveData", QT_TRANSLATE_NOOP("chart_menu", "Save data as CS&V…"), _choose_data),
 )
 
 
-_TITLE = QT_TRANSLATE_NOOP("chart_menu", "Show the &values")
+_TITLE = QT_TRANSLATE_NOOP("chart_menu", "Show &values")
 
 
 def offer_values(menu: QMenu, plot: QWidget, position: QPoint, workspace: Workspace) -> None:

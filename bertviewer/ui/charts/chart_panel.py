@@ -52,7 +52,7 @@ class ChartPanel(QWidget):
         self._line.take_controls(*controls)
         self._make_plot = make_plot
         self._message = Message("chartMessage")
-        self._busy = thin_bar("chartProgress", self.tr("Being computed"))
+        self._busy = thin_bar("chartProgress", self.tr("Computing"))
         # B's is the first; A's is made when there is something to show beside B.
         self._plots = SideBySide()
         self._columns = self._plots.columns

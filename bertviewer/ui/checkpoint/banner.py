@@ -62,7 +62,7 @@ class NoticeBanner(Banner):
     def _show_all(self) -> None:
         dialog = QDialog(self.window())
         dialog.setObjectName("noticeDialog")
-        dialog.setWindowTitle(self.tr("What qualifies the figures"))
+        dialog.setWindowTitle(self.tr("Notices about this model"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         label = named(plain_label("\n\n".join(self._notices)), "notices")
         label.setWordWrap(True)
@@ -91,22 +91,22 @@ class RandomBanner(Banner):
             # Nothing is drawn before it is needed.
             before = (
                 self.tr(
-                    "1 of {1} tensors is not in the checkpoint: it is drawn at random when the "
-                    "model is used."
+                    "1 of {1} tensors is missing from the checkpoint and will be "
+                    "initialised randomly."
                 ),
                 self.tr(
-                    "{0} of {1} tensors are not in the checkpoint: they are drawn at random when "
-                    "the model is used."
+                    "{0} of {1} tensors are missing from the checkpoint and will be "
+                    "initialised randomly."
                 ),
             )
             after = (
                 self.tr(
-                    "1 of {1} tensors is not in the checkpoint and was drawn at random: no figure "
-                    "with it comes from training."
+                    "1 of {1} tensors is missing from the checkpoint and was initialised "
+                    "randomly; results that use it are not meaningful."
                 ),
                 self.tr(
-                    "{0} of {1} tensors are not in the checkpoint and were drawn at random: no "
-                    "figure with them comes from training."
+                    "{0} of {1} tensors are missing from the checkpoint and were "
+                    "initialised randomly; results that use them are not meaningful."
                 ),
             )
             words = before if self._workspace.runs.run is None else after

@@ -45,7 +45,7 @@ class KeyReportDialog(QDialog):
         super().__init__(parent)
         self._keys = keys
         self.setObjectName("keyReportDialog")
-        self.setWindowTitle(self.tr("What is in the checkpoint"))
+        self.setWindowTitle(self.tr("Checkpoint contents"))
         self.resize(*SIZE)
         files = ", ".join(keys.files)
         note = self.tr("{0} · {1} MB · stored as {2}, computed in {3}").format(
@@ -88,7 +88,7 @@ class KeyReportDialog(QDialog):
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        tree.setToolTip(self.tr("A double click, or Enter, goes to the tensor"))
+        tree.setToolTip(self.tr("Double-click or press Enter to go to the tensor"))
         follow_links(tree, self._go)
         offer_paths(tree)
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
@@ -98,28 +98,28 @@ class KeyReportDialog(QDialog):
         keys = self._keys
         self._tree.clear()
         self._add(
-            self.tr("Not in the checkpoint: random"),
+            self.tr("Missing from the checkpoint (random)"),
             ((name, "") for name in keys.missing),
             warns=True,
         )
         self._add(
-            self.tr("In the checkpoint under another name"),
+            self.tr("Stored under another name"),
             ((name, key) for key, name in keys.renamed.items()),
         )
         self._add(
-            self.tr("In the checkpoint, and not in this model"),
+            self.tr("In the checkpoint but not in this model"),
             (("", key) for key in keys.unexpected),
         )
         self._add(
-            self.tr("The same tensor as another one"),
+            self.tr("Tied to another tensor"),
             ((name, keys.stored.get(name, "")) for name in keys.tied),
         )
         self._add(
-            self.tr("Tied by the model’s class, but stored with other values"),
+            self.tr("Tied by the model’s class, but stored with different values"),
             ((name, keys.stored.get(name, "")) for name in keys.untied),
         )
         self._add(
-            self.tr("Buffers, computed by the model and not read"),
+            self.tr("Buffers (computed by the model, not loaded)"),
             (("", key) for key in keys.buffers),
         )
         self._tree.expand(self._tree.model().index(0, 0))

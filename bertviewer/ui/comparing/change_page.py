@@ -45,12 +45,12 @@ class ChangePage(QWidget):
         self._signs.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._signs.setWordWrap(True)
         self._told = named(ElidedLabel(), "pickedTensor")
-        self._told.setText(self.tr("Click a cell to select its tensor and its module."))
-        self._show_row = QPushButton(self.tr("Show in the table"))
+        self._told.setText(self.tr("Click a cell to select its tensor and module."))
+        self._show_row = QPushButton(self.tr("Show in table"))
         self._show_row.setObjectName("showInTable")
         self._show_row.setAutoDefault(False)
         self._show_row.setEnabled(False)
-        self._show_row.setToolTip(self.tr("Show the tensor's row, with all of its figures"))
+        self._show_row.setToolTip(self.tr("Show this tensor in the table with all its values"))
         self._show_row.clicked.connect(self.table_wanted)
         line = in_row((self._told, 1), self._show_row, spacing=8)
         in_column((self._panel, 1), self._signs, line, on=self, margins=(0, 8, 0, 0), spacing=6)
@@ -72,12 +72,12 @@ class ChangePage(QWidget):
         choice = QComboBox()
         choice.setObjectName("changeMeasure")
         choice.setAccessibleName(self.tr("Measure of the change"))
-        choice.setToolTip(self.tr("What the colours are of"))
+        choice.setToolTip(self.tr("Measure shown by the colours"))
         hints = {
-            "relative": self.tr("Norm of the difference, by the norm of the left tensor"),
-            "max": self.tr("Largest change of an element"),
+            "relative": self.tr("Norm of the difference divided by the norm of the left tensor"),
+            "max": self.tr("Largest absolute change of any element"),
             "rms": self.tr("Root mean square of the changes"),
-            "cosine": self.tr("1 less the cosine of both, each taken as one long vector"),
+            "cosine": self.tr("1 − cosine similarity of the flattened tensors"),
         }
         for measure in CHANGE_MEASURES:
             choice.addItem(measure_title(measure), measure)
@@ -95,18 +95,16 @@ class ChangePage(QWidget):
         self._chart = chart
         words = [f"{sign}  {word}" for sign, word in chart.signs]
         if chart.has_values:
-            scale = self.tr("colours on a log scale")
+            scale = self.tr("logarithmic colour scale")
             if chart.end is not None:
-                scale = self.tr("{0}, one for all from {1} on").format(
-                    scale, number_text(chart.end, 2)
-                )
+                scale = self.tr("{0}, capped at {1}").format(scale, number_text(chart.end, 2))
             words.insert(0, scale)
-        words.append(self.tr("empty  no such tensor there"))
+        words.append(self.tr("blank = tensor not present"))
         self._signs.setText("      ".join(words))
         if chart.notes:
             self._panel.show_charts(chart)
         else:
-            self._panel.show_message(self.tr("Neither model has a tensor."))
+            self._panel.show_message(self.tr("Neither model has any tensors."))
 
     def _on_cell(self, row: int, column: int) -> None:
         note = None if self._chart is None else self._chart.notes.get((row, column))

@@ -86,7 +86,9 @@ class Comparing(QObject):
 
     def choose_folder(self) -> None:
         """Ask for a model's folder and compare it."""
-        folder = QFileDialog.getExistingDirectory(self._window, self.tr("Compare with a folder"))
+        folder = QFileDialog.getExistingDirectory(
+            self._window, self.tr("Compare with a model folder")
+        )
         if folder:
             self.compare_with(folder)
 
@@ -133,7 +135,7 @@ class Comparing(QObject):
         window.swap_wanted.connect(partial(self._start, sides.swapped()))
         window.run_wanted.connect(partial(self._run_both, sides.other))
         if sides.is_swapped:
-            why = self.tr("Run B is of the model that is open: swap the sides back first")
+            why = self.tr("Run B must belong to the open model. Swap the sides back first.")
             window.refuse_run(why)
         window.finished.connect(partial(self._on_closed, window))
         if self._workspace.source == sides.opened:

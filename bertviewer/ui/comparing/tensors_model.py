@@ -29,7 +29,7 @@ STATE_NAMES: dict[State, str] = {
     "same": QT_TRANSLATE_NOOP("comparing", "same"),
 }
 
-_AS_LEFT = QT_TRANSLATE_NOOP("comparing", "as left")
+_AS_LEFT = QT_TRANSLATE_NOOP("comparing", "same")
 
 
 def state_name(state: State) -> str:
@@ -51,11 +51,14 @@ class TensorsModel(TableModel):
                 self.tr("‖Δ‖ / ‖left‖"),
                 is_number=True,
                 hint=self.tr(
-                    "Norm of the difference, by the norm of the left tensor; bars: log scale"
+                    "Norm of the difference divided by the norm of the left tensor (bars: "
+                    "log scale)"
                 ),
             ),
             Column(
-                self.tr("Max |Δ|"), is_number=True, hint=self.tr("Largest change of an element")
+                self.tr("Max |Δ|"),
+                is_number=True,
+                hint=self.tr("Largest absolute change of any element"),
             ),
             Column(
                 self.tr("RMS Δ"), is_number=True, hint=self.tr("Root mean square of the changes")
@@ -63,9 +66,9 @@ class TensorsModel(TableModel):
             Column(
                 self.tr("Cosine"),
                 is_number=True,
-                hint=self.tr("Cosine between left and right, each taken as one long vector"),
+                hint=self.tr("Cosine similarity of the flattened tensors"),
             ),
-            Column(self.tr("Changed"), is_number=True, hint=self.tr("Elements that changed")),
+            Column(self.tr("Changed"), is_number=True, hint=self.tr("Number of changed elements")),
         )
         self._tensors = comparison.tensors
         changes = [tensor.change for tensor in self._tensors if tensor.change is not None]
@@ -95,7 +98,7 @@ class TensorsModel(TableModel):
             # Between the least and the largest: one tiny tensor may move a thousand times further.
             return log_share(relative or 0.0, self._levels)
         if column == STATE and tensor.state == "not compared":
-            return self.tr("The values are not in the checkpoints of both")
+            return self.tr("The values are not in both checkpoints")
         value = cell(tensor, column)
         return None if value is None else plain_tip(str(value))
 

@@ -98,9 +98,9 @@ class ComparisonWindow(QDialog):
         swap = QPushButton(self.tr("Swap sides"))
         swap.setObjectName("swapSides")
         swap.setAutoDefault(False)
-        swap.setToolTip(self.tr("Compare again, measured from the other model"))
+        swap.setToolTip(self.tr("Swap the two models and compare again"))
         swap.clicked.connect(self.swap_wanted)
-        self._run = run = QPushButton(self.tr("Run the sentence through both"))
+        self._run = run = QPushButton(self.tr("Run on both"))
         run.setObjectName("runBoth")
         run.setAutoDefault(False)
         run.clicked.connect(self.run_wanted)
@@ -118,10 +118,12 @@ class ComparisonWindow(QDialog):
         """Let the sentence be run if it can be; the tip says why not."""
         lacking = self._refusal or self._workspace.next_run.lacking
         if not self._is_linked:
-            lacking = self.tr("Another model is open now.")
+            lacking = self.tr("Another model has been opened since.")
         elif self._workspace.scheduler.activity:
-            lacking = self.tr("Something else is going on, which can be cancelled.")
-        what = self.tr("Run what is typed in the window: the open model as B, the other one as A")
+            lacking = self.tr("Another task is running. Wait for it or cancel it.")
+        what = self.tr(
+            "Run the sentence in the main window on both: the open model as B, the other as A"
+        )
         self._run.setEnabled(not lacking)
         self._run.setToolTip(plain_tip(lacking or what))
 
@@ -137,7 +139,7 @@ class ComparisonWindow(QDialog):
         if source.quantization is not None:
             return text + self.tr(" · quantized: {0}").format(source.quantization.title)
         if source.random_tensors:
-            lacking = self.tr(" · tensors not in its checkpoint: {0:,}")
+            lacking = self.tr(" · tensors missing from the checkpoint: {0:,}")
             return text + lacking.format(len(source.random_tensors))
         return text
 

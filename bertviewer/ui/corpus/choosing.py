@@ -45,20 +45,25 @@ class Choosing(QWidget):
         self._rest = Choices()
         self._is_proposed = True
         self.data = DataList()
-        self._folder = self._field("corpusFolder", self.tr("Folder that the corpus is written to"))
+        self._folder = self._field("corpusFolder", self.tr("Output folder"))
         self._choose = named(QPushButton(self.tr("C&hoose…")), "corpusChooseFolder")
-        self._choose.setToolTip(self.tr("Choose the folder; one that has a part of a run goes on"))
+        self._choose.setToolTip(
+            self.tr("Choose the output folder. An unfinished run in it is resumed.")
+        )
         self._choose.setAutoDefault(False)
         self._column = self._field(
-            "corpusColumn", self.tr("Column of JSONL, CSV or Parquet that has the sentences")
+            "corpusColumn",
+            self.tr("Column of JSONL, CSV or Parquet files that holds the sentences"),
         )
         self._column.setPlaceholderText(COLUMN)
         all_of_them = self.tr("all")
-        self._limit = self._number("corpusLimit", self.tr("So many sentences at most"), all_of_them)
-        self._random = named(
-            QCheckBox(self.tr("Random weights: no figure comes from training")), "corpusRandom"
+        self._limit = self._number(
+            "corpusLimit", self.tr("Maximum number of sentences"), all_of_them
         )
-        self._random.setToolTip(self.tr("The model has no weights of its own"))
+        self._random = named(
+            QCheckBox(self.tr("Random weights (results are meaningless)")), "corpusRandom"
+        )
+        self._random.setToolTip(self.tr("This model has no trained weights"))
         self._random.setVisible(offers_random)
         self._random.toggled.connect(self.changed)
         self._more = self._make_more()
@@ -116,39 +121,43 @@ class Choosing(QWidget):
         """Return the choices that few people need."""
         none = self.tr("no limit")
         self._batch_tokens = self._number(
-            "corpusBatchTokens", self.tr("Tokens that are run together at most, padding included")
+            "corpusBatchTokens", self.tr("Maximum tokens per batch, including padding")
         )
         self._batch_tokens.setMinimum(1)
         self._batch_tokens.setValue(BATCH_TOKENS)
         self._batch_size = self._number(
-            "corpusBatchSize", self.tr("Sentences that are run together at most"), none
+            "corpusBatchSize", self.tr("Maximum sentences per batch"), none
         )
         self._max_tokens = self._number(
             "corpusMaxTokens",
-            self.tr("Longer sentences are cut to so many tokens"),
-            self.tr("what the model takes"),
+            self.tr("Longer sentences are truncated to this many tokens"),
+            self.tr("model limit"),
         )
         self._shards = self._number(
             "corpusShards",
-            self.tr("Parts that the data are run in; a run goes on with those that are missing"),
-            self.tr("as the data suggest"),
+            self.tr(
+                "Number of parts the data is split into; a resumed run computes the missing ones"
+            ),
+            self.tr("automatic"),
         )
         self._shards.setMaximum(MOST_SHARDS)
         self._modules = self._field(
-            "corpusModules", self.tr("Modules that are measured, by a pattern of their paths")
+            "corpusModules", self.tr("Modules to measure, as a pattern of their paths")
         )
         self._modules.setPlaceholderText("*")
         return (
-            (self.tr("&Tokens in a batch"), self._batch_tokens),
-            (self.tr("Sentences in a &batch"), self._batch_size),
-            (self.tr("Tokens &of a sentence"), self._max_tokens),
+            (self.tr("&Tokens per batch"), self._batch_tokens),
+            (self.tr("Sentences per &batch"), self._batch_size),
+            (self.tr("Max t&okens per sentence"), self._max_tokens),
             (self.tr("&Modules"), self._modules),
             (self.tr("&Shards"), self._shards),
         )
 
     def _make_more_button(self) -> QToolButton:
-        button = named(QToolButton(), "corpusMore", tip=self.tr("Batches, cuts, modules, shards"))
-        button.setText(self.tr("More choices"))
+        button = named(
+            QToolButton(), "corpusMore", tip=self.tr("Batch size, truncation, modules and shards")
+        )
+        button.setText(self.tr("Advanced"))
         button.setCheckable(True)
         button.setAutoRaise(True)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -173,7 +182,7 @@ class Choosing(QWidget):
         label.setBuddy(self.data.list)
         form.addRow(label, self.data)
         form.addRow(self.tr("Co&lumn"), self._column)
-        folder = QLabel(self.tr("&Folder"))
+        folder = QLabel(self.tr("Output &folder"))
         folder.setBuddy(self._folder)
         form.addRow(folder, in_row((self._folder, 1), self._choose, spacing=2 * GRID))
         form.addRow(self.tr("S&entences"), self._limit)
@@ -218,7 +227,7 @@ class Choosing(QWidget):
     def _choose_folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(
             self,
-            self.tr("A new folder for what comes of them, or one that has a part of it"),
+            self.tr("Choose a new output folder, or one with an unfinished run"),
             self._folder.text(),
         )
         if folder:

@@ -13,9 +13,7 @@ class CommandLine(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._field = named(
-            QLineEdit(), name, says=self.tr("The command that does the same in a terminal")
-        )
+        self._field = named(QLineEdit(), name, says=self.tr("Equivalent terminal command"))
         self._field.setToolTip(self._field.accessibleName())
         self._field.setReadOnly(True)
         self._field.setFont(monospaced(self._field.font()))

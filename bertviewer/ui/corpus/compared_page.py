@@ -33,16 +33,16 @@ class ComparedPage(QWidget):
             (self.tr("outlier features"), features_table(comparison)),
         )
         self._tables = [(title, table) for title, table in tables if table.rows]
-        self._choice = ChoiceBox("comparedCorpora", self.tr("What is compared"))
+        self._choice = ChoiceBox("comparedCorpora", self.tr("What to compare"))
         for title, _ in self._tables:
             self._choice.addItem(title)
-        says = self.tr("What differs between the two corpora")
+        says = self.tr("Differences between the two corpora")
         self._view = FigureView(workspace, "comparedFigures", says, words=PATH)
         self._view.chosen.connect(workspace.selection.go)
         self._choice.currentIndexChanged.connect(self._show)
         sides = named(
             quiet_label(
-                self.tr("Left: {0}\nRight: {1}\nWhat differs most comes first.").format(
+                self.tr("Left: {0}\nRight: {1}\nLargest differences first.").format(
                     self._described(comparison.left), self._described(comparison.right)
                 )
             ),

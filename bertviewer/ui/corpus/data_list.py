@@ -31,16 +31,19 @@ class DataList(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.list = named(_Files(), "corpusData", says=self.tr("Files of sentences"))
+        self.list = named(_Files(), "corpusData", says=self.tr("Sentence files"))
         self.list.setToolTip(
-            self.tr("A sentence a line, or a column of JSONL, CSV or Parquet. Delete takes one out")
+            self.tr(
+                "One sentence per line, or a column of a JSONL, CSV or Parquet file. Press "
+                "Delete to remove a file."
+            )
         )
         self.list.removed.connect(self._remove)
         self.list.itemSelectionChanged.connect(self._update)
         add = named(QPushButton(self.tr("&Add files…")), "corpusAdd")
-        add.setToolTip(self.tr("Text files with a sentence a line, JSONL, CSV or Parquet"))
+        add.setToolTip(self.tr("Text files with one sentence per line, JSONL, CSV or Parquet"))
         self._take = named(QPushButton(self.tr("Remove")), "corpusRemove")
-        self._take.setToolTip(self.tr("Take the selected file out of the list (Delete)"))
+        self._take.setToolTip(self.tr("Remove the selected file from the list (Delete)"))
         for button, call in ((add, self._choose), (self._take, self._remove)):
             button.setAutoDefault(False)
             button.clicked.connect(call)
@@ -85,7 +88,7 @@ class DataList(QWidget):
     def _choose(self) -> None:
         files, _ = QFileDialog.getOpenFileNames(
             self,
-            self.tr("Many sentences: text files with one a line, JSONL, CSV or Parquet"),
+            self.tr("Add sentence files: text with one sentence per line, JSONL, CSV or Parquet"),
             str(Path(self.files[-1]).parent) if self.files else "",
             self.tr("All files (*)"),
         )
@@ -124,7 +127,9 @@ class _Files(QListWidget):
             painter = QPainter(self.viewport())
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
             room = self.viewport().rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID)
-            words = self.tr("Drop files here: text with a sentence a line, JSONL, CSV or Parquet")
+            words = self.tr(
+                "Drop files here: text with one sentence per line, JSONL, CSV or Parquet"
+            )
             painter.drawText(room, int(Qt.TextFlag.TextWordWrap), words)
             painter.end()
 

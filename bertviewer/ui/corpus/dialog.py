@@ -58,7 +58,7 @@ class CorpusDialog(QDialog):
     def __init__(self, workspace: Workspace, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("corpusDialog")
-        self.setWindowTitle(self.tr("Run many sentences"))
+        self.setWindowTitle(self.tr("Run a corpus"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._workspace = workspace
         self._pace = Pace()
@@ -74,9 +74,9 @@ class CorpusDialog(QDialog):
         self._told = named(plain_label(""), "corpusTold")
         self._start = self._button("corpusStart", self.tr("&Run"), self._on_start)
         self._cancel = self._button("corpusCancel", self.tr("Cancel"), workspace.scheduler.cancel)
-        self._cancel.setToolTip(self.tr("Stop (Esc); what is finished stays"))
+        self._cancel.setToolTip(self.tr("Stop (Esc). Finished shards are kept."))
         self._close = self._button("corpusClose", self.tr("Close"), self.close)
-        self._close.setToolTip(self.tr("Close the dialog (Esc); what is chosen is kept"))
+        self._close.setToolTip(self.tr("Close the dialog (Esc). Your settings are kept."))
         self._inside, self._area = QWidget(), QScrollArea()
         self._lay_out()
         self._start.setDefault(True)
@@ -205,7 +205,9 @@ class CorpusDialog(QDialog):
 
     def _on_cancelled(self, activity: str) -> None:
         if activity == "corpus":
-            self._say(self.tr("Stopped. With the same files, choices and folder it goes on."))
+            self._say(
+                self.tr("Stopped. To resume, run again with the same files, settings and folder.")
+            )
             self._folder.look_into(self.wishes.folder)
 
     def _say(self, words: str, *, is_error: bool = False) -> None:
@@ -225,10 +227,10 @@ class CorpusDialog(QDialog):
             self._folder.show_words(wishes, is_taken_over=self._is_taken_over)
         lacking = self._lacking(wishes)
         self._start.setEnabled(not lacking)
-        self._start.setToolTip(lacking or self.tr("Run the open model over all sentences"))
+        self._start.setToolTip(lacking or self.tr("Run the open model on all sentences"))
         state = self._folder.state
         goes_on = state is not None and state.kind == "part"
-        self._start.setText(self.tr("&Go on") if goes_on else self.tr("&Run"))
+        self._start.setText(self.tr("&Resume") if goes_on else self.tr("&Run"))
         self._command.setVisible(bool(wishes.files))
         if source is not None and wishes.files:
             self._command.show_command(printable(wishes.command(source)))
@@ -239,13 +241,13 @@ class CorpusDialog(QDialog):
     def _lacking(self, wishes: Wishes) -> str:
         """Return why nothing can be run now, "" if it can be."""
         if not wishes.files:
-            return self.tr("Add a file of sentences first")
+            return self.tr("Add a sentence file first")
         if not wishes.folder:
-            return self.tr("Choose a folder first")
+            return self.tr("Choose an output folder first")
         if self._workspace.scheduler.activity:
-            return self.tr("Something else is going on")
+            return self.tr("Another task is running")
         if self._folder.words.is_warning:
             return self._folder.words.text
         if not self._workspace.next_run.is_trained and not wishes.choices.random_weights:
-            return self.tr("This model has no weights. Choose random weights to run it.")
+            return self.tr("This model has no weights. Select random weights to run it.")
         return ""

@@ -42,9 +42,9 @@ class FolderLine(QWidget):
         self._request.finished.connect(self.looked)
         self._text = named(plain_label(""), "corpusState")
         self._button = named(
-            QPushButton(self.tr("&Take over its choices")),
+            QPushButton(self.tr("&Use its settings")),
             "corpusTakeOver",
-            tip=self.tr("Choose what was chosen for the run in the folder"),
+            tip=self.tr("Use the settings of the run in this folder"),
         )
         self._button.setAutoDefault(False)
         self._button.clicked.connect(self.choices_wanted)

@@ -53,7 +53,7 @@ class FolderState:
 
 def look(folder: Path, config: dict[str, Any], progress: Progress) -> FolderState:
     """Return what is in a folder; ``config`` is that of the open model."""
-    progress(0, 0, f"Looking into {folder.name}")
+    progress(0, 0, f"Checking {folder.name}")
     try:
         if folder.exists() and not folder.is_dir():
             return FolderState("taken", folder.name)

@@ -22,8 +22,8 @@ def folder_words(state: FolderState | None, wishes: Wishes, *, is_taken_over: bo
     if state is None or not wishes.folder:
         return Words()
     text = {
-        "taken": translate("folder_words", "The folder has files of its own, as {0}."),
-        "other": translate("folder_words", "The folder has a corpus of another model: {0}."),
+        "taken": translate("folder_words", "The folder already contains other files, such as {0}."),
+        "other": translate("folder_words", "The folder contains a corpus of another model: {0}."),
         "bad": "{0}",
     }.get(state.kind)
     if text is not None:
@@ -34,17 +34,19 @@ def folder_words(state: FolderState | None, wishes: Wishes, *, is_taken_over: bo
     begun = _begun(state)
     names = tuple(file.replace("\\", "/").rpartition("/")[2] for file in wishes.files)
     if wishes.files and names != state.data:
-        more = translate("folder_words", "It does not go on with other files.")
+        more = translate("folder_words", "It cannot be resumed with other files.")
         return Words(f"{begun} {more}", is_warning=True)
     if not state.goes_on_with(wishes.choices):
-        more = translate("folder_words", "Its choices were others: it does not go on with these.")
+        more = translate(
+            "folder_words", "It was started with other settings and cannot be resumed with these."
+        )
         return Words(f"{begun} {more}", is_warning=True, has_other_choices=True)
     if state.kind == "whole":
-        more = translate("folder_words", "It will be shown, and nothing is run.")
+        more = translate("folder_words", "It will be shown without running anything.")
     else:
-        more = translate("folder_words", "The run goes on with what is left.")
+        more = translate("folder_words", "The remaining shards will be run.")
     if is_taken_over:
-        more = f"{more} {translate('folder_words', 'Its choices are taken over.')}"
+        more = f"{more} {translate('folder_words', 'Its settings are used.')}"
     return Words(f"{begun} {more}")
 
 
@@ -56,9 +58,10 @@ def _begun(state: FolderState) -> str:
     )
     names = printable(", ".join(state.data))
     if state.kind == "whole":
-        text = translate("folder_words", "The folder has the corpus of {0} of {1}.")
+        text = translate("folder_words", "The folder contains a finished corpus: {0} from {1}.")
         return text.format(sentences, names)
     text = translate(
-        "folder_words", "The folder has a part of a run: {0} of {1} shards, of {2} of {3}."
+        "folder_words",
+        "The folder contains an unfinished run: {0} of {1} shards done, {2} in total from {3}.",
     )
     return text.format(f"{state.done:,}", f"{state.shards:,}", sentences, names)

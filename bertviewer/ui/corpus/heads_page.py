@@ -36,7 +36,7 @@ class HeadsPage(QWidget):
         self._workspace = workspace
         self._layers, self._figures = heads_of(architecture, corpus)
         self._ends: tuple[RankedHead, ...] = ()
-        self._measure = ChoiceBox("corpusMeasure", self.tr("Figure that is shown of each head"))
+        self._measure = ChoiceBox("corpusMeasure", self.tr("Measure shown for each head"))
         there = {name for each in self._figures.values() for name in each.values}
         for measure, name in _NAMES.items():
             if measure in there:
@@ -70,10 +70,10 @@ class HeadsPage(QWidget):
             return
         measure: Measure = self._measure.currentData()
         title = {
-            "entropy": self.tr("How evenly each head looks: entropy, its mean over all tokens"),
-            "distance": self.tr("How far each head looks: its mean over all tokens"),
-            "cls": self.tr("How much each head looks at the start: its mean over all tokens"),
-            "sep": self.tr("How much each head looks at separators: its mean over all tokens"),
+            "entropy": self.tr("Attention entropy per head, averaged over all tokens"),
+            "distance": self.tr("Attention distance per head, averaged over all tokens"),
+            "cls": self.tr("Attention to the start token per head, averaged over all tokens"),
+            "sep": self.tr("Attention to separators per head, averaged over all tokens"),
         }[str(measure)]
         heads = ranked(self._figures, measure)
         self._ends = heads[:1] + heads[-1:]

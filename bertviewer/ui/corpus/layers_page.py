@@ -28,7 +28,7 @@ class LayersPage(QWidget):
         self._corpus, self._architecture, self._workspace = corpus, architecture, workspace
         self._run = as_run(corpus)
         self._drawn: object = None
-        self._figure = ChoiceBox("corpusStatistic", self.tr("Figure that is shown per layer"))
+        self._figure = ChoiceBox("corpusStatistic", self.tr("Statistic shown per layer"))
         self._figure.addItem(self.tr(_QUANTILES), "")
         for name in STATISTIC_NAMES:
             self._figure.addItem(name, name)
@@ -54,9 +54,9 @@ class LayersPage(QWidget):
             return
         self._drawn = shown
         if figure:
-            title = self.tr("{0} of each layer's output, over all tokens").format(figure)
+            title = self.tr("{0} of each layer’s output, over all tokens").format(figure)
         else:
-            title = self.tr("Each layer's output: median, and 5 % to 95 % of the values")
+            title = self.tr("Each layer’s output: median and 5%–95% range of the values")
         self._panel.set_title(title)
         self._panel.show_charts(self._chart(figure, path))
 

@@ -68,7 +68,7 @@ class CorpusOpening(QObject):
         """Show the corpus in a folder, or say why it cannot be."""
         architecture = self._workspace.architecture
         if architecture is None:
-            text = self.tr("{0} is a corpus, which is shown beside its model: open that first")
+            text = self.tr("{0} is a corpus. Open its model first.")
             show_error(self._window, text.format(folder))
             return
         work = partial(read, Path(folder), architecture)
@@ -93,7 +93,7 @@ class CorpusOpening(QObject):
 
     def _choose_other(self) -> None:
         folder = QFileDialog.getExistingDirectory(
-            self._shown, self.tr("Compare with the corpus in a folder")
+            self._shown, self.tr("Choose a corpus folder to compare with")
         )
         if folder:
             self.compare(folder)

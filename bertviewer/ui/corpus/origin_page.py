@@ -27,8 +27,8 @@ class OriginPage(QWidget):
         facts.show_groups(
             [
                 FactGroup(self.tr("Data"), data),
-                FactGroup(self.tr("What was run"), list(self._of_run())),
-                FactGroup(self.tr("Left out"), list(self._left_out())),
+                FactGroup(self.tr("Run"), list(self._of_run())),
+                FactGroup(self.tr("Skipped"), list(self._left_out())),
                 FactGroup(self.tr("Model"), list(self._of_model())),
                 FactGroup(self.tr("Versions"), list(_texts(self._manifest.get("versions", {})))),
             ]
@@ -50,16 +50,16 @@ class OriginPage(QWidget):
     def _of_run(self) -> Iterator[Fact]:
         manifest, corpus = self._manifest, self._corpus
         yield self.tr("Sentences"), f"{corpus.sentences:,}"
-        yield self.tr("Tokens"), self.tr("{0}, padding not counted").format(f"{corpus.tokens:,}")
+        yield self.tr("Tokens"), self.tr("{0}, excluding padding").format(f"{corpus.tokens:,}")
         if cut := manifest.get("cut"):
-            text = self.tr("{0}, longer than what is run of a sentence")
-            yield self.tr("Cut"), text.format(f"{cut:,}")
+            text = self.tr("{0}, longer than the token limit")
+            yield self.tr("Truncated"), text.format(f"{cut:,}")
         if unread := manifest.get("unread"):
-            yield self.tr("Refused"), self.tr("{0}, by the tokenizer").format(f"{unread:,}")
+            yield self.tr("Rejected"), self.tr("{0}, by the tokenizer").format(f"{unread:,}")
         if shards := manifest.get("shards"):
             yield self.tr("Shards"), f"{len(shards):,}"
         if chosen := _chosen(manifest.get("choices", {})):
-            yield self.tr("Choices"), chosen
+            yield self.tr("Settings"), chosen
 
     def _left_out(self) -> Iterator[Fact]:
         for file in self._files:

@@ -25,20 +25,20 @@ class OutliersPage(QWidget):
         self._workspace = workspace
         rows = outlier_rows(corpus)
         rule = self.tr(
-            "A feature is an outlier of a sentence's hidden state where a token's value is more "
-            "than {0} standard deviations from the state's mean. Shown are those that are so in "
-            "{1} of the sentences or more."
-        ).format(f"{DEVIATIONS:g}", f"{100 * FEW_SENTENCES:g} %")
+            "A feature is an outlier of a sentence’s hidden state if a token’s value is "
+            "more than {0} standard deviations from the state’s mean. Features that are "
+            "outliers in at least {1} of the sentences are shown."
+        ).format(f"{DEVIATIONS:g}", f"{100 * FEW_SENTENCES:g}%")
         if not rows:
             message = Message("corpusNoOutliers")
-            message.show_text(self.tr("There are no outlier features.\n{0}").format(rule))
+            message.show_text(self.tr("No outlier features.\n{0}").format(rule))
             in_column(message, on=self)
             return
         self._features = [row.feature for row in rows]
         self._table = FigureView(workspace, "corpusOutliers", self.tr("Outlier features"))
         self._table.show_table(outlier_table(corpus, rows))
         self._table.chosen.connect(workspace.selection.go)
-        title = self.tr("Share of the sentences in which they are outliers")
+        title = self.tr("Share of sentences in which each feature is an outlier")
         grid = ChartPanel(workspace, title, GridPlot)
         grid.setContentsMargins(12, 0, 0, 0)
         named(grid.plot, "corpusOutlierGrid")

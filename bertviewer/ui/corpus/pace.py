@@ -26,7 +26,7 @@ class Pace:
         if now - since < SETTLED or done <= first:
             return ""
         rate = (done - first) / (now - since)
-        speed = translate("Pace", "{0} sentences a second").format(f"{rate:,.3g}")
+        speed = translate("Pace", "{0} sentences per second").format(f"{rate:,.3g}")
         left = translate("Pace", "{0} left").format(_duration((total - done) / rate))
         return f"{speed} · {left}"
 

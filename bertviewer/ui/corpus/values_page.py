@@ -32,7 +32,7 @@ class ValuesPage(QWidget):
     def __init__(self, corpus: Corpus, workspace: Workspace) -> None:
         super().__init__()
         self._corpus, self._workspace = corpus, workspace
-        self._classes = ChoiceBox("corpusTokens", self.tr("Tokens at which the values are taken"))
+        self._classes = ChoiceBox("corpusTokens", self.tr("Tokens whose values are shown"))
         there = {row.token_class for row in corpus.rows}
         for name, title in _CLASSES.items():
             if name == ALL or name in there:
@@ -70,7 +70,7 @@ class ValuesPage(QWidget):
             self._table.show_table(value_table(found))
         self._panel.set_title(
             self.tr("Output of {0}").format(name),
-            self.tr("Without the last thousandth at either end. Areas are shares of all values."),
+            self.tr("The outermost 0.1% at each end is omitted. Areas are shares of all values."),
         )
         if chart is not None:
             self._panel.show_charts(chart)
@@ -90,7 +90,7 @@ class ValuesPage(QWidget):
 
     def _why_not(self, found: ClassSums | None, name: str) -> str:
         if found is None or not found.count:
-            text = self.tr("Nothing was measured of {0} at these tokens. Select another module.")
+            text = self.tr("No values of {0} were recorded at these tokens. Select another module.")
             return text.format(name)
         if found.min is None:
             return self.tr("No value of {0} is finite.").format(name)

@@ -46,7 +46,7 @@ class CorpusWindow(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
         name = printable(architecture.source.name)
-        self.setWindowTitle(self.tr("{0}: many sentences").format(name))
+        self.setWindowTitle(self.tr("{0}: corpus statistics").format(name))
         self.corpus = corpus
         self._workspace = workspace
         self._compared: ComparedPage | None = None
@@ -60,7 +60,7 @@ class CorpusWindow(QDialog):
         if corpus.outliers is not None:
             outliers = OutliersPage(corpus, corpus.outliers, workspace)
             tabs.addTab(outliers, self.tr("Outlier features"))
-        tabs.addTab(OriginPage(corpus), self.tr("What was run"))
+        tabs.addTab(OriginPage(corpus), self.tr("Details"))
         in_column(self._make_head(), (tabs, 1), on=self, margins=(16, 12, 16, 16), spacing=8)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self, self.close)
         tabs.tabBar().setFocus()
@@ -85,12 +85,12 @@ class CorpusWindow(QDialog):
         source = SourceInfo.from_json(self.corpus.manifest["source"])
         is_random = source.weights == "random" or bool(source.random_tensors)
         notices = self.tr("see notices") if source.notices else ""
-        weights.show_word(self.tr("RANDOM weights") if is_random else notices, WARNING)
+        weights.show_word(self.tr("Random weights") if is_random else notices, WARNING)
         weights.setToolTip(plain_tip("\n".join(map(printable, source.notices))))
         compare = named(
             QPushButton(self.tr("&Compare with…")),
             "corpusCompare",
-            tip=self.tr("Choose the folder of another corpus, and see what differs"),
+            tip=self.tr("Compare with the corpus in another folder"),
         )
         compare.setAutoDefault(False)
         compare.clicked.connect(self.comparison_wanted)
@@ -104,6 +104,6 @@ class CorpusWindow(QDialog):
             *(printable(str(file["name"])) for file in corpus.manifest.get("data", ())),
         ]
         if left_out := corpus.manifest.get("left_out"):
-            one, many = self.tr("{0} line left out"), self.tr("{0} lines left out")
+            one, many = self.tr("{0} line skipped"), self.tr("{0} lines skipped")
             parts.append(count_text(left_out, one, many))
         return " · ".join(parts)

@@ -86,7 +86,7 @@ class ModelChip(QToolButton):
             self._name.setText(self.tr("No model"))
             self._facts.setText("")
             self._weights.show_word("", QPalette.ColorRole.WindowText)
-            self.setAccessibleName(self.tr("No model is open. Open one"))
+            self.setAccessibleName(self.tr("No model is open. Open a model"))
             self._fit()
             return
         name, root = architecture.source.name, architecture.root

@@ -31,9 +31,11 @@ class PaneTitle(QWidget):
         caption.setTextFormat(Qt.TextFormat.PlainText)
         caption.setFont(weighted(sized(caption.font(), SMALL)))
         caption.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self.tear_off = _button(f"{name}TearOff", "tear-off", self.tr("Tear off this pane"))
-        self.maximise = _button(f"{name}Maximise", "maximise", self.tr("Give this pane all room"))
-        self.close_button = _button(f"{name}Close", "close", self.tr("Close this pane"))
+        self.tear_off = _button(
+            f"{name}TearOff", "tear-off", self.tr("Open this panel in its own window")
+        )
+        self.maximise = _button(f"{name}Maximise", "maximise", self.tr("Maximize this panel"))
+        self.close_button = _button(f"{name}Close", "close", self.tr("Close this panel"))
         self._buttons: tuple[QToolButton, ...] = (
             self.tear_off,
             self.maximise,
@@ -63,7 +65,7 @@ class PaneTitle(QWidget):
         """Have the button undo what it did, and stay in sight until then."""
         put_icon(self.maximise, "restore" if is_maximised else "maximise")
         tip = (
-            self.tr("Share the room again") if is_maximised else self.tr("Give this pane all room")
+            self.tr("Restore the other panels") if is_maximised else self.tr("Maximize this panel")
         )
         self.maximise.setToolTip(tip)
         self.maximise.setAccessibleName(tip)
@@ -75,7 +77,11 @@ class PaneTitle(QWidget):
         self._is_floating = is_floating
         self.updateGeometry()
         put_icon(self.tear_off, "restore" if is_floating else "tear-off")
-        tip = self.tr("Put this pane back") if is_floating else self.tr("Tear off this pane")
+        tip = (
+            self.tr("Put this panel back")
+            if is_floating
+            else self.tr("Open this panel in its own window")
+        )
         self.tear_off.setToolTip(tip)
         self.tear_off.setAccessibleName(tip)
         self._buttons = (

@@ -60,7 +60,7 @@ class TopBar(QToolBar):
         super().__init__()
         self.setObjectName("topBar")
         self.ensurePolished()  # Qt asks for its margin before that
-        self.setWindowTitle(self.tr("Bar"))
+        self.setWindowTitle(self.tr("Toolbar"))
         self.setMovable(False)
         self.setFloatable(False)
         # Without it the window's menus could not be found any more.
@@ -68,7 +68,7 @@ class TopBar(QToolBar):
         logo = QLabel()
         logo.setPixmap(icon.pixmap(QSize(_LOGO, _LOGO), self.devicePixelRatio()))
         self._workspace = workspace
-        self._theme = flat_button("themeButton", "", self.tr("Light or dark"), "moon")
+        self._theme = flat_button("themeButton", "", self.tr("Switch theme"), "moon")
         self._theme.clicked.connect(parts.toggle_theme)
         self._menu = flat_button("menuButton", "", self.tr("Menu (F10)"), "menu")
         self._menu.setShortcut("F10")
@@ -111,7 +111,7 @@ class TopBar(QToolBar):
         """Show what a click on the theme's button leads to."""
         is_dark = theme_of(self) is DARK
         put_icon(self._theme, "sun" if is_dark else "moon")
-        tip = self.tr("Light window") if is_dark else self.tr("Dark window")
+        tip = self.tr("Switch to light theme") if is_dark else self.tr("Switch to dark theme")
         self._theme.setToolTip(tip)
         self._theme.setAccessibleName(tip)
 
@@ -132,9 +132,9 @@ class TopBar(QToolBar):
 def _pane_buttons(panes: Panes) -> QWidget:
     """Return a button for each pane, which shows it, or hides it."""
     tips: dict[PaneName, str] = {
-        "structure": translate("TopBar", "Show or hide the structure (F6)"),
-        "run": translate("TopBar", "Show or hide the sentence and its run"),
-        "module": translate("TopBar", "Show or hide the module (F7)"),
+        "structure": translate("TopBar", "Show or hide the Structure panel (F6)"),
+        "run": translate("TopBar", "Show or hide the Run panel"),
+        "module": translate("TopBar", "Show or hide the Module panel (F7)"),
     }
     buttons = {
         name: flat_button(f"{name}Toggle", "", tip, f"pane-{name}") for name, tip in tips.items()

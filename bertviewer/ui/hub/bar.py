@@ -56,7 +56,7 @@ class HubBar(QWidget):
         if missing:
             self._say(
                 self.tr(
-                    "The weights are not on this disk yet: {0} MB. They come with the first run."
+                    "The weights ({0} MB) are not downloaded yet. The first run downloads them."
                 ).format(f"{missing / 1e6:,.1f}")
             )
         elif remote is not None:

@@ -75,24 +75,24 @@ class HubDialog(QDialog):
     def __init__(self, parent: QWidget | None = None, name: str = "") -> None:
         super().__init__(parent)
         self.setObjectName("hubDialog")
-        self.setWindowTitle(self.tr("Open from the hub"))
+        self.setWindowTitle(self.tr("Open from Hugging Face"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(760, 440)
         # Nobody's child: its thread keeps it alive until it has ended.
         self._worker = Worker()
-        self._name = named(QLineEdit(), "hubName", says=self.tr("Name of the model"))
+        self._name = named(QLineEdit(), "hubName", says=self.tr("Model name"))
         self._name.setPlaceholderText(self.tr("org/name or org/name@revision"))
         self._name.setClearButtonEnabled(True)
         self._message = named(plain_label(""), "hubMessage")
         self._message.setWordWrap(True)
         self._models = CachedTableModel(self)
-        self._table = make_table(self._models, "hubModels", self.tr("Models on this disk"))
+        self._table = make_table(self._models, "hubModels", self.tr("Downloaded models"))
         make_sortable(self._table)
         # What stands above it stays in its place while there are none.
         policy = self._table.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self._table.setSizePolicy(policy)
-        self._heading = plain_label(self.tr("On this disk, to be opened without a connection:"))
+        self._heading = plain_label(self.tr("Downloaded models, available offline:"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self._open = buttons.addButton(self.tr("Open"), QDialogButtonBox.ButtonRole.AcceptRole)
         self._open.setObjectName("hubOpen")
@@ -121,7 +121,7 @@ class HubDialog(QDialog):
         self._name.setText(name)
         self._open.setEnabled(bool(name))
         self._worker.start(_cached_models, self._on_models, self._on_failed)
-        self._heading.setText(self.tr("Looking for models on this disk…"))
+        self._heading.setText(self.tr("Looking for downloaded models…"))
         self._name.setFocus()
 
     def accept(self) -> None:
@@ -142,9 +142,9 @@ class HubDialog(QDialog):
     def _on_models(self, models: Sequence[CachedModel]) -> None:
         self._models.set_models(models)
         self._heading.setText(
-            self.tr("On this disk, to be opened without a connection:")
+            self.tr("Downloaded models, available offline:")
             if models
-            else self.tr("No model of the hub is on this disk yet.")
+            else self.tr("No downloaded Hub models yet.")
         )
         self._table.setVisible(bool(models))
 
@@ -169,9 +169,9 @@ class HubDialog(QDialog):
     def _explain(self) -> None:
         self._say(
             self.tr(
-                "Opening downloads the configuration and the tokenizer, and reads the weights' "
-                "headers. The weights themselves come when you ask for them or run a sentence. "
-                "No code is downloaded."
+                "Opening a model downloads its configuration and tokenizer and reads the "
+                "headers of its weights. The weights themselves are downloaded when you "
+                "request them or run a sentence. No code is downloaded."
             ),
             QPalette.ColorRole.PlaceholderText,
         )
@@ -186,5 +186,5 @@ def _cached_models(progress: Progress) -> tuple[CachedModel, ...]:
     from bertviewer.core.hub import cache
     from bertviewer.core.hub.connection import cache_folder
 
-    progress(0, 0, "Looking for models")
+    progress(0, 0, "Looking for downloaded models")
     return cache.cached_models(cache_folder())

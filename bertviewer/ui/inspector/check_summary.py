@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.activations.check_step import Check
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import count_text, number_text
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
@@ -29,10 +29,13 @@ class CheckSummary(QWidget):
         self._text = named(ElidedLabel(), "checkDifference")
         self._text.setFont(sized(self._text.font(), SMALL))
         self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._button = QPushButton(self.tr("Check this step"))
+        self._button = QPushButton(self.tr("Verify"))
         self._button.setObjectName("quickCheckButton")
         self._button.setToolTip(
-            self.tr("Compute it again in float64 from what it took in the last run, and compare")
+            self.tr(
+                "Recompute the output in float64 from the inputs recorded in the last run and "
+                "compare"
+            )
         )
         self._button.clicked.connect(self._check)
         line = in_row(self._pill, STRETCH, self._button)
@@ -72,7 +75,9 @@ class CheckSummary(QWidget):
 
     def _show(self, check: Check) -> None:
         count, bad = len(check.steps), len(check.crosses)
-        text = self.tr("{0} of {1} steps").format(f"{count - bad:,}", f"{count:,}")
+        text = count_text(count, self.tr("1 step verified"), self.tr("{0} steps verified"))
+        if bad:
+            text = self.tr("{0} of {1} steps verified").format(f"{count - bad:,}", f"{count:,}")
         is_right = bool(count) and not bad
         self._pill.show_word(text, RIGHT if is_right else WARNING)
         known = [step for step in check.steps if step.max_abs_error is not None]
@@ -81,4 +86,4 @@ class CheckSummary(QWidget):
             return
         worst = max(known, key=lambda step: step.max_abs_error or 0.0)
         found = number_text(worst.max_abs_error or 0.0, 2), number_text(worst.tolerance, 2)
-        self._text.setText(self.tr("largest difference {0}, rounding allows {1}").format(*found))
+        self._text.setText(self.tr("max difference {0}, tolerance {1}").format(*found))

@@ -22,7 +22,14 @@ from bertviewer.ui.facts import Fact, FactGroup
 from bertviewer.ui.labels import at_the_left
 from bertviewer.ui.layouts import named
 from bertviewer.ui.links import Link, links
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
+
+_NAMES = {
+    "zero_fraction": QT_TRANSLATE_NOOP("ModuleFacts", "Zeros"),
+    "nan_count": QT_TRANSLATE_NOOP("ModuleFacts", "NaN"),
+    "inf_count": QT_TRANSLATE_NOOP("ModuleFacts", "Inf"),
+}
 
 
 class ModuleFacts(QObject):
@@ -46,7 +53,7 @@ class ModuleFacts(QObject):
         self, row: TreeRow, architecture: Architecture, formula: Formula | None
     ) -> Iterator[FactGroup]:
         """Yield what else is known about a module."""
-        yield FactGroup(self.tr("Place"), self._place(row, architecture))
+        yield FactGroup(self.tr("Location"), self._place(row, architecture))
         yield FactGroup(self.tr("Parameters"), self._counts(row, architecture))
         yield FactGroup(self.tr("Checkpoint"), self._checkpoint(row))
         yield FactGroup(self._figures_title(), self._figures(row))
@@ -54,7 +61,7 @@ class ModuleFacts(QObject):
         facts = [(key, json.dumps(architecture.config[key])) for key in keys]
         yield FactGroup(self.tr("Configuration"), facts)
         attributes = [(n, str(v)) for n, v in row.node.attributes.items()]
-        yield FactGroup(self.tr("Attributes of the module"), attributes)
+        yield FactGroup(self.tr("Module attributes"), attributes)
 
     def _place(self, row: TreeRow, architecture: Architecture) -> list[Fact]:
         node = row.node
@@ -73,10 +80,10 @@ class ModuleFacts(QObject):
             above = next(m for m in architecture.modules if m.path == node.parent)
             inside = [Link(above.path or above.class_name, above.path)]
             said = f"({above.class_name})" if above.path else ""
-            facts.append((self.tr("Inside"), links(inside, self._workspace, said)))
+            facts.append((self.tr("Parent"), links(inside, self._workspace, said)))
         if row.children:
             parts = [Link(child.label, child.key) for child in row.children]
-            facts.append((self.tr("Made of"), links(parts, self._workspace)))
+            facts.append((self.tr("Children"), links(parts, self._workspace)))
         return facts
 
     def _counts(self, row: TreeRow, architecture: Architecture) -> list[Fact]:
@@ -85,9 +92,9 @@ class ModuleFacts(QObject):
         if row.is_folded:
             facts.append((self.tr("Each layer"), self._elements(node.parameters)))
         if node.own_parameters not in (0, node.parameters):
-            facts.append((self.tr("In its own tensors"), self._elements(node.own_parameters)))
+            facts.append((self.tr("Own tensors"), self._elements(node.own_parameters)))
         prefix = f"{node.path}." if node.path else ""
-        says = self.tr("{0} is {1}, counted there")
+        says = self.tr("{0} is tied to {1} and counted there")
         tied = [
             Link(
                 says.format(tensor.name.removeprefix(prefix), tensor.tied_to),
@@ -140,7 +147,8 @@ class ModuleFacts(QObject):
             return [*facts, (self.tr("Not measured"), activation.left_out)]
         for name in STATISTIC_NAMES:
             value = figure(activation.statistics, name)
-            facts.append((name, "–" if value is None else number_text(value, 9)))
+            shown = "–" if value is None else number_text(value, 9)
+            facts.append((self.tr(_NAMES.get(name, name)), shown))
         if activation.macs:
             facts.append((self.tr("Multiply-adds"), f"{activation.macs:,}"))
         return facts

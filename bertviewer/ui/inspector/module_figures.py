@@ -70,14 +70,14 @@ def _without_steps(path: str, architecture: Architecture, is_deriving: bool) -> 
     if reason := why_no_formula(architecture, path):
         return _NOTHING, translate("inspector", "no formula found"), reason
     if path not in architecture.costs.modules:
-        return "0", translate("inspector", "no forward pass calls it")
+        return "0", translate("inspector", "not called in the forward pass")
     if architecture.costs.modules[path].macs == "0":
-        return "0", translate("inspector", "it has no matrix product")
+        return "0", translate("inspector", "no matrix products")
     return _NOTHING, translate("inspector", "no formula found")
 
 
 def _deriving() -> str:
-    return translate("inspector", "being derived…")
+    return translate("inspector", "deriving…")
 
 
 def _shape(
@@ -89,7 +89,7 @@ def _shape(
     given = None if found is None else found.output_shape
     if found is None or given is None:
         why = "" if costs is None else costs.reason_for(row.node.path)
-        unknown = translate("inspector", "not known without a run")
+        unknown = translate("inspector", "unknown before a run")
         is_expected = is_deriving and costs is None
         return Figure(name, _NOTHING, _deriving() if is_expected else unknown, why)
     letters = _without_batch(given, values)
@@ -100,7 +100,7 @@ def _shape(
     taken = None if found.input_shape is None else _without_batch(found.input_shape, values)
     remark = f"[{', '.join(letters)}]"
     if taken == letters:
-        remark = translate("inspector", "in and out, {0}").format(remark)
+        remark = translate("inspector", "input and output, {0}").format(remark)
     elif taken is not None:
         remark = f"[{', '.join(taken)}] → {remark}"
     return Figure(name, " × ".join(sizes) or "1", remark)
@@ -120,7 +120,7 @@ def _output(row: TreeRow, architecture: Architecture, run: ActivationRun | None)
     remark = ""
     if len(layers) > 1:
         ends = (number_text(end, 3) for end in (min(layers), max(layers)))
-        remark = translate("inspector", "layers: {0} to {1}").format(*ends)
+        remark = translate("inspector", "layers: {0} – {1}").format(*ends)
     return Figure(
         translate("inspector", "Output std"), number_text(found, 4), remark, number_text(found, 9)
     )
@@ -148,6 +148,6 @@ def _memory(row: TreeRow) -> Figure:
     return Figure(
         translate("inspector", "Memory"),
         size.partition(" = ")[0],
-        translate("inspector", "in float32, its weights"),
+        translate("inspector", "weights in float32"),
         size,
     )

@@ -44,7 +44,7 @@ class InspectorPage(QWidget):
             label.setMinimumWidth(1)  # a long word is no reason for a wider pane
         self._cards = Cards(COUNT, share_text("99.99%"))
         self._first, self._view = FactsView(), FactsView()
-        self._asked = heading_label(self.tr("What people ask here"))
+        self._asked = heading_label(self.tr("Common questions"))
         self._questions = named(Questions(workspace), "moduleQuestions")
         self._facts = ModuleFacts(workspace, self.refresh, self)
         self.stale = StaleLabel("staleModule", workspace, self)

@@ -150,8 +150,8 @@ class FlowCanvas(FlowPicture):
             self._pick(found)
         entries = (
             ("openPart", self.tr("Open (Enter)"), self._open_marked),
-            ("upFromPart", self.tr("Up (Backspace)"), self.up),
-            ("fitPart", self.tr("Show it as at first (0)"), self.fit),
+            ("upFromPart", self.tr("Go to parent (Backspace)"), self.up),
+            ("fitPart", self.tr("Reset view (0)"), self.fit),
         )
         self.show_menu(event.globalPos(), entries)
 

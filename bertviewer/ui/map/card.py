@@ -53,11 +53,13 @@ class MapCard(QWidget):
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.areas = QPushButton(self.tr("Show the treemap"))
         self.areas.setObjectName("mapShowAreas")
-        self.areas.setToolTip(self.tr("How large the parts of the model are"))
+        self.areas.setToolTip(self.tr("Size of each part of the model"))
         self._pages = stacked(canvas, self._make_message())
-        self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walk through the model (W)"))
+        self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walkthrough of the model (W)"))
         self.walk.setCheckable(True)
-        self.check = flat_button("mapCheck", "", self.tr("Compute it again in float64"))
+        self.check = flat_button(
+            "mapCheck", "", self.tr("Recompute the output in float64 and compare")
+        )
         self.check.hide()
         self._up, self._buttons = self._make_buttons()
         self._layout = layout = QVBoxLayout(self)
@@ -78,14 +80,14 @@ class MapCard(QWidget):
         self._show_title(facts.name(part), facts.line(part), atlas.above(part) is not None)
         why = self._why_no_flow(atlas)
         self._message.setText(why)
-        hint = "" if why else self.tr("double-click opens · drag moves · wheel zooms")
+        hint = "" if why else self.tr("double-click to open · drag to move · scroll to zoom")
         self.legend.show_hint(hint)
         self._show_page()
 
     def show_areas(self, name: str, facts: str, has_above: bool) -> None:
         """Say which module the treemap is of."""
         self._show_title(name, facts, has_above)
-        self.legend.show_hint(self.tr("double-click opens"))
+        self.legend.show_hint(self.tr("double-click to open"))
 
     def _show_title(self, name: str, facts: str, has_above: bool) -> None:
         self.name.setText(name)
@@ -98,8 +100,8 @@ class MapCard(QWidget):
         if atlas.flow(WHOLE) is not None:
             return ""
         if atlas.architecture.flows is None:
-            return self.tr("The map is read off the model's code as it runs: it comes in a moment.")
-        text = self.tr("This model has no flow: {0}.")
+            return self.tr("Tracing the model…")
+        text = self.tr("This model has no data-flow map: {0}.")
         return text.format(atlas.reason(WHOLE).rstrip("."))
 
     def _show_page(self) -> None:
@@ -113,7 +115,7 @@ class MapCard(QWidget):
 
     def offer_check(self, name: str) -> None:
         """Offer to check a module of that name, or nothing."""
-        self.check.setText(self.tr("Check {0}").format(name))
+        self.check.setText(self.tr("Verify {0}").format(name))
         self.check.setVisible(bool(name))
 
     def add_bar(self, bar: QWidget) -> None:
@@ -159,11 +161,11 @@ class MapCard(QWidget):
         return page
 
     def _make_buttons(self) -> tuple[QToolButton, tuple[QToolButton, ...]]:
-        up_tip = self.tr("Up to what is around this part (Backspace)")
+        up_tip = self.tr("Go to parent (Backspace)")
         up = flat_button("mapUp", "", up_tip, "up")
         farther = flat_button("mapZoomOut", "", self.tr("Zoom out (−)"), "minus")
         closer = flat_button("mapZoomIn", "", self.tr("Zoom in (+)"), "plus")
-        fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show this part as at first (0)"))
+        fit = flat_button("mapFit", self.tr("Fit"), self.tr("Reset view (0)"))
         up.clicked.connect(self.up_wanted)
         farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))
         closer.clicked.connect(lambda: self.canvas.zoom(1.25))

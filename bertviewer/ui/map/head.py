@@ -22,9 +22,9 @@ class MapHead(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.strip, self.measure = ModelStrip(), MeasureChoice()
-        self.flow = self._button("mapFlow", self.tr("Flow"), self.tr("How data go through it (T)"))
+        self.flow = self._button("mapFlow", self.tr("Flow"), self.tr("Data flow (T)"))
         self.treemap = self._button(
-            "mapAreas", self.tr("Treemap"), self.tr("How large its parts are (T)")
+            "mapAreas", self.tr("Treemap"), self.tr("Size of each part (T)")
         )
         pictures = Switch((self.flow, self.treemap), 2)
         pictures.choose(self.flow.objectName())

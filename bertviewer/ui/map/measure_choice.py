@@ -33,16 +33,16 @@ class MeasureChoice(QuietChoice):
     """``chosen`` brings what a person wants to see; what there is not yet, cannot be chosen."""
 
     def __init__(self) -> None:
-        tip = translate("map", "What the colours and figures of the map are of")
+        tip = translate("map", "Choose what colours show")
         super().__init__("mapMeasure", tip)
         self.measure = PART
         self._actions: dict[Measure, QAction] = {}
         menu = self.menu()
         self._add(menu, _ALWAYS)
         menu.addSeparator()
-        self._statistics = menu.addMenu(self.tr("Statistic of the run"))
+        self._statistics = menu.addMenu(self.tr("Run statistic"))
         self._add(self._statistics, STATISTICS)
-        self._differences = menu.addMenu(self.tr("Difference to run A"))
+        self._differences = menu.addMenu(self.tr("Difference from run A"))
         self._add(self._differences, DIFFERENCES)
         self._add(menu, (CHECK,))
         self._change = named(self.add(None, ""), "measure-change")

@@ -80,7 +80,7 @@ class Pointed(QWidget):
         """Offer these, the picture, and what others add."""
         menu = named(QMenu(self), "mapMenu")
         menu.aboutToHide.connect(menu.deleteLater)
-        copy, save = translate("map", "Copy picture"), translate("map", "Save picture…")
+        copy, save = translate("map", "Copy image"), translate("map", "Save image…")
         own: tuple[Entry, ...] = (
             ("copyMap", copy, partial(self.picture_wanted.emit, False)),
             ("saveMap", save, partial(self.picture_wanted.emit, True)),

@@ -22,7 +22,7 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 _TITLES: dict[AreaKind, str] = {
     "parameters": QT_TRANSLATE_NOOP("map", "parameters"),
     "macs": QT_TRANSLATE_NOOP("map", "multiply-adds"),
-    "memory": QT_TRANSLATE_NOOP("map", "memory of the weights"),
+    "memory": QT_TRANSLATE_NOOP("map", "weight memory"),
 }
 
 _UNITS: dict[AreaKind, str] = {**_TITLES, "memory": QT_TRANSLATE_NOOP("map", "bytes")}
@@ -36,7 +36,7 @@ class TreemapPage(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.view = TreemapView()
-        self.choice = QuietChoice("mapArea", self.tr("What the areas of the treemap are"))
+        self.choice = QuietChoice("mapArea", self.tr("Choose what areas show"))
         self._actions: dict[AreaKind, QAction] = {
             kind: self.choice.add(kind, capitalised(translate("map", _TITLES[kind])))
             for kind in AREA_KINDS
@@ -119,7 +119,7 @@ class TreemapPage(QObject):
         share = area.value / self._total if self._total else 0.0
         name = area.path or area.name
         if not area.name:
-            name = translate("map", "{0} itself, without its parts").format(area.path)
+            name = translate("map", "{0} itself, excluding its parts").format(area.path)
         lines = [name, "" if module is None else module.class_name]
         lines.append(f"{area.value:,.0f} {unit} · {share:.2%}")
         return "\n".join(line for line in lines if line)

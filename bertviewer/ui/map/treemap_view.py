@@ -126,7 +126,7 @@ class TreemapView(Pointed):
             self._pick(found)
         entries = (
             ("openPart", self.tr("Open (Enter)"), partial(self.opened.emit, self.selected)),
-            ("upFromPart", self.tr("Up (Backspace)"), self.left.emit),
+            ("upFromPart", self.tr("Go to parent (Backspace)"), self.left.emit),
         )
         self.show_menu(event.globalPos(), entries)
 

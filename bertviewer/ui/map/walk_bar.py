@@ -42,7 +42,7 @@ class WalkBar(QWidget):
         self._timer = QTimer(self)
         self._timer.setInterval(PACE)
         self._timer.timeout.connect(self._on_time)
-        self._play = flat_button("mapPlay", "", self.tr("Play the walk (Space)"), "play")
+        self._play = flat_button("mapPlay", "", self.tr("Play the walkthrough (Space)"), "play")
         self._play.setCheckable(True)
         self._play.clicked.connect(self.play)
         self._back = flat_button("mapStepBack", "", self.tr("Step back (Left)"), "back")
@@ -138,7 +138,7 @@ class WalkBar(QWidget):
         terms = [readable(text) for text in (count.symbols, count.numbers) if text]
         if count.parameters:
             terms.append(f"{count.parameters:,}")
-        text = " = ".join(dict.fromkeys(terms)) or step.values or self.tr("nothing to learn")
+        text = " = ".join(dict.fromkeys(terms)) or step.values or self.tr("no parameters")
         self._count.setText(text)
         self._note.setText(" · ".join(text for text in (stop.title, step.note) if text))
         for label in (self._shapes, self._count, self._note):

@@ -57,7 +57,7 @@ class PalettePopup(CardPopup):
         )
         self._hits = HitList(self)
         self._list = self._make_list()
-        self._nothing = named(muted(plain_label(self.tr("Nothing fits."))), "paletteNothing")
+        self._nothing = named(muted(plain_label(self.tr("No results"))), "paletteNothing")
         self._nothing.setContentsMargins(3 * GRID, GRID, 0, 2 * GRID)
         in_column(
             self._field,
@@ -110,7 +110,7 @@ class PalettePopup(CardPopup):
         return super().eventFilter(watched, event)
 
     def _make_list(self) -> QListView:
-        view = named(QListView(), "paletteHits", says=self.tr("What was found"))
+        view = named(QListView(), "paletteHits", says=self.tr("Results"))
         view.setModel(self._hits)
         view.setItemDelegate(HitDelegate(view))
         view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keys stay with the field

@@ -41,7 +41,7 @@ BETWEEN = "   "
 RECENT = 5
 """Modules that are offered again."""
 
-_RECENT = QT_TRANSLATE_NOOP("palette", "Where you were")
+_RECENT = QT_TRANSLATE_NOOP("palette", "Recent")
 _MODULES = QT_TRANSLATE_NOOP("palette", "Modules")
 _TENSORS = QT_TRANSLATE_NOOP("palette", "Tensors")
 _TOKENS = QT_TRANSLATE_NOOP("palette", "Tokens")
@@ -51,11 +51,11 @@ _MODELS = QT_TRANSLATE_NOOP("palette", "Models")
 _COMPARED = QT_TRANSLATE_NOOP("palette", "Compare with")
 _HEADS = QT_TRANSLATE_NOOP("palette", "Heads")
 _FIGURES = QT_TRANSLATE_NOOP("palette", "Totals")
-_SYMBOLS = QT_TRANSLATE_NOOP("palette", "Symbols of formulas")
+_SYMBOLS = QT_TRANSLATE_NOOP("palette", "Formula symbols")
 _KEYS = QT_TRANSLATE_NOOP("palette", "Configuration")
 _QUESTIONS = QT_TRANSLATE_NOOP("palette", "Questions")
 _HELP = QT_TRANSLATE_NOOP("palette", "User guide")
-_VIEWS = QT_TRANSLATE_NOOP("palette", "Views of the run")
+_VIEWS = QT_TRANSLATE_NOOP("palette", "Run views")
 _PREFIXES = {_COMMANDS: COMMANDS, _SETTINGS: SETTINGS}
 _ASKING = frozenset(
     (

@@ -87,7 +87,7 @@ def target_of(parent: QWidget, path: Path, form: ReportFormat) -> Target | None:
 
 
 def _may_replace(parent: QWidget, path: Path) -> bool:
-    text = translate("report_asking", "{0} is there already. Replace it?").format(path.name)
+    text = translate("report_asking", "{0} already exists. Replace it?").format(path.name)
     box = QMessageBox(QMessageBox.Icon.Question, "bertviewer", "", parent=parent)
     box.setObjectName("reportReplace")
     box.setTextFormat(Qt.TextFormat.PlainText)

@@ -26,9 +26,9 @@ def _lacking(chapter: Chapter, material: Material, has_corpus: bool) -> str:
     if chapter.name == "runs" and material.watched_a is None:
         return QT_TRANSLATE_NOOP("report_chapters", "no run A")
     if chapter.name == "checks" and material.check is None:
-        return QT_TRANSLATE_NOOP("report_chapters", "nothing checked")
+        return QT_TRANSLATE_NOOP("report_chapters", "nothing verified")
     if chapter.name == "models" and material.comparison is None:
-        return QT_TRANSLATE_NOOP("report_chapters", "no other model")
+        return QT_TRANSLATE_NOOP("report_chapters", "no comparison")
     if chapter.name == "corpus" and not has_corpus:
         return QT_TRANSLATE_NOOP("report_chapters", "no corpus")
     if chapter.name == "attention" and material.is_from_file:
@@ -45,7 +45,7 @@ class ChapterList(QListWidget):
         super().__init__(parent)
         self.setObjectName("reportChapters")
         self.setAccessibleName(self.tr("Chapters"))
-        self.setToolTip(self.tr("Space ticks a chapter or clears it"))
+        self.setToolTip(self.tr("Press Space to select or clear a chapter"))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -92,7 +92,7 @@ class ChapterList(QListWidget):
             if _can_be(item):
                 title = translate("report_chapters", chapter.title)
                 is_empty = item.checkState() == _BOX[True] and chapter.name not in told
-                nothing = translate("report_chapters", "nothing to tell")
+                nothing = translate("report_chapters", "not available")
                 _write(item, title, nothing if is_empty else "")
         self.blockSignals(False)
         self.viewport().update()

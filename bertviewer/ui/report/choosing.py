@@ -56,7 +56,7 @@ class Choosing(QScrollArea):
         self._layers = self._field("reportLayers", self.tr("Layers whose heads are shown"))
         self._layers.setPlaceholderText(ENDS)
         self._layers.setToolTip(
-            self.tr("The layers whose heads are shown: “{0}”, “{1}”, or numbers as “0, 5”").format(
+            self.tr("Layers whose heads are shown: “{0}”, “{1}” or numbers such as “0, 5”").format(
                 ENDS, ALL
             )
         )
@@ -66,14 +66,14 @@ class Choosing(QScrollArea):
         self._trouble.hide()
         papers = [(name, PAPER_TITLES[name]) for name in PAPERS]
         self._paper = self._choice("reportPaper", papers, self.tr("Paper"))
-        self._title = self._field("reportTitle", self.tr("Title; the model's name if left empty"))
-        self._author = self._field("reportAuthor", self.tr("Author, on the first page"))
+        self._title = self._field("reportTitle", self.tr("Title (default: the model’s name)"))
+        self._author = self._field("reportAuthor", self.tr("Author (shown on the first page)"))
         self.corpus = CorpusChoice()
-        self._grey = QCheckBox(self.tr("Colours that are safe in grey"))
+        self._grey = QCheckBox(self.tr("Greyscale-safe colours"))
         self._grey.setObjectName("reportGrey")
-        self._grey.setToolTip(self.tr("For a printer without colours"))
+        self._grey.setToolTip(self.tr("For printing without colour"))
         forms = [(each.name, each.title) for each in FORMATS]
-        self._form = self._choice("reportFormat", forms, self.tr("Format of the file"))
+        self._form = self._choice("reportFormat", forms, self.tr("File format"))
         self._page = self._make_page()
         self.setWidget(self._page)
         for combo in (self._paper, self._form):
@@ -169,7 +169,7 @@ class Choosing(QScrollArea):
         label.setBuddy(self.chapters)
         head.addWidget(label, 1)
         for name, words, tip, is_wanted in (
-            ("reportAll", self.tr("All"), self.tr("Tick all chapters"), True),
+            ("reportAll", self.tr("All"), self.tr("Select all chapters"), True),
             ("reportNone", self.tr("None"), self.tr("Clear all chapters"), False),
         ):
             button = flat_button(name, words, tip)

@@ -18,14 +18,14 @@ class CorpusChoice(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        purpose = self.tr("Folder of a corpus of this model, which a chapter shows")
+        purpose = self.tr("Folder with a corpus of this model, for the corpus chapter")
         self._field = named(QLineEdit(), "reportCorpus", says=purpose, tip=purpose)
         self._field.setPlaceholderText(self.tr("none"))
         self._field.setMinimumWidth(20 * GRID)
         self._field.setClearButtonEnabled(True)
         self._field.textChanged.connect(self._on_text)
         choose = flat_button(
-            "reportChooseCorpus", self.tr("Choose…"), self.tr("Choose the folder of a corpus")
+            "reportChooseCorpus", self.tr("Choose…"), self.tr("Choose a corpus folder")
         )
         choose.clicked.connect(self._choose)
         self._trouble = named(plain_label(""), "reportCorpusTrouble")
@@ -56,7 +56,7 @@ class CorpusChoice(QWidget):
         self.changed.emit()
 
     def _choose(self) -> None:
-        title = self.tr("Choose the folder of a corpus of this model")
+        title = self.tr("Choose a folder with a corpus of this model")
         folder = QFileDialog.getExistingDirectory(self, title, self.folder)
         if folder:
             self._field.setText(folder)

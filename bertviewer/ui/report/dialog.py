@@ -80,11 +80,13 @@ class ReportDialog(QDialog):
         self._typed.setInterval(PATIENCE)
         self._typed.timeout.connect(self._make)
         self._export = self._button("reportExport", self.tr("&Export…"), self._on_export)
-        self._export.setToolTip(self.tr("Choose a file and write the report to it"))
+        self._export.setToolTip(self.tr("Choose a file name and export the report"))
         self._cancel = self._button("reportCancel", self.tr("Cancel"), workspace.scheduler.cancel)
-        self._cancel.setToolTip(self.tr("Write no report (Esc); an older file stays as it is"))
+        self._cancel.setToolTip(
+            self.tr("Cancel the export (Esc). An existing file is not changed.")
+        )
         self._close = self._button("reportClose", self.tr("Close"), self.close)
-        self._close.setToolTip(self.tr("Close the dialog (Esc); what is chosen is kept"))
+        self._close.setToolTip(self.tr("Close the dialog (Esc). Your settings are kept."))
         self._lay_out()
         self._export.setDefault(True)
         wishes = remembered(self.maker.material.source.name)
@@ -206,7 +208,7 @@ class ReportDialog(QDialog):
 
     def _on_cancelled(self, activity: str) -> None:
         if activity == "export":
-            self._outcome.show_end(self.tr("Cancelled: no file was written"))
+            self._outcome.show_end(self.tr("Cancelled. No file was written."))
 
     def _on_exported(self, path: str) -> None:
         words = self.tr("{0} was written").format(printable(Path(path).name))
@@ -237,7 +239,7 @@ class ReportDialog(QDialog):
     def _described(self) -> str:
         pages = self._preview.pages
         if self._preview.is_waiting:
-            return self.tr("The pages are being made…")
+            return self.tr("Generating preview…")
         if pages is None:
             return ""
         count = count_text(len(pages.svgs), self.tr("1 page"), self.tr("{0} pages"))

@@ -127,7 +127,7 @@ class ReportMaker:
         from bertviewer.report.looking import origin_of_model
 
         if self._origin is None:
-            progress(0, 0, "Looking at the weights' files")
+            progress(0, 0, "Reading the weight files")
             self._origin = origin_of_model(model, progress)
         if self._is_unread(order):
             progress(0, 0, "Reading the corpus")
@@ -136,7 +136,7 @@ class ReportMaker:
             self._drawn = {key: one for key, one in self._drawn.items() if key[0] not in CORPUS}
         watched = self.material.watched
         if watched is not None and self._needs_looks(order):
-            progress(0, 0, "Looking closer at the run")
+            progress(0, 0, "Analysing the run")
             self._seen = self._looked(watched, order, model, progress)
 
     def _looked(
@@ -172,11 +172,11 @@ class ReportMaker:
 
     def document(self, order: Order, model: "LoadedModel", progress: Progress) -> "ReportDocument":
         """Return the report, with all of its pictures drawn."""
-        progress(0, 0, "Gathering the report")
+        progress(0, 0, "Composing the report")
         draft, architecture = self._draft(order, model, progress)
         total, theme = len(draft.pictures), order.choices.theme
         for done, (name, picture) in enumerate(draft.pictures.items()):
-            go_on = partial(progress, done, total, "Drawing the pictures")
+            go_on = partial(progress, done, total, "Drawing the figures")
             go_on()
             if (name, theme) not in self._drawn:
                 sheet = Sheet(picture, architecture, theme)
@@ -188,11 +188,11 @@ class ReportMaker:
         from bertviewer.report.typesetting import report_pages, report_pdf
 
         document = self.document(order, model, progress)
-        progress(0, 0, "Setting the pages")
+        progress(0, 0, "Typesetting the pages")
         svgs = report_pages(document, order.choices.paper, order.choices.theme)
-        progress(0, 0, "Setting the pages")
+        progress(0, 0, "Typesetting the pages")
         nbytes = len(report_pdf(document, order.choices.paper, order.choices.theme))
-        progress(0, 0, "Setting the pages")
+        progress(0, 0, "Typesetting the pages")
         return Pages(svgs, nbytes, tuple(chapter.name for chapter in document.chapters))
 
     def write(  # noqa: PLR0917

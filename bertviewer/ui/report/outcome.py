@@ -64,12 +64,16 @@ class Outcome(QWidget):
 
     def _on_open(self) -> None:
         if self._path is not None and not _shown(self._path):
-            self._tell(self.tr("No program here opens {0}").format(printable(self._path.name)))
+            self._tell(
+                self.tr("No application found to open {0}").format(printable(self._path.name))
+            )
 
     def _on_folder(self) -> None:
         if self._path is not None and not _shown(self._path.parent):
             self._tell(
-                self.tr("No program here shows {0}").format(printable(str(self._path.parent)))
+                self.tr("No file manager found to show {0}").format(
+                    printable(str(self._path.parent))
+                )
             )
 
 

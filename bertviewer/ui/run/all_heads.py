@@ -43,12 +43,12 @@ class AllHeads(View):
         self._survey = HeadSurvey(workspace, self)
         self._drawn: object = None
         self._names: dict[Measure, str] = {}
-        self._measure = ChoiceBox("headMeasure", self.tr("Figure that is shown of each head"))
+        self._measure = ChoiceBox("headMeasure", self.tr("Measure shown for each head"))
         tip = self.tr(
-            "What each head looks at, in place of its figure.\n"
-            "Colours follow the square roots, up to the largest weight of the same head."
+            "Show each head’s attention matrix instead of the measure.\nSquare-root colour "
+            "scale, up to the largest weight of the same head."
         )
-        self._pictures = tool_button("headPictures", self.tr("Pictures"), tip, is_checkable=True)
+        self._pictures = tool_button("headPictures", self.tr("Thumbnails"), tip, is_checkable=True)
         self._pictures.setAutoRaise(True)
         self._best = tool_button("bestHead", "")
         self._best.setAutoRaise(True)
@@ -118,7 +118,7 @@ class AllHeads(View):
             return
         self._best.setText(self.tr("highest: {0}").format(_words(best)))
         told = "\n".join(map(_words, ranked[:TOLD]))
-        tip = self.tr("Go to the head with the highest figure.\nThe highest are:\n{0}").format(told)
+        tip = self.tr("Go to the head with the highest value.\nHighest heads:\n{0}").format(told)
         self._best.setToolTip(plain_tip(tip))
 
     def _cell(self, head: RankedHead) -> tuple[int, int]:

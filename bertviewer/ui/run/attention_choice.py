@@ -17,7 +17,9 @@ class AttentionChoice(ChoiceBox):
     def __init__(self) -> None:
         purpose = translate("AttentionChoice", "Layer whose attention is shown")
         super().__init__("attentionChoice", purpose)
-        self.setToolTip(self.tr("Layer whose attention is shown; it follows the tree"))
+        self.setToolTip(
+            self.tr("Layer whose attention is shown; follows the selection in the tree")
+        )
         self.currentIndexChanged.connect(lambda: self.chosen.emit(self.currentData()))
 
     def offer(self, layers: Sequence[AttentionLayer], current: AttentionLayer) -> None:

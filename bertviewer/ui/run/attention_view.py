@@ -172,16 +172,18 @@ class AttentionView(View):
         """Return what the small heatmaps are, and what is written above them."""
         if pair.a is not None and self.workspace.runs.comparison == "difference":
             tip = self.tr(
-                "Each head has the colours of its own range, up to ± its largest difference:\n"
-                "one that changed much would leave all others pale.\n"
-                "Rows and columns of tokens that A does not have are left blank."
+                "Each head has its own colour range, up to ± its largest difference:\nin a "
+                "common range, one strongly changed head would make all others pale.\nRows "
+                "and columns of tokens that are not in A are blank."
             )
-            return self.tr("Heads, B − A, each in its own range"), tip
-        tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
+            return self.tr("Heads, B − A, each with its own colour range"), tip
+        tip = self.tr(
+            "H: attention entropy of a head in nats; 0 if each token attends to a single token"
+        )
         text = self.tr("entropy H")
         if pair.b.maps.distances is not None:
             text += self.tr(", distance d")
-            tip += "\n" + self.tr("d is how many tokens away it looks, on average.")
+            tip += "\n" + self.tr("d: mean attention distance in tokens")
         # Where there is no room for the figures, as of two runs, nothing is said of them.
         is_told = pair.a is None and self._has_captions
         return (self.tr("Heads: {0}").format(text), tip) if is_told else (self.tr("Heads"), "")

@@ -36,7 +36,7 @@ class ClassesPanel(QWidget):
         self._table = FigureView(workspace, "classTable", self.tr("Scores of the classes"))
         self._grid = ChartPanel(workspace, self.tr("Probability of each label"), GridPlot)
         self._grid.plot.setObjectName("labelGrid")
-        self._answer = ChartPanel(workspace, self.tr("Where the answer begins and ends"), LinePlot)
+        self._answer = ChartPanel(workspace, self.tr("Start and end of the answer"), LinePlot)
         self._answer.plot.setObjectName("answerPlot")
         charts = self._table, self._grid, self._answer
         self._columns = split(*charts, sizes=(480, 600, 600))

@@ -26,12 +26,12 @@ class CompareBar(QWidget):
         self._workspace = workspace
         self._name = named(ElidedLabel(), "keptRun")
         self._name.setMinimumWidth(LEAST)
-        drop = flat_button("dropRun", "✕", self.tr("Compare no longer"))
+        drop = flat_button("dropRun", "✕", self.tr("Stop comparing"))
         drop.clicked.connect(workspace.runs.drop)
         self._how = Switch((tool_button(name, self.tr(title)) for name, title in CHOICES), 2)
         self._how.turned.connect(workspace.runs.compare)
         self._models = flat_button(
-            "showComparison", self.tr("Models"), self.tr("Show the comparison of both models")
+            "showComparison", self.tr("Models"), self.tr("Compare both models")
         )
         self._models.clicked.connect(workspace.comparison.window_wanted)
         in_row((self._name, 1), self._models, self._how, drop, on=self, spacing=2)

@@ -31,7 +31,7 @@ class EqualNote(QLabel):
         if found is None:
             return
         text = self.tr(
-            "Every layer ends in a {0}, which random weights leave at γ = 1 and β = 0: "
-            "each token then has std 1 and norm √{1} = {2}, whatever the other weights are."
+            "Every layer ends in a {0}, which is initialised to γ = 1 and β = 0. Each "
+            "token therefore has std 1 and norm √{1} = {2}, whatever the other weights are."
         )
         self.setText(text.format(found.class_name, f"{found.features:,}", f"{found.norm:.4g}"))

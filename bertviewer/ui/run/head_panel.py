@@ -39,11 +39,11 @@ class MostLabel(ElidedLabel):
         run, maps = attended.run, attended.maps
         text = ""
         if token is not None and token in maps.query_tokens:
-            text = self.tr("{0} looks most at  {1}").format(
+            text = self.tr("{0} attends most to  {1}").format(
                 token_name(run, token), _words(run, most_attended(maps, head, token, MOST))
             )
         elif token is not None and token in maps.key_tokens:
-            text = self.tr("{0} is looked at most by  {1}").format(
+            text = self.tr("{0} is attended to most by  {1}").format(
                 token_name(run, token), _words(run, most_attending(maps, head, token, MOST))
             )
         self.setText(text)
@@ -113,17 +113,17 @@ class HeadPanel(QWidget):
         entropies = _beside(*(maps.entropies[head] for maps in both))
         text = self.tr("{0}: H {1} nats").format(name, entropies)
         tip = self.tr(
-            "H: entropy of what a token looks at, mean over the tokens that ask:\n"
-            "0 where each looks at one token, ln {0} = {1} where each looks at all alike."
+            "H: attention entropy, averaged over the query tokens:\n0 if each attends to a "
+            "single token, ln {0} = {1} if each attends to all equally."
         ).format(keys, f"{log(keys):.3f}")
         distances = [maps.distances[head] for maps in both if maps.distances is not None]
         if distances:
             text += self.tr(", d {0} tokens").format(_beside(*distances))
             tip += "\n" + self.tr(
-                "d: how many tokens away that is, weighted by the attention, mean likewise."
+                "d: attention-weighted distance in tokens, averaged over the query tokens."
             )
         tip += "\n" + self.tr(
-            "The wheel, + and − look nearer, a drag moves, a double click or 0 shows all again."
+            "Scroll or press + and − to zoom, drag to move, double-click or press 0 to fit."
         )
         return text, tip
 

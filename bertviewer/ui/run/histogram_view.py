@@ -32,7 +32,7 @@ class HistogramView(View):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._request = RunRequest[Histogram | None](workspace, self)
-        tip = self.tr("Draw the counts on a logarithmic axis: few are seen then")
+        tip = self.tr("Use a logarithmic axis for the counts, so that small counts are visible")
         self._log = named(QCheckBox(self.tr("Log counts")), "logCounts", tip=tip)
         self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
         self._panel.plot.setObjectName("histogramPlot")
@@ -127,6 +127,6 @@ class HistogramView(View):
         row = self.workspace.selection.row
         if row is not None and row.node.class_name in LISTS:
             return self.tr(
-                "{0} is a list: its modules are called one by one. Select one of them."
+                "{0} is a list, which is never called itself. Select one of its modules."
             ).format(path)
-        return self.tr("{0} was not called in this run, or gives no tensor.").format(path)
+        return self.tr("{0} was not called in this run, or returns no tensor.").format(path)

@@ -63,7 +63,7 @@ def explain_job(
     """Answer what is asked about a view, with the run's own numbers."""
     from bertviewer.core.explanations.asking import answers_for_view
 
-    progress(0, 0, "Looking for explanations")
+    progress(0, 0, "Looking for common questions")
     return answers_for_view(sight.title, architecture, run, maps=sight.maps, state=sight.state)
 
 

@@ -15,7 +15,7 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 ALL = "all"
 EACH = "each"
 
-_FOLLOW = QT_TRANSLATE_NOOP("LayerControls", "as selected")
+_FOLLOW = QT_TRANSLATE_NOOP("LayerControls", "selected module")
 _OUTPUT = QT_TRANSLATE_NOOP("LayerControls", "layer output")
 
 
@@ -28,14 +28,14 @@ class LayerControls(QWidget):
         super().__init__()
         self._statistic = ChoiceBox("statisticChoice", self.tr("Statistic shown per layer"))
         self._statistic.addItems(STATISTICS)
-        self._explain(SPREAD, self.tr("A line for the mean, a band of one std, and min and max"))
-        self._explain(BAND, self.tr("The same without min and max, which may dwarf the band"))
+        self._explain(SPREAD, self.tr("Mean as a line, ± std as a band, and min and max"))
+        self._explain(BAND, self.tr("Mean and std only: min and max may dwarf the band"))
         self._statistic.setCurrentText("std")
         self._part = ChoiceBox("partChoice", self.tr("Part of the layers"))
         self._part.setToolTip(
-            self.tr("Part of the layers that is shown; at first the one selected in the tree")
+            self.tr("Part of the layers to show; initially the one selected in the tree")
         )
-        purpose = self.tr("Tokens that the figures are of")
+        purpose = self.tr("Tokens included in the statistic")
         self._tokens = ChoiceBox("tokenClassChoice", purpose)
         layout = in_row(on=self, spacing=GRID)
         for choice in (self._part, self._statistic, self._tokens):
@@ -78,7 +78,7 @@ class LayerControls(QWidget):
         """Offer these classes of tokens; the choice stays where it still can."""
         items: list[tuple[str, str | None]] = [(kind.label, kind.name) for kind in classes]
         if len(items) > 2:
-            items.append((self.tr("each class"), EACH))
+            items.append((self.tr("all token classes"), EACH))
         offer(self._tokens, items)
 
     def chosen(self, classes: Sequence[TokenClass]) -> tuple[TokenClass, ...]:

@@ -143,18 +143,18 @@ class LayersView(View):
         title = self._lines_title(series)
         layers = [not_finite(run.run, self._line_series(run)) for run in self.workspace.runs.both]
         if note := not_finite_note(*layers):
-            tip = self.tr("{0}. Figures are of what is finite.").format(note)
+            tip = self.tr("{0}. Statistics cover finite values only.").format(note)
             self._layers.set_title(f"{title} · {note}", tip)
         else:
             self._layers.set_title(title)
         charts = self._both(self._line_chart)
         if not series:
             offer = another_view(self.workspace, "Histogram", self.tr("Show the histogram"))
-            text = self.tr("This model has no layers that follow one another.")
+            text = self.tr("This model has no sequence of layers.")
             self._layers.show_message(text, offer)
         elif not charts[0].lines:
             self._layers.show_message(
-                self.tr("This part has no vector for each token."), self._output_offer()
+                self.tr("This part has no per-token vectors."), self._output_offer()
             )
         else:
             self._layers.show_charts(*charts)
@@ -164,7 +164,7 @@ class LayersView(View):
         if "" not in parts:
             text = self.tr("{0} of {1} in each layer")
             return text.format(self.statistic, ", ".join(parts))
-        title = self.tr("{0} of each layer's output").format(self.statistic)
+        title = self.tr("{0} of each layer’s output").format(self.statistic)
         others = ", ".join(part for part in parts if part)
         return self.tr("{0} and of {1}").format(title, others) if others else title
 
@@ -226,4 +226,4 @@ class LayersView(View):
 
     def _output_offer(self) -> Offer:
         """Return the way to the part that each layer has."""
-        return Offer(self.tr("Show the layers' output"), self._controls.choose_output)
+        return Offer(self.tr("Show the layer outputs"), self._controls.choose_output)

@@ -39,15 +39,15 @@ class LensPanel(QWidget):
         self._workspace = workspace
         self._b: Predicted | None = None
         self._a: Predicted | None = None
-        self._table = FigureView(workspace, "lensTable", self.tr("Best tokens after each layer"))
+        self._table = FigureView(workspace, "lensTable", self.tr("Top tokens after each layer"))
         self._message = Message("lensMessage")
         self._pages = stacked(self._table, self._message)
         title = plain_label(self.tr("After each layer"))
         title.setWordWrap(False)
         title.setToolTip(
             self.tr(
-                "The head put on each hidden state (the logit lens). "
-                "The deeper the shade, the likelier the token."
+                "The prediction head applied to each hidden state (logit lens). A stronger "
+                "shade means a more likely token."
             )
         )
         tip = self.tr("Show the layers of run {0}")
@@ -57,12 +57,12 @@ class LensPanel(QWidget):
         line = in_row(title, self._runs, STRETCH, margins=None)
         left = QWidget()
         in_column(line, (self._pages, 1), on=left, spacing=4)
-        self._figure = ChoiceBox("lensFigure", self.tr("Figure that is drawn"))
+        self._figure = ChoiceBox("lensFigure", self.tr("Measure to plot"))
         for name, text in FIGURES:
             self._figure.addItem(self.tr(text), name)
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))
         self._chart.plot.setObjectName("lensPlot")
-        self._chart.plot.setAccessibleName(self.tr("Tokens layer by layer"))
+        self._chart.plot.setAccessibleName(self.tr("Tokens by layer"))
         layout = in_row(on=self)
         left.setContentsMargins(0, 0, 2 * GRID, 0)
         self._chart.setContentsMargins(2 * GRID, 0, 0, 0)

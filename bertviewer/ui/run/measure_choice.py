@@ -13,7 +13,7 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _TITLES: Mapping[MeasureName, str] = {
     "norm": QT_TRANSLATE_NOOP("MeasureChoice", "Norm ‖h‖ after the selected layer"),
-    "cosine": QT_TRANSLATE_NOOP("MeasureChoice", "Cosine to the token's start"),
+    "cosine": QT_TRANSLATE_NOOP("MeasureChoice", "Cosine to the token’s initial vector"),
     "attention": QT_TRANSLATE_NOOP("MeasureChoice", "Attention received by the token"),
     "probability": QT_TRANSLATE_NOOP("MeasureChoice", "Probability of the token"),
     "segment": QT_TRANSLATE_NOOP("MeasureChoice", "Segment"),
@@ -27,7 +27,7 @@ class MeasureChoice(QuietChoice):
 
     def __init__(self) -> None:
         super().__init__("tokenMeasure", "")
-        self.setAccessibleName(self.tr("What the tokens are coloured by"))
+        self.setAccessibleName(self.tr("What the token colours show"))
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self._actions = {
             name: named(self.add(name, self.tr(_TITLES[name])), f"measure-{name}")

@@ -63,14 +63,14 @@ class NormsGrid(ChartPanel):
         )
         if series and not has_norms(watched.run, series):
             self.forget()
-            self.show_message(self.tr("This part has no vector for each token."), offer)
+            self.show_message(self.tr("This part has no per-token vectors."), offer)
         else:
             self._draw(series, chart, partners)
 
     def show_feature(self, feature: int, partners: Partners) -> None:
         """Show one feature of the hidden states."""
         self.set_title(
-            self.tr("feature {0} by layer").format(feature),
+            self.tr("Feature {0} by layer").format(feature),
             self._norm_tip(self._workspace.runs.watched),
         )
         self._draw(feature, lambda run: feature_grid(run.run, feature), partners)
@@ -81,8 +81,8 @@ class NormsGrid(ChartPanel):
         if not norm:
             return ""
         return self.tr(
-            "Rows are the hidden states. The last one is taken after {0}: lines over the layers "
-            "show the last layer's own output, before it."
+            "Rows are the hidden states. The last one is taken after {0}; the lines show "
+            "the last layer’s output, before it."
         ).format(norm)
 
     def forget(self) -> None:

@@ -7,19 +7,19 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
-_RANDOM = QT_TRANSLATE_NOOP("notes", "RANDOM weights: no figure comes from training.")
-_STAND_IN = QT_TRANSLATE_NOOP(
-    "notes", "The tokens are a stand-in's: this configuration has no vocabulary."
-)
+_RANDOM = QT_TRANSLATE_NOOP("notes", "Random weights – results are meaningless.")
+_STAND_IN = QT_TRANSLATE_NOOP("notes", "No vocabulary: tokens come from a placeholder tokenizer.")
 _AS_BERT = QT_TRANSLATE_NOOP(
     "notes",
-    "The tokens are BERT's: beside the model is a vocab.txt alone, no file of its own tokenizer.",
+    "Tokenized as for BERT: the model has only a vocab.txt and no tokenizer file.",
 )
-_CUT = QT_TRANSLATE_NOOP("notes", "The sentence was CUT to {0} tokens: the model takes no more.")
+_CUT = QT_TRANSLATE_NOOP(
+    "notes", "The sentence was truncated to {0} tokens: the model accepts no more."
+)
 _HALF = QT_TRANSLATE_NOOP(
     "notes",
-    "The weights are {0}, which most CPUs convert before each product: that made the run slow. "
-    "A GPU computes in it.",
+    "Slow run: the weights are {0}, which most CPUs convert before each product. A GPU "
+    "computes with them directly.",
 )
 _IN_LAYER = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layer {0}")
 _IN_LAYERS = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layers {0}")

@@ -9,7 +9,7 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.watched_run import FROM_FILE
 from bertviewer.ui.workspace import Workspace
 
-_AGAIN = QT_TRANSLATE_NOOP("offers", "Run it here")
+_AGAIN = QT_TRANSLATE_NOOP("offers", "Run here")
 _TRY = QT_TRANSLATE_NOOP("offers", "Try again")
 _BESIDE = QT_TRANSLATE_NOOP("offers", "Show A and B")
 

@@ -48,9 +48,10 @@ class OutlierBar(QWidget):
         self._name.setToolTip(
             plain_tip(
                 self.tr(
-                    "Dimensions in which some token's value is over {0:g} standard deviations\n"
-                    "from the mean of its hidden state (Bondarenko, Nagel and Blankevoort 2021).\n"
-                    "First come those that are outliers of most hidden states."
+                    "Features in which some token’s value is more than {0:g} standard "
+                    "deviations\nfrom the mean of its hidden state (Bondarenko, Nagel and "
+                    "Blankevoort 2021).\nFeatures that are outliers in the most hidden "
+                    "states come first."
                 ).format(DEVIATIONS)
             )
         )
@@ -58,7 +59,7 @@ class OutlierBar(QWidget):
         self._more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._menu = named(QMenu(self._more), "outlierMenu")
         self._more.setMenu(self._menu)
-        self._back = _button("leaveFeature", self.tr("Back to the statistic (Esc)"))
+        self._back = _button("leaveFeature", self.tr("Clear feature (Esc)"))
         self._back.setText("✕")
         self._back.setAutoRaise(True)
         self._line = in_row(self._name, self._more, self._back, STRETCH, on=self, spacing=GAP)

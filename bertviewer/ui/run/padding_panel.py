@@ -22,15 +22,15 @@ class PaddingPanel(SentencePart[Padding]):
     """A length to pad to; what changes with the mask and without, in words and layer by layer."""
 
     def __init__(self, workspace: Workspace) -> None:
-        says = translate("PaddingPanel", "What padding does, layer by layer")
+        says = translate("PaddingPanel", "Effect of padding by layer")
         super().__init__(workspace, "paddingWords", "paddingTable", says)
         self.waiting = self.tr("Running the padded sentence…")
         self._of: WatchedRun | None = None
-        tip = self.tr("How many tokens the sentence is padded to")
-        self._length = number_field("paddedLength", self.tr("Tokens to pad to"), tip)
+        tip = self.tr("Length in tokens to pad the sentence to")
+        self._length = number_field("paddedLength", self.tr("Padded length in tokens"), tip)
         self._length.setKeyboardTracking(False)
         self._length.valueChanged.connect(self._want)
-        pair = self.tr("A pair's mask is 1 everywhere: each sentence sees the other.")
+        pair = self.tr("The mask of a sentence pair is 1 everywhere: each sentence sees the other.")
         self._pair = named(quiet_label(pair), "pairMask")
         title = QLabel(self.tr("Pad to"))
         title.setBuddy(self._length)
@@ -70,7 +70,9 @@ class PaddingPanel(SentencePart[Padding]):
         watched = self._of
         if watched is None:
             return
-        text = self.tr("The sentence is as long as the model takes: nothing can be padded.")
+        text = self.tr(
+            "The sentence already has the model’s maximum length, so it cannot be padded."
+        )
         length = self._length.value()
         work = partial(jobs.pad_job, watched, length)
         self.want((watched, length), work, watched, "" if self._length.isEnabled() else text)

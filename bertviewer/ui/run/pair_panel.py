@@ -48,7 +48,7 @@ class PairPanel(QWidget):
             2 * GRID,
         )
         self._mode.choose(TOKENS)
-        self._other = ChoiceBox("otherToken", self.tr("Token to compare the selected one with"))
+        self._other = ChoiceBox("otherToken", self.tr("Token to compare with the selected one"))
         self._same = ChoiceBox("sameWords", self.tr("Word that occurs in both"))
         self._same.hide()
         controls = (self._mode, self._other, self._same)
@@ -145,8 +145,8 @@ class PairPanel(QWidget):
         if run.sentence.pair is not None:
             return self.tr("The two sentences have no word in common.")
         return self.tr(
-            "Type a second sentence with a word of the first, "
-            "or keep this run as A and run another sentence."
+            "Add a second sentence that shares a word with the first, or keep this run as "
+            "A and run another sentence."
         )
 
     def _compare_tokens(self) -> None:
@@ -166,7 +166,7 @@ class PairPanel(QWidget):
             second = two[1][1]
             a = None if second is None else pair_chart(run_a.run, first, second, label)
         if a is None and run_a is not None and self._workspace.runs.comparison == "difference":
-            self._panel.show_message(self.tr("A has no such tokens."), beside(self._workspace))
+            self._panel.show_message(self.tr("These tokens are not in A."), beside(self._workspace))
             return
         self._panel.show_charts(pair_chart(run, token, other, label), a)
 

@@ -24,8 +24,8 @@ class PictureChoice(Switch):
     picked = Signal(str)
 
     def __init__(self) -> None:
-        matrix = translate("PictureChoice", "Show this head as a matrix of cells")
-        arcs = translate("PictureChoice", "Show this head as lines between its tokens")
+        matrix = translate("PictureChoice", "Show this head as a matrix")
+        arcs = translate("PictureChoice", "Show this head as arcs between tokens")
         super().__init__(
             (
                 flat_button("matrixPicture", translate("PictureChoice", "Matrix"), matrix),
@@ -57,15 +57,16 @@ class RootColors(QCheckBox):
 
     def __init__(self) -> None:
         super().__init__()
-        self._full, self._brief = self.tr("√ colours"), "√"
+        self._full, self._brief = self.tr("Square-root scale"), "√"
         self.setObjectName("rootColors")
         self.setText(self._full)
-        self.setAccessibleName(self.tr("Square-root colours"))
+        self.setAccessibleName(self.tr("Square-root scale"))
         self.setToolTip(
             self.tr(
-                "Colours follow the square root of each weight, so that small weights can be told\n"
-                "apart: it helps with many tokens, where [CLS] and [SEP] take most of the range.\n"
-                "The values that are shown, copied and saved stay the weights themselves."
+                "Colours follow the square root of each weight, so that small weights can "
+                "be told\napart. Useful with many tokens, where [CLS] and [SEP] take most "
+                "of the range.\nDisplayed, copied and saved values remain the weights "
+                "themselves."
             )
         )
         self.setEnabled(False)

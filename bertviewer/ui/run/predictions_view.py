@@ -37,7 +37,7 @@ _OWN_HEADS = (
 )
 """What the names of the classes that a checkpoint was saved from end in."""
 
-_NEXT = QT_TRANSLATE_NOOP("PredictionsView", "the head that predicts the next token")
+_NEXT = QT_TRANSLATE_NOOP("PredictionsView", "next-token prediction")
 
 
 class PredictionsView(View):
@@ -148,27 +148,27 @@ class PredictionsView(View):
             return ""
         return count_text(
             len(names),
-            self.tr("This head is RANDOM, 1 tensor of it: these predictions mean nothing."),
-            self.tr("This head is RANDOM, {0} tensors of it: these predictions mean nothing."),
+            self.tr("Random head (1 tensor): predictions are meaningless."),
+            self.tr("Random head ({0} tensors): predictions are meaningless."),
         )
 
     def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:
         """Say that there is no head, and offer those that the model can be opened with."""
         workspace = self.workspace
         heads = offered_heads(architecture.config, workspace.heads)
-        text = self.tr("This model has no head that predicts.")
+        text = self.tr("This model has no prediction head.")
         random = tuple(name for name in heads if workspace.has_random_head(name))
         if run.source.task != "base":
-            text = self.tr("This head gives nothing that could be shown here.")
+            text = self.tr("This head has no output that can be shown here.")
         elif heads and run.source.weights == "pretrained" and workspace.random_heads is None:
-            text = self.tr("Looking for the heads that the checkpoint has…")
+            text = self.tr("Looking for task heads in the checkpoint…")
             heads = ()
         elif heads:
-            text = self.tr("{0} Menu > File > Head opens it with one.").format(text)
+            text = self.tr("{0} Choose one under File > Task head.").format(text)
             if random:
                 text += "\n" + self.tr(
-                    "This checkpoint has no such head: {0}. One that is opened here is RANDOM, and "
-                    "what it predicts means nothing."
+                    "The checkpoint has no head for {0}, so a head added here is random "
+                    "and its predictions are meaningless."
                 ).format(", ".join(_head(name, architecture) for name in random))
         self._message.setText(text)
         if (heads, random) == self._offered:
@@ -179,12 +179,12 @@ class PredictionsView(View):
                 widget.deleteLater()
         self._heads.addStretch(1)
         for name in heads:
-            says = self.tr("Open with {0}")
+            says = self.tr("Add a {0} head")
             if name in random:
-                says = self.tr("Open with a RANDOM head: {0}")
+                says = self.tr("Add a random {0} head")
             button = QPushButton(says.format(_head(name, architecture)))
             button.setObjectName(f"openHead-{name}")
-            button.setToolTip(self.tr("Open the model with this head, and run the sentence again"))
+            button.setToolTip(self.tr("Open the model with this head and run the sentence again"))
             button.clicked.connect(lambda _=False, name=name: self._open(name))
             self._heads.addWidget(button)
         self._heads.addStretch(1)

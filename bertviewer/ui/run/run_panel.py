@@ -31,7 +31,7 @@ class RunPanel(QWidget):
         self._views = RunViews(workspace)
         self._why = WhyButton(workspace, self._views.in_sight)
         self._views.currentChanged.connect(self._why.follow)
-        self._wait = named(plain_label(self.tr("The sentence is being run…")), "runWait")
+        self._wait = named(plain_label(self.tr("Running…")), "runWait")
         self._wait.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._wait.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._content = QWidget()

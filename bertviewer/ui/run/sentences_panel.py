@@ -21,7 +21,7 @@ class SentencesPanel(SentencePart[SentenceComparison]):
     def __init__(self, workspace: Workspace) -> None:
         says = translate("SentencesPanel", "Cosines of the two sentences")
         super().__init__(workspace, "sentenceWords", "sentenceTable", says)
-        self.waiting = self.tr("Running the two sentences and the unrelated ones…")
+        self.waiting = self.tr("Running both sentences and the unrelated ones…")
         self._which = named(quiet_label(""), "sentenceWhich")
         in_column(
             heading_label(self.tr("Two sentences as vectors")),
@@ -45,9 +45,9 @@ class SentencesPanel(SentencePart[SentenceComparison]):
         if watched is None or len(texts) < 2:
             self.leave(
                 self.tr(
-                    "Type a second sentence, or keep this run as A and run another: the two are "
-                    "compared as [CLS], as the pooler has them and as a mean, beside a dozen "
-                    "sentences that have nothing to do with one another."
+                    "Add a second sentence, or keep this run as A and run another, to "
+                    "compare the two by [CLS], pooled and mean vectors, against 12 "
+                    "unrelated sentences."
                 )
             )
             return

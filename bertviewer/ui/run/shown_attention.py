@@ -19,8 +19,8 @@ class ShownAttention(ChoiceBox):
     def __init__(self) -> None:
         purpose = translate(
             "ShownAttention",
-            "Which attention is shown large.\nWithout special tokens, the weights of each query "
-            "that are left are scaled to sum to 1 again.",
+            "Attention shown in the large chart.\nWithout special tokens, the remaining "
+            "weights of each query are rescaled to sum to 1.",
         )
         super().__init__("attentionShown", purpose)
         self.addItem(translate("ShownAttention", "One head"), (False, False))
@@ -36,7 +36,7 @@ class ShownAttention(ChoiceBox):
         names = ", ".join(list(special)[:MOST_NAMED])
         items: list[tuple[str, object]] = [
             (translate("ShownAttention", "One head"), (False, False)),
-            (translate("ShownAttention", "All heads, mean"), (True, False)),
+            (translate("ShownAttention", "Mean of all heads"), (True, False)),
         ]
         if special and not all(token.is_special for token in run.tokens):
             without = translate("ShownAttention", "One head without {0}")

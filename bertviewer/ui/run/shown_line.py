@@ -1,5 +1,7 @@
 """Says at all times what the views are of, and when that is no longer what is typed or chosen."""
 
+import re
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame, QSizePolicy
@@ -131,7 +133,7 @@ class ShownLine(QFrame):
         self._again.setVisible(bool(stale))
         self._again.setEnabled(not lacking and not workspace.scheduler.activity)
         self._again.setToolTip(
-            lacking or self.tr("Run what is typed now, as it is chosen now (Ctrl+R)")
+            lacking or self.tr("Run the current sentence with the current settings (Ctrl+R)")
         )
         self.update()
         if bool(stale) != bool(before):
@@ -139,8 +141,8 @@ class ShownLine(QFrame):
 
     def _least_of(self, notes: str) -> int:
         """Return how many pixels the first words of the notes take, which say what matters."""
-        first, colon, _ = notes.partition(":")
-        least = self._notes.fontMetrics().horizontalAdvance(f"{first}…" if colon else notes)
+        first, *rest = re.split(":| –", notes, maxsplit=1)
+        least = self._notes.fontMetrics().horizontalAdvance(f"{first}…" if rest else notes)
         return min(LEAST_NOTE, least + 1)
 
     def _described(self, run: ActivationRun) -> str:

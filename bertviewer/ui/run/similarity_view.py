@@ -26,19 +26,21 @@ class SimilarityView(View):
         self._drawn: tuple[int, bool] | None = None
         self._partners: Partners | None = None
         self._state = StateChoice()
-        self._whole = QCheckBox(self.tr("Colours from −1 to 1"))
+        self._whole = QCheckBox(self.tr("Fix colour scale to −1…1"))
         self._whole.setObjectName("wholeRange")
         self._whole.setToolTip(
-            self.tr("Colours cover all that a cosine can be; if not, what it is at this layer")
+            self.tr(
+                "Colours cover the full range of the cosine; otherwise, its range at this layer"
+            )
         )
         self._whole.setChecked(True)
         # B's, and A's once there is a run A.
         self._grids: list[PairMatrix] = []
-        tip = self.tr("How alike two sentences are as vectors, next to unrelated sentences")
+        tip = self.tr("Compare two sentences as vectors, against unrelated sentences")
         self._sentences = tool_button("wholeSentences", self.tr("Sentences"), tip)
         self._sentences.setAutoRaise(True)
         controls = (self._state, self._whole, self._sentences)
-        self._tokens = ChartPanel(workspace, self.tr("Cosines at"), self._make_grid, controls)
+        self._tokens = ChartPanel(workspace, self.tr("Cosine at"), self._make_grid, controls)
         self._grids[0].setObjectName("similarityGrid")
         self._pair = PairPanel(workspace)
         in_row(split(self._tokens, self._pair, sizes=(1, 1)), on=self, margins=(0, 4, 0, 0))
@@ -68,7 +70,7 @@ class SimilarityView(View):
         for widget in (self._state, self._whole, self._pair):
             widget.setVisible(has_states)
         if not has_states:
-            text = self.tr("This model gives no hidden states of one size to compare.")
+            text = self.tr("This model has no hidden states of equal size to compare.")
             offer = another_view(self.workspace, "Histogram", self.tr("Show the histogram"))
             self._tokens.show_message(text, offer)
             return
@@ -103,7 +105,7 @@ class SimilarityView(View):
             self._tokens.show_charts(b, a, self._same_tokens())
         else:
             self._tokens.show_message(
-                self.tr("No cosine is defined here: the vectors are not finite, or zero."),
+                self.tr("No cosine is defined here: the vectors are zero or not finite."),
                 another_view(self.workspace, "Layers", self.tr("Show the layers")),
             )
         self._mark_other()

@@ -25,7 +25,7 @@ class StateChoice(QWidget):
         self._names: tuple[str, ...] = ()
         self._slider = QSlider(Qt.Orientation.Horizontal)
         self._slider.setObjectName("stateChoice")
-        self._slider.setAccessibleName(self.tr("Hidden state that is shown"))
+        self._slider.setAccessibleName(self.tr("Hidden state to show"))
         self._slider.setPageStep(1)
         self._slider.setMinimumWidth(50)
         self._slider.setMaximumWidth(LONGEST_SLIDER)

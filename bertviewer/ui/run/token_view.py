@@ -89,7 +89,7 @@ class TokenView(View):
         if token is None or not run.token_norms:
             self._title.clear()
             self._nearest.clear()
-            self._show([self.tr("This model gives no hidden states.")] * len(FIGURES))
+            self._show([self.tr("This model has no hidden states.")] * len(FIGURES))
             return
         partner = self.partners().in_a
         title = token_title(run, token)
@@ -117,7 +117,7 @@ class TokenView(View):
             if kind.is_cosine and not run.hidden_states:
                 shown.append(self.tr("The hidden states of this model differ in size."))
             elif comparison == "difference" and a is None:
-                shown.append(self.tr("A has no such token."))
+                shown.append(self.tr("This token is not in A."))
             else:
                 of_a = None if a is None else getattr(a, kind.name)
                 shown.append((getattr(b, kind.name), of_a, comparison))
@@ -185,9 +185,9 @@ class TokenView(View):
         self._pin.setChecked(is_pinned)
         self._pin.setEnabled(token is not None and (is_pinned or len(self._pins) < MOST_PINS))
         self._pin.setToolTip(
-            self.tr("Keep this token's lines, to compare other tokens with it")
+            self.tr("Pin this token’s lines to compare other tokens with it")
             if self._pin.isEnabled()
-            else self.tr("No more than {0} tokens can be pinned").format(MOST_PINS)
+            else self.tr("At most {0} tokens can be pinned").format(MOST_PINS)
         )
         self._unpin.setVisible(bool(self._pins))
 

@@ -31,10 +31,10 @@ class TokensView(View):
         tokens = QWidget()
         in_row(self._table, 0, on=tokens)
         self._pages = stacked(tokens, whole)
-        self._switch = named(QTabBar(), "tokensSwitch", says=self.tr("What is shown of the text"))
+        self._switch = named(QTabBar(), "tokensSwitch", says=self.tr("View of the text"))
         self._switch.setDrawBase(False)
-        self._switch.addTab(self.tr("Token by token"))
-        self._switch.addTab(self.tr("The sentence as a whole"))
+        self._switch.addTab(self.tr("Token list"))
+        self._switch.addTab(self.tr("Sentence vectors"))
         self._switch.currentChanged.connect(self._turn)
         workspace.sentences_wanted.connect(lambda: self._switch.setCurrentIndex(1))
         in_column(

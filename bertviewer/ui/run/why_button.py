@@ -27,7 +27,7 @@ class WhyButton(QToolButton):
         self.setText(self.tr("Why?"))
         self.setAutoRaise(True)
         self.setAccessibleName(self.tr("Why do I see this?"))
-        self.setToolTip(self.tr("What people ask about this view, with the known answers"))
+        self.setToolTip(self.tr("Common questions about this view, with answers"))
         self._wanted = ""  # the question that is opened, the first one for an empty name
         self.clicked.connect(self._ask)
         workspace.question_wanted.connect(self._show_question)

@@ -42,7 +42,7 @@ class WhyPage(CardPopup):
     def open(self) -> None:
         """Come into sight, and say that the answers are looked for."""
         self._questions.show_answers(())
-        self._words.setText(self.tr("Looking at this run…"))
+        self._words.setText(self.tr("Analysing this run…"))
         self._words.show()
         window = self._button.window()
         if self.parentWidget() is not window:  # the pane was torn off, or put back
@@ -52,7 +52,7 @@ class WhyPage(CardPopup):
 
     def show_answers(self, answers: tuple[Answer, ...], error: str, *, opened: str = "") -> None:
         """Show what is asked, with the answer ``opened`` or else the first one open."""
-        lacking = self.tr("Nothing that people ask about this view is true of this run.")
+        lacking = self.tr("None of the common questions about this view applies to this run.")
         self._words.setText(error or lacking)
         self._words.setVisible(not answers)
         self._questions.show_answers(answers)

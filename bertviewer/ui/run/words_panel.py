@@ -50,10 +50,10 @@ class WordsPanel(QWidget):
         self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         line = in_row(self._title, self._masks, (self._hint, 1), spacing=12)
         self._message = Message("predictionMessage")
-        self._busy = thin_bar("predictionProgress", self.tr("Being computed"))
-        self._table = FigureView(self._workspace, "predictionTable", self.tr("Likeliest tokens"))
+        self._busy = thin_bar("predictionProgress", self.tr("Computing"))
+        self._table = FigureView(self._workspace, "predictionTable", self.tr("Most likely tokens"))
         self._lens = LensPanel(self._workspace)
-        by_model = _titled(self.tr("By the model"), self._table)
+        by_model = _titled(self.tr("Model output"), self._table)
         self._columns = split(by_model, self._lens, sizes=(2900, 7100))
         by_model.setContentsMargins(0, 0, 2 * GRID, 0)
         self._lens.setContentsMargins(2 * GRID, 0, 0, 0)
@@ -89,10 +89,10 @@ class WordsPanel(QWidget):
             first = predicted_places(watched.run, architecture)[0]
             self._show_message(
                 self.tr(
-                    "This is a token of the encoder. Select one of the decoder's: the model "
-                    "predicts what follows it."
+                    "This is an encoder token. Select a decoder token: the model predicts "
+                    "what follows it."
                 ),
-                Offer(self.tr("Select the decoder's first"), partial(self._go, first)),
+                Offer(self.tr("Select the first decoder token"), partial(self._go, first)),
             )
             return
         positions = {watched: token}
@@ -155,10 +155,10 @@ class WordsPanel(QWidget):
     def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
         parts = [actual_summary(run, b)]
         if self._workspace.runs.watched_a is not None and self._request.a is None:
-            parts.append(self.tr("A has no such token"))
+            parts.append(self.tr("this token is not in A"))
         elif not is_next and run.tokens[b.position].text not in MASKS:
             parts.append(
-                self.tr("the model sees this token: write {0} in its place to have it guessed")
+                self.tr("the model sees this token; replace it with {0} to have it predicted")
                 .format(_mask_of(run))
             )  # fmt: skip
         return "; ".join(part for part in parts if part)
@@ -171,14 +171,12 @@ class WordsPanel(QWidget):
             while (item := self._mask_buttons.takeAt(0)) is not None:
                 if (widget := item.widget()) is not None:
                     widget.deleteLater()
-            self._mask_buttons.addWidget(QLabel(self.tr("Masks:")))
+            self._mask_buttons.addWidget(QLabel(self.tr("Mask at token")))
             for place in places[:MOST_MASKS]:
                 button = QToolButton()
                 button.setText(str(place))
                 button.setCheckable(True)
-                button.setToolTip(
-                    self.tr("Select token {0}, where a mask is predicted").format(place)
-                )
+                button.setToolTip(self.tr("Select the mask at token {0}").format(place))
                 button.clicked.connect(partial(self._go, place))
                 self._mask_buttons.addWidget(button)
         for button, place in zip(self._masks.findChildren(QToolButton), places, strict=False):

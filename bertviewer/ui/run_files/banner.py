@@ -40,7 +40,7 @@ class SavedBanner(QWidget):
         self._open = QPushButton(self.tr("Open its model"))
         self._open.setObjectName("openSavedModel")
         self._open.setToolTip(
-            self.tr("Open the model by its name, and keep this run as A to compare new ones with")
+            self.tr("Open the model by name and keep this run as A, to compare new runs with it")
         )
         self._open.clicked.connect(self._on_open)
         in_row(
@@ -64,8 +64,8 @@ class SavedBanner(QWidget):
     def _words(self, saved: RunFile) -> str:
         model, weights = saved.model, weights_words(saved.run.source)
         return self.tr(
-            "Read from a file: a run of {0} ({1}, {2}), saved {3}. Its figures are as they were; "
-            "a closer look needs its model."
+            "Loaded from a file: a run of {0} ({1}, {2}), saved {3}. Its statistics are as "
+            "recorded; further details need its model."
         ).format(model.name, model.task, weights, _day(saved.saved))
 
     def _on_open(self) -> None:

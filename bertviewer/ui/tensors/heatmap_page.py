@@ -35,14 +35,14 @@ class HeatmapPage(ComputedPage):
         self._shown = named(
             QComboBox(),
             "heatmapShown",
-            says=self.tr("What a block of cells shows"),
-            tip=self.tr("What a block of cells shows: its mean, or the value farthest from 0"),
+            says=self.tr("Value shown per block"),
+            tip=self.tr("Value shown per block: its mean, or the value farthest from 0"),
         )
         self._shown.addItem(self.tr("mean"), "mean")
         self._shown.addItem(self.tr("extreme"), "extreme")
-        self._nearer = flat_button("heatmapNearer", "+", self.tr("Nearer (turn the wheel)"))
-        self._farther = flat_button("heatmapFarther", "−", self.tr("Farther (turn the wheel)"))
-        self._all = flat_button("heatmapAll", self.tr("All"), self.tr("Show all of it"))
+        self._nearer = flat_button("heatmapNearer", "+", self.tr("Zoom in (mouse wheel)"))
+        self._farther = flat_button("heatmapFarther", "−", self.tr("Zoom out (mouse wheel)"))
+        self._all = flat_button("heatmapAll", self.tr("Fit"), self.tr("Zoom to fit"))
         controls = (self._shown, self._nearer, self._farther, self._all)
         self._panel = ChartPanel(workspace, "", ZoomPlot, controls)
         self._plot = self._panel.plot
@@ -114,7 +114,7 @@ class HeatmapPage(ComputedPage):
     def why_not(self, part: TensorPart) -> str:
         """Say that a vector is no picture."""
         if part.is_vector and min(part.matrix.shape):
-            return self.tr("A vector is no picture: see its values or its histogram.")
+            return self.tr("A vector has no heatmap. See its values or its histogram.")
         return super().why_not(part)
 
     def _title(self, found: TensorMap) -> str:
@@ -124,7 +124,7 @@ class HeatmapPage(ComputedPage):
         if not found.left_out:
             return title
         # The mean of a block says nothing of them.
-        return self.tr("{0}, without {1} NaN or Inf").format(title, f"{found.left_out:,}")
+        return self.tr("{0}, excluding {1} NaN or Inf").format(title, f"{found.left_out:,}")
 
 
 def _numbered(axis: Axis) -> Axis:

@@ -95,7 +95,7 @@ class Inspector(QWidget):
         self._views.forget()
 
     def _make_head(self) -> QHBoxLayout:
-        close = flat_button("closeTensor", "×", self.tr("Close: only the list of tensors is left"))
+        close = flat_button("closeTensor", "×", self.tr("Close and show only the list of tensors"))
         close.setAccessibleName(self.tr("Close the tensor"))
         close.clicked.connect(self.closed)
         title, save = (self._title, 1), self._views.save_button
@@ -206,8 +206,8 @@ class Inspector(QWidget):
 
     def _why_not(self) -> str:
         return self.tr(
-            "This model has no weights. Run a sentence with random weights, and the values that "
-            "were drawn are shown here."
+            "This model has no weights. Run a sentence with random weights to see the "
+            "values that were drawn."
         )
 
 

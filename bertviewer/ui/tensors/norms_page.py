@@ -27,7 +27,7 @@ class NormsPage(ComputedPage):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._model = NormsModel(self)
-        says = self.tr("Norms of rows or of columns")
+        says = self.tr("Row or column norms")
         self._axis = named(QComboBox(), "normsAxis", says=says)
         self._axis.addItem(self.tr("of each row"), True)
         self._axis.addItem(self.tr("of each column"), False)
@@ -62,7 +62,7 @@ class NormsPage(ComputedPage):
         self._model.show_norms(part, norms, is_rows)
         self._table.setColumnHidden(NAME, not self._model.has_names)
         self._described.setText(
-            self.tr("double click: to the row") if is_rows else self.tr("click on a title: sort")
+            self.tr("Double-click: go to row") if is_rows else self.tr("Click a title: sort")
         )
 
     def forget(self) -> None:

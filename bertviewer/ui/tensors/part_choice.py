@@ -36,7 +36,7 @@ class PartChoice(QWidget):
         self._part = named(QComboBox(), "partOfHeads", says=self.tr("Query, key or value"))
         self._head = named(QComboBox(), "headChoice", says=self.tr("Head"))
         self.tokens = TokenChoice()
-        says = self.tr("Given, recomputed or their difference")
+        says = self.tr("Given, recomputed or difference")
         self._beside = named(QComboBox(), "comparedChoice", says=says)
         choices = self._part, self._head, self.tokens, self._beside
         self._row = in_row(*choices, on=self, spacing=6)

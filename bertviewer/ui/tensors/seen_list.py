@@ -33,8 +33,8 @@ class SeenList(QObject):
         self.path = ""
         self.why = ""
         """Why there is nothing to see, or "" if there is or will be."""
-        tip = self.tr("The run called this module several times: which call?")
-        says = self.tr("Call of the module")
+        tip = self.tr("Call to show (the run called this module several times)")
+        says = self.tr("Module call")
         self.choice = named(QComboBox(), "callChoice", says=says, tip=tip)
         self.choice.hide()
         self.choice.currentIndexChanged.connect(self.changed)
@@ -72,7 +72,9 @@ class SeenList(QObject):
         if watched is None or watched.capture is None or activation is None:
             self.cancel()
             if watched is not None:
-                not_called = self.tr("The last run did not call it, or it gave no tensor.")
+                not_called = self.tr(
+                    "The last run did not call this module, or it returned no tensor."
+                )
                 self.why = FROM_FILE if watched.capture is None else not_called
             return
         work = partial(jobs.seen_tensors_job, watched, path, self.call)

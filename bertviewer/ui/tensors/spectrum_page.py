@@ -33,7 +33,7 @@ class SpectrumPage(ComputedPage):
         self._panel = ChartPanel(workspace, "", SpectrumPlot)
         self._panel.plot.setObjectName("spectrumPlot")
         self._facts = FigureView(
-            workspace, "spectrumFacts", self.tr("What the singular values tell")
+            workspace, "spectrumFacts", self.tr("Summary of the singular values")
         )
         # Side by side: a flat plot tells little of how fast values fall.
         columns = split(self._panel, self._facts, sizes=(600, TABLE))
@@ -57,8 +57,8 @@ class SpectrumPage(ComputedPage):
             return self.tr("A vector has one singular value: its norm.")
         if matrix != self._agreed and cost(matrix.shape) > MOST_COST:
             return self.tr(
-                "The singular values of {0} × {1} elements take about {2} billion multiplications: "
-                "from some seconds to minutes."
+                "Computing the singular values of {0} × {1} elements takes about {2} "
+                "billion multiplications: seconds to minutes."
             ).format(*(f"{size:,}" for size in (*matrix.shape, cost(matrix.shape) // 10**9)))
         return super().why_not(part)
 
@@ -66,7 +66,7 @@ class SpectrumPage(ComputedPage):
         """Offer to compute what takes long."""
         is_long = not part.is_vector and cost(part.matrix.shape) > MOST_COST
         call = partial(self._agree, part.matrix)
-        return Offer(self.tr("Compute all the same"), call) if is_long else None
+        return Offer(self.tr("Compute anyway"), call) if is_long else None
 
     def _agree(self, matrix: Matrix) -> None:
         self._agreed = matrix
@@ -86,37 +86,37 @@ class SpectrumPage(ComputedPage):
             rank = self.tr("{0} of {1}").format(found.rank, len(found.values))
             rows += [
                 (
-                    words(self.tr("rank"), self.tr("The values that are more than rounding")),
+                    words(self.tr("rank"), self.tr("Number of values above rounding error")),
                     Figure(found.rank, rank),
                 ),
                 (
                     words(
                         self.tr("effective rank"),
-                        self.tr("exp of the entropy of the values' shares"),
+                        self.tr("exp of the entropy of the values’ shares"),
                     ),
                     number(found.effective_rank, digits=5),
                 ),
                 (
                     words(
                         self.tr("stable rank"),
-                        self.tr("The sum of the squares by the largest square"),
+                        self.tr("Sum of the squares divided by the largest square"),
                     ),
                     number(found.stable_rank, digits=5),
                 ),
                 (
                     words(
                         self.tr("{0} of the squares").format(f"{SHARE:.0%}"),
-                        self.tr("So many values hold {0} of the sum of all squares").format(
-                            f"{SHARE:.0%}"
-                        ),
+                        self.tr(
+                            "Number of values that make up {0} of the sum of all squares"
+                        ).format(f"{SHARE:.0%}"),
                     ),
                     number(found.needed()),
                 ),
             ]
         if found.condition is not None:
             name = words(
-                self.tr("condition number"), self.tr("The largest value by the smallest one")
+                self.tr("condition number"), self.tr("Largest value divided by the smallest")
             )
             rows.append((name, number(found.condition, digits=4)))
-        columns = FigureColumn(self.tr("Figure")), FigureColumn(self.tr("Value"), "number")
+        columns = FigureColumn(self.tr("Measure")), FigureColumn(self.tr("Value"), "number")
         return FigureTable(columns, tuple(rows))

@@ -19,8 +19,8 @@ from bertviewer.ui.watched_run import WatchedRun
 Shape = tuple[int, ...]
 
 SIDES = {
-    "took": QT_TRANSLATE_NOOP("Subject", "took {0}"),
-    "gave": QT_TRANSLATE_NOOP("Subject", "gave {0}"),
+    "took": QT_TRANSLATE_NOOP("Subject", "input {0}"),
+    "gave": QT_TRANSLATE_NOOP("Subject", "output {0}"),
 }
 
 
@@ -63,8 +63,10 @@ def of_run(
     seen: SeenTensor, watched: WatchedRun, path: str, call: int, architecture: Architecture
 ) -> Subject:
     """Return what a module took or gave in a call as something to look into."""
-    title = translate("Subject", SIDES[seen.key.side]).format(seen.key.name)
     is_given = seen.key.side == "gave"
+    title = translate("Subject", SIDES[seen.key.side]).format(seen.key.name)
+    if seen.key.name.partition(".")[0] == ("output" if is_given else "input"):
+        title = seen.key.name  # rather than "output output"
     return Subject(
         (watched, path, call, seen.key),
         title,
@@ -79,7 +81,7 @@ def of_step(step: CheckStep, watched: WatchedRun, architecture: Architecture) ->
     """Return what a step of a check compared as something to look into."""
     return Subject(
         (watched, step),
-        translate("Subject", "checked: {0}").format(step.step),
+        translate("Subject", "verified: {0}").format(step.step),
         f"{step.path or architecture.root.class_name}: {step.step}",
         partial(jobs.checked_step_job, watched, step),
         lambda shape: seen_heads(architecture, step.path, shape, is_given=True),

@@ -99,7 +99,7 @@ class TensorsTab(QWidget):
         self._summary.setText(" ".join(filter(None, words)))
         # What can be done is said where it is not seen.
         is_there = self._model.rowCount() > 0
-        self._table.setToolTip(self.tr("Choose a tensor to look into it") if is_there else "")
+        self._table.setToolTip(self.tr("Select a tensor to inspect it") if is_there else "")
         self._choose()
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -123,20 +123,18 @@ class TensorsTab(QWidget):
         )
         check = self._workspace.runs.checks.get(path)
         return (
-            Group(self.tr("Took"), took),
-            Group(self.tr("Gave"), gave),
-            Group(self.tr("Checked: given, recomputed, difference"), check.steps if check else ()),
+            Group(self.tr("Inputs"), took),
+            Group(self.tr("Output"), gave),
+            Group(self.tr("Verified: given, recomputed, difference"), check.steps if check else ()),
         )
 
     def _text(self, row: TreeRow, tensors: Sequence[TensorInfo]) -> str:
         if not tensors:
-            return self.tr("{0} has no parameters: nothing in it is learnt.").format(
-                row.class_label
-            )
+            return self.tr("{0} has no parameters.").format(row.class_label)
         elements = count_text(row.node.parameters, self.tr("1 element"), self.tr("{0} elements"))
         text = f"{tensors_text(tensors)}, {elements}"
         if row.is_folded:
-            text += self.tr(" in each of the {0} layers; those of layer {1} are shown").format(
+            text += self.tr(" in each of the {0} layers; layer {1} is shown").format(
                 len(row.members), row.node.name
             )
         return text

@@ -129,7 +129,7 @@ class TensorTableModel(TableModel):
 
     def _of_parameter(self, tensor: TensorInfo, prefix: str) -> tuple[str, ...]:
         is_random = tensor.name in self._random
-        note = self.tr("not in the checkpoint: random") if is_random else ""
+        note = self.tr("not in the checkpoint (random)") if is_random else ""
         if tensor.name in self._quantized:
             note = self.tr("quantized: stored as codes")
         if tensor.tied_to is not None:
@@ -145,7 +145,7 @@ class TensorTableModel(TableModel):
         )
 
     def _of_run(self, seen: SeenTensor) -> tuple[str, ...]:
-        note = self.tr("{0}: not shown number by number").format(seen.left_out)
+        note = self.tr("{0}: values not shown").format(seen.left_out)
         return (
             seen.key.name,
             shape_text(seen.shape),
@@ -159,7 +159,7 @@ class TensorTableModel(TableModel):
     def _of_step(self, step: CheckStep, prefix: str) -> tuple[str, ...]:
         below = step.path.removeprefix(prefix)
         is_below = bool(below) and f"{step.path}." != prefix
-        verdict = self.tr("✓ equal") if step.ok else self.tr("✗ DIFFERENT")
+        verdict = self.tr("✓ equal") if step.ok else self.tr("✗ different")
         figures = (with_minus(deviation(n)) for n in (step.max_abs_error, step.tolerance))
         note = self.tr("{0}: max |Δ| {1}, tolerance {2}").format(verdict, *figures)
         return (f"{below}: {step.step}" if is_below else step.step, *[""] * 5, note)

@@ -65,7 +65,7 @@ class TensorTitle(ElidedLabel):
         facts = f"{shape}  {values.dtype}"
         stale = self._why_stale(subject)
         # What is random or stale has to be seen first, however narrow the pane is.
-        parts = [stale.rstrip(":"), self.tr("RANDOM") if origin.is_random else ""]
+        parts = [stale.rstrip(":"), self.tr("Random weights") if origin.is_random else ""]
         parts += [subject.title, facts]
         if origin.file is not None:
             parts.append(self.tr("from {0}").format(origin.file.name))
@@ -88,9 +88,9 @@ class TensorTitle(ElidedLabel):
         if origin.file is not None:
             return str(origin.file)
         if subject.watched is None:
-            return self.tr("drawn at random, and not read from a checkpoint")
+            return self.tr("initialised randomly, not read from a checkpoint")
         sentence = subject.watched.run.sentence.text[:LONGEST_TIP]
-        whence = self.tr("of the run of “{0}”").format(isolated(sentence))
+        whence = self.tr("from the run of “{0}”").format(isolated(sentence))
         if origin.is_random:
-            whence += "\n" + self.tr("its weights were drawn at random: no value comes of training")
+            whence += "\n" + self.tr("random weights: values are not meaningful")
         return whence

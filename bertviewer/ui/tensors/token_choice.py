@@ -22,7 +22,7 @@ class TokenChoice(QComboBox):
 
     def __init__(self) -> None:
         super().__init__()
-        tip = self.tr("The row of a single token is read downwards")
+        tip = self.tr("A single token’s row is shown as a column")
         named(self, "tokenChoice", says=self.tr("Token"), tip=tip)
         self.currentIndexChanged.connect(self._on_index)
         self.show_rows(Axis())

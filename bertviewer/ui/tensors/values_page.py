@@ -75,9 +75,9 @@ class ValuesPage(TensorPage):
         right.setValue(scrolled[1] if is_alike else 0)
         if max(part.shape) > MOST:
             self._described.setText(
-                self.tr("The first {0} rows and columns are shown; a file can have all").format(
-                    f"{MOST:,}"
-                )
+                self.tr(
+                    "Only the first {0} rows and columns are shown; save to a file to get all"
+                ).format(f"{MOST:,}")
             )
 
     def forget(self) -> None:
@@ -94,7 +94,7 @@ class ValuesPage(TensorPage):
         if not 0 <= place < self._model.rowCount():
             first = part.first_line
             self._described.setText(
-                self.tr("There is no row {0} here: they go from {1} to {2}").format(
+                self.tr("No row {0}: rows range from {1} to {2}").format(
                     line, first, first + part.shape[0] - 1
                 )
             )
@@ -129,7 +129,9 @@ class ValuesPage(TensorPage):
         count = (rows[1] - rows[0]) * (columns[1] - columns[0])
         if count > MOST_COPIED:
             self._described.setText(
-                self.tr("{0} cells are too many to copy: save them as a file").format(f"{count:,}")
+                self.tr("{0} cells are too many to copy. Save them to a file instead.").format(
+                    f"{count:,}"
+                )
             )
             return None
         try:
@@ -201,7 +203,5 @@ class ValuesPage(TensorPage):
     def _on_missed(self, text: str) -> None:
         part = self._model.part
         has_tokens = part is not None and len(part.down.names) > 0
-        words = (
-            self.tr("No token begins with {0}") if has_tokens else self.tr("There is no row {0}")
-        )
+        words = self.tr("No token starts with {0}") if has_tokens else self.tr("No row {0}")
         self._described.setText(words.format(text))

@@ -23,7 +23,7 @@ class WorstLine(QWidget):
         self._text = named(plain_label(""), "largestDifferenceText")
         button = flat_button(
             "largestDifference",
-            self.tr("Go to it"),
+            self.tr("Go to element"),
             self.tr("Go to the element with the largest difference"),
         )
         button.clicked.connect(self.wanted)
@@ -41,5 +41,5 @@ class WorstLine(QWidget):
         place = " ".join(filter(None, (shape_text(worst.index), where)))
         size = number_text(abs(worst.difference), 3)
         tolerance = number_text(worst.tolerance, 3)
-        text = self.tr("Largest difference {0} at {1}; rounding allows {2} there")
+        text = self.tr("Max difference {0} at {1}, tolerance {2}")
         self._text.setText(text.format(size, place, tolerance))

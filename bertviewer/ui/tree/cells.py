@@ -92,7 +92,7 @@ def tip(item: TreeItem, column: int, statistic: str) -> str:
     if column in (SHAPE, OUTPUT_SHAPE):
         return "\n".join(shapes)
     if column == CHANGE and (change := figures.change(row)) is not None:
-        told = translate("tree", "‖Δ‖ / ‖left‖ = {0} over all of its tensors")
+        told = translate("tree", "‖Δ‖ / ‖left‖ = {0} over all its tensors")
         return told.format(number_text(change))
     if column != MODULE:
         return cell_text(item, column, statistic)

@@ -130,7 +130,7 @@ class TreeDelegate(QStyledItemDelegate):
         if marks and not _found(name, marks) and _found(item.row.class_label, marks):
             return shortened(item.row.class_label)
         if item.row.is_folded:
-            many = self.tr("{0} equal layers")
+            many = self.tr("{0} identical layers")
             return count_text(len(item.row.members), self.tr("1 layer"), many)
         return ""
 

@@ -63,16 +63,17 @@ def _positive(token: str) -> Term:
         raise _NotUnderstoodError(_unknown(found[1]))
     term = key.read(name, sign, value) if value else None
     if term is None:
-        line = translate("filter", "{0} is not understood; write for example {1}")
+        incomplete = translate("filter", "Incomplete filter. Example: {1}")
+        line = translate("filter", "Invalid filter {0}. Example: {1}") if value else incomplete
         raise _NotUnderstoodError(line.format(shortened(token, LONGEST), key.example))
     return term
 
 
 def _unknown(name: str) -> str:
     if len(name) < LONGEST and (close := get_close_matches(name.lower(), _KEYS, n=1)):
-        line = translate("filter", "{0} is not known; did you mean {1}?")
+        line = translate("filter", "Unknown filter {0}. Did you mean {1}?")
         return line.format(name, close[0])
-    line = translate("filter", "{0} is not known; “?” shows what is")
+    line = translate("filter", "Unknown filter {0}. Click “?” for all filters")
     return line.format(shortened(name, LONGEST))
 
 
@@ -126,43 +127,43 @@ def _value(text: str) -> tuple[float, float]:
 
 KEYS = (
     Key("class", _written, "class:Linear",
-        QT_TRANSLATE_NOOP("filter", "modules of a class")),
+        QT_TRANSLATE_NOOP("filter", "modules of this class")),
     Key("name", _written, "name=query",
-        QT_TRANSLATE_NOOP("filter", "modules of exactly that name")),
+        QT_TRANSLATE_NOOP("filter", "modules with exactly this name")),
     Key("path", _written, "path:encoder.layer",
-        QT_TRANSLATE_NOOP("filter", "what has that in its path")),
+        QT_TRANSLATE_NOOP("filter", "modules with this in their path")),
     Key("part", _written, "part:attention",
-        QT_TRANSLATE_NOOP("filter", "embeddings, feed-forward, norm, head too")),
+        QT_TRANSLATE_NOOP("filter", "also embeddings, feed-forward, norm, head")),
     Key("layer", _number, "layer:3-5",
-        QT_TRANSLATE_NOOP("filter", "in the layers of these numbers")),
+        QT_TRANSLATE_NOOP("filter", "modules in these layers")),
     Key("params", _number, "params>1M",
-        QT_TRANSLATE_NOOP("filter", "by parameters: > >= < <= = and K, M, G")),
+        QT_TRANSLATE_NOOP("filter", "by parameter count: >, >=, <, <=, =; K, M, G")),
     Key("macs", _number, "macs>1G",
         QT_TRANSLATE_NOOP("filter", "by multiply-adds")),
     Key("shape", _sizes, "shape:768x3072",
-        QT_TRANSLATE_NOOP("filter", "sizes in the weight's shape")),
+        QT_TRANSLATE_NOOP("filter", "sizes in the weight’s shape")),
     Key("output", _sizes, "output:768",
-        QT_TRANSLATE_NOOP("filter", "sizes in the output's shape")),
+        QT_TRANSLATE_NOOP("filter", "sizes in the output’s shape")),
     Key("trained", _truth, "trained:no",
-        QT_TRANSLATE_NOOP("filter", "with weights that no checkpoint has")),
+        QT_TRANSLATE_NOOP("filter", "weights missing from the checkpoint")),
     Key("trainable", _truth, "trainable:no",
-        QT_TRANSLATE_NOOP("filter", "with weights that are frozen")),
+        QT_TRANSLATE_NOOP("filter", "frozen weights")),
     Key("mean", _number, "mean<0",
-        QT_TRANSLATE_NOOP("filter", "by the mean of what it gave in the last run")),
+        QT_TRANSLATE_NOOP("filter", "by mean of the output in the last run")),
     Key("std", _number, "std>0.5",
-        QT_TRANSLATE_NOOP("filter", "by its standard deviation in the last run")),
+        QT_TRANSLATE_NOOP("filter", "by standard deviation of the output")),
     Key("min", _number, "min<-10",
-        QT_TRANSLATE_NOOP("filter", "by its least value in the last run")),
+        QT_TRANSLATE_NOOP("filter", "by minimum of the output")),
     Key("max", _number, "max>10",
-        QT_TRANSLATE_NOOP("filter", "by its largest value in the last run")),
+        QT_TRANSLATE_NOOP("filter", "by maximum of the output")),
     Key("rms", _number, "rms>1",
-        QT_TRANSLATE_NOOP("filter", "by its root mean square in the last run")),
+        QT_TRANSLATE_NOOP("filter", "by root mean square of the output")),
     Key("zeros", _number, "zeros>0.5",
-        QT_TRANSLATE_NOOP("filter", "by its share of zeros in the last run")),
+        QT_TRANSLATE_NOOP("filter", "by share of zeros in the output")),
     Key("nan", _number, "nan>0",
-        QT_TRANSLATE_NOOP("filter", "outputs with NaN in the last run")),
+        QT_TRANSLATE_NOOP("filter", "outputs with NaN")),
     Key("inf", _number, "inf>0",
-        QT_TRANSLATE_NOOP("filter", "outputs with infinities in the last run")),
+        QT_TRANSLATE_NOOP("filter", "outputs with infinities")),
 )  # fmt: skip
 """All that a term may begin with."""
 

@@ -21,8 +21,8 @@ from bertviewer.ui.tree.rows import TreeItem
 
 DELAY = 150  # milliseconds
 
-_WORD = QT_TRANSLATE_NOOP("filter", "a word of the path or the class")
-_NOT = QT_TRANSLATE_NOOP("filter", "without that word; - goes before any of these")
+_WORD = QT_TRANSLATE_NOOP("filter", "a word in the path or class")
+_NOT = QT_TRANSLATE_NOOP("filter", "exclude (works with any term)")
 
 
 @frozen
@@ -71,7 +71,7 @@ class TreeFilterBar(QWidget):
         self._timer.setInterval(DELAY)
         self._timer.timeout.connect(self._tell)
         self.field.textChanged.connect(self._timer.start)
-        help_button = flat_button("treeFilterHelp", "?", self.tr("What the filter understands"))
+        help_button = flat_button("treeFilterHelp", "?", self.tr("Filter syntax"))
         help_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         help_button.setMenu(self._examples)
         line = in_row((self.field, 1), help_button, spacing=2)
@@ -92,9 +92,9 @@ class TreeFilterBar(QWidget):
 
     def _found_text(self, found: FilterResult) -> str:
         if not found.hits:
-            return self.tr("Nothing fits")
+            return self.tr("No results")
         if found.current is not None:
-            hit = self.tr("Hit {0} of {1}")
+            hit = self.tr("Match {0} of {1}")
             return hit.format(f"{found.current + 1:,}", f"{found.hits:,}")
         modules = count_text(found.modules, self.tr("1 module"), self.tr("{0} modules"))
         return self.tr("{0} of {1}").format(f"{found.hits:,}", modules)
@@ -144,9 +144,9 @@ class TreeFilterBar(QWidget):
         self._result = QWidget()
         self._count = plain_label("")
         self._count.setObjectName("treeFilterCount")
-        self._count.setAccessibleName(self.tr("What the filter finds"))
-        self._before = flat_button("hitBefore", "↑", self.tr("The hit before (Shift+F3)"))
-        self._next = flat_button("hitNext", "↓", self.tr("The next hit (F3)"))
+        self._count.setAccessibleName(self.tr("Filter results"))
+        self._before = flat_button("hitBefore", "↑", self.tr("Previous match (Shift+F3)"))
+        self._next = flat_button("hitNext", "↓", self.tr("Next match (F3)"))
         self._before.clicked.connect(lambda: self.stepped.emit(-1))
         self._next.clicked.connect(lambda: self.stepped.emit(1))
         in_row(
@@ -165,7 +165,7 @@ class TreeFilterBar(QWidget):
         examples = FilterExamples(self._items())
         made, size = examples.together()
         self.field.setPlaceholderText(self.tr("Filter: words, {0}, {1}").format(made, size))
-        tip = self.tr("Words of a path or class, and {0} or {1}; “?” shows more (Ctrl+F)")
+        tip = self.tr("Words in a path or class, {0} or {1}; click “?” for more (Ctrl+F)")
         self.field.setToolTip(tip.format(made, size))
         self._examples.clear()
         listed = ((examples.of(key), key.meaning) for key in KEYS)

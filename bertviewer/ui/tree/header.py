@@ -55,7 +55,7 @@ class TreeHeader(QObject):
             action.setChecked(column in self._columns.chosen)
             action.toggled.connect(partial(self._columns.choose, column))
             if column == PARAMETERS:
-                exact = named(menu.addAction(self.tr("Parameters in all digits")), "column-exact")
+                exact = named(menu.addAction(self.tr("Exact parameter counts")), "column-exact")
                 exact.setCheckable(True)
                 exact.setChecked(self._columns.is_exact)
                 exact.toggled.connect(self._columns.set_exact)
@@ -66,11 +66,11 @@ class TreeHeader(QObject):
             change.toggled.connect(partial(self._columns.choose, CHANGE))
         menu.addMenu(self._statistics(menu))
         menu.addSeparator()
-        menu.addAction(self.tr("The usual columns"), self._columns.reset)
+        menu.addAction(self.tr("Reset columns"), self._columns.reset)
         return menu
 
     def _statistics(self, parent: QWidget) -> QMenu:
-        menu = QMenu(self.tr("Statistic of the run"), parent)
+        menu = QMenu(self.tr("Run statistic"), parent)
         group = QActionGroup(menu)
         is_shown = STATISTIC in self._columns.chosen
         none = menu.addAction(self.tr("None"), partial(self._columns.choose, STATISTIC, False))

@@ -122,9 +122,7 @@ class TreeOffers(QObject):
         table.raise_()
 
     def _make_table(self) -> QTableView:
-        table = make_table(
-            self._model, "treeFilterOffers", self.tr("What may stand here"), copies=False
-        )
+        table = make_table(self._model, "treeFilterOffers", self.tr("Suggestions"), copies=False)
         table.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         table.setFrameShape(QTableView.Shape.Box)
         table.horizontalHeader().hide()

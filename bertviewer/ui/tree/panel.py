@@ -214,7 +214,7 @@ def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: Tree
         view.expandRecursively(index)
 
     menu.addSeparator()
-    add("copyCount", QT_TRANSLATE_NOOP("tree", "Copy the exact count"), copy_count)
+    add("copyCount", QT_TRANSLATE_NOOP("tree", "Copy exact count"), copy_count)
     menu.addSeparator()
     add("expandBelow", QT_TRANSLATE_NOOP("tree", "Expand all below"), expand, bool(item.children))
     add("collapseAll", QT_TRANSLATE_NOOP("tree", "Collapse all"), view.collapse_all)

@@ -53,10 +53,12 @@ class TokenCountView(QWidget):
         if count.limit is not None:
             widest = self.tr("{0} of {0} tokens").format(f"{count.limit:,}")
             self._label.setMinimumWidth(self._label.fontMetrics().horizontalAdvance(widest))
-            one, many = self.tr("Cut to 1 token"), self.tr("Cut to {0} tokens")
-            self._cut.setText(count_text(count.limit, one, many))
+            self._cut.setText(self.tr("Truncate"))
             self._cut.setToolTip(
-                self.tr("Run as much of it as the model takes; special tokens at the ends stay.")
+                self.tr(
+                    "Run only as many tokens as the model accepts; special tokens at the ends "
+                    "are kept."
+                )
             )
         role = WARNING if count.excess or count.is_untrained else QPalette.ColorRole.PlaceholderText
         self._show(text, self._tip(count), role)
@@ -83,19 +85,19 @@ class TokenCountView(QWidget):
         return count_text(count.tokens, self.tr("1 token"), self.tr("{0} tokens"))
 
     def _tip(self, count: TokenCount) -> str:
-        lines = [self.tr("Special tokens count as well.")]
+        lines = [self.tr("Special tokens are included.")]
         if count.limit is not None:
             lines = [
                 count_text(
                     count.limit,
-                    self.tr("The model takes at most 1 token; special ones count as well."),
-                    self.tr("The model takes at most {0} tokens; special ones count as well."),
+                    self.tr("The model accepts at most 1 token, including special tokens."),
+                    self.tr("The model accepts at most {0} tokens, including special tokens."),
                 )
             ]
         if count.is_untrained:
-            lines.append(self.tr("The model runs on longer texts than it was trained on."))
+            lines.append(self.tr("The model runs, but was trained on shorter texts."))
         if count.is_longer:
-            lines.append(self.tr("Encoder and decoder read a text each: the longer one counts."))
+            lines.append(self.tr("Encoder and decoder each read one text; the longer one counts."))
         if count.unknown:
             names = list(dict.fromkeys(map(_shortened, count.unknown)))
             shown = "  ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")

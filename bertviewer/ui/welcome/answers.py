@@ -40,8 +40,8 @@ def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -
     best, *others = ranked(figures, "previous")
     text = translate(
         "questions",
-        "Head {0} of {1}: on average a token gives {2} of its attention to the one before it. "
-        "The next best of the {3} heads is head {4} of {5} with {6}.",
+        "Head {0} of {1}: on average, a token pays {2} of its attention to the previous "
+        "one. Runner-up of the {3} heads: head {4} of {5} with {6}.",
     )
     second = others[0]
     return Answer(
@@ -71,8 +71,8 @@ def two_senses(_model: LoadedModel, watched: WatchedRun, _progress: Progress) ->
     token = pair.first.tokens[0]
     text = translate(
         "questions",
-        "The two vectors of “{0}” are most unlike after {1}: cosine {2}, from {3} in the "
-        "embeddings, and {4} at the end.",
+        "The two vectors of “{0}” differ most after {1}: cosine {2}, compared with {3} in "
+        "the embeddings and {4} at the end.",
     )
     shown = f"{least:.3f}", f"{path[0][0]:.3f}", f"{path[-1][0]:.3f}"
     return Answer(
@@ -89,14 +89,14 @@ def outlier(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> An
     run = watched.run
     found = outlier_features(run)
     if not found:
-        raise UserError("no feature of this run is an outlier")
+        raise UserError("this run has no outlier features")
     feature = found[0]
     where = feature.largest
     states = len(run.hidden_states)
     text = translate(
         "questions",
-        "Feature {0}: {1} standard deviations from the mean after {2}, at {3}. "
-        "It is an outlier of {4} of the {5} hidden states.",
+        "Feature {0}: {1} standard deviations from the mean after {2}, at {3}. It is an "
+        "outlier in {4} of the {5} hidden states.",
     )
     return Answer(
         Place(

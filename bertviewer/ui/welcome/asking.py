@@ -123,7 +123,7 @@ class Asking(QObject):
     def _on_finished(self) -> None:
         found = self._request.result
         if found is None:
-            self.answer = self._request.error or translate("questions", "There is no answer here.")
+            self.answer = self._request.error or translate("questions", "No answer was found.")
         else:
             self.answer = found.text
             self._choose()

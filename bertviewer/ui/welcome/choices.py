@@ -60,7 +60,7 @@ def question_cards(asking: Asking, lacking: str) -> Iterator[QuestionCard]:
 
 
 WIDEST = 1280
-QUESTION_WIDTH, MODEL_WIDTH = 280, 168
+QUESTION_WIDTH, MODEL_WIDTH = 280, 216
 ICON = 40
 LONGEST = 40
 """Characters of a name on a button."""
@@ -107,9 +107,7 @@ class Choices(QScrollArea):
             lines.addWidget(_wrapped(lacking))
         lines.addWidget(CardGrid(question_cards(asking, lacking), QUESTION_WIDTH))
         lines.addLayout(self._columns())
-        lines.addLayout(
-            _heading_line(_heading(self.tr("Models that come with the program")), Legend())
-        )
+        lines.addLayout(_heading_line(_heading(self.tr("Built-in models")), Legend()))
         cards = model_cards(opening.open_named, not lacking)
         lines.addWidget(CardGrid(cards, MODEL_WIDTH))
         lines.addSpacing(2 * GRID)
@@ -135,7 +133,7 @@ class Choices(QScrollArea):
 
     def _columns(self) -> QHBoxLayout:
         columns = in_row(spacing=4 * GRID)
-        recent = _under(self.tr("Opened last"), self._recent)
+        recent = _under(self.tr("Recent models"), self._recent)
         self._recent.emptied.connect(recent.hide)
         columns.addWidget(recent, 3)
         columns.addWidget(_under(self.tr("Open a model"), self._drop), 2)
@@ -150,9 +148,9 @@ def _note() -> QLabel:
 
 
 def _opens_last_check() -> QCheckBox:
-    check = QCheckBox(translate("Choices", "Begin with the model that was open last"))
+    check = QCheckBox(translate("Choices", "Reopen last model at startup"))
     check.setObjectName("opensLast")
-    check.setToolTip(translate("Choices", "Or else with this page"))
+    check.setToolTip(translate("Choices", "Otherwise, show this page"))
     check.setChecked(opens_last())
     check.toggled.connect(set_opens_last)
     return check

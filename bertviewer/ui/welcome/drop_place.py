@@ -33,10 +33,10 @@ class DropPlace(QWidget):
         super().__init__()
         self.setObjectName("dropPlace")
         self._is_over = False
-        text = plain_label(self.tr("Drop a model’s folder or file here"))
+        text = plain_label(self.tr("Drop a model folder or file here"))
         text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         hint = muted(
-            plain_label(self.tr("config.json · .safetensors · .bin — nothing of it is run"))
+            plain_label(self.tr("config.json · .safetensors · .bin — no code is executed"))
         )
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         buttons = in_row(STRETCH, spacing=2 * GRID)
@@ -44,19 +44,19 @@ class DropPlace(QWidget):
             (
                 "chooseFolder",
                 self.tr("Open folder…"),
-                self.tr("Open a model’s folder (Ctrl+O)"),
+                self.tr("Open a model folder (Ctrl+O)"),
                 opening.choose_folder,
             ),
             (
                 "chooseFile",
                 self.tr("Open file…"),
-                self.tr("Open a configuration or weights (Ctrl+Alt+O)"),
+                self.tr("Open a configuration or weights file (Ctrl+Alt+O)"),
                 opening.choose_file,
             ),
             (
                 "chooseHub",
-                self.tr("From the hub…"),
-                self.tr("Open a model of the Hugging Face hub (Ctrl+Shift+O)"),
+                self.tr("From Hugging Face…"),
+                self.tr("Open a model from the Hugging Face Hub (Ctrl+Shift+O)"),
                 opening.choose_hub,
             ),
         ):

@@ -46,7 +46,7 @@ class Legend(QWidget):
             line.addWidget(_Swatch(part))
             line.addWidget(_small(translate("legend", name)))
             line.addSpacing(GRID)
-        line.addWidget(_small(translate("legend", "area: parameters")))
+        line.addWidget(_small(translate("legend", "area = parameters")))
 
 
 def _small(text: str) -> QLabel:

@@ -27,11 +27,11 @@ class LoadingPage(QWidget):
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._bar = named(BusyBar(), "loadingBar", says=self.tr("How far the model is opened"))
+        self._bar = named(BusyBar(), "loadingBar", says=self.tr("Loading progress"))
         self._bar.setFixedSize(WIDTH, GRID)
         self._cancel = QPushButton(self.tr("Cancel"))
         self._cancel.setObjectName("loadingCancel")
-        self._cancel.setToolTip(self.tr("Stop opening it (Ctrl+.)"))
+        self._cancel.setToolTip(self.tr("Cancel opening (Ctrl+.)"))
         self._cancel.clicked.connect(scheduler.cancel)
         in_column(
             2,

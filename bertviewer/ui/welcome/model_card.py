@@ -18,9 +18,9 @@ from bertviewer.ui.welcome.card import Card
 
 PICTURE_HEIGHT = 11 * GRID
 DEMO = "demo"
-_DEMO_SAYS = QT_TRANSLATE_NOOP("ModelCard", "all-MiniLM-L6-v2, a real pretrained BERT: 6 layers")
+_DEMO_SAYS = QT_TRANSLATE_NOOP("ModelCard", "all-MiniLM-L6-v2, a pretrained BERT with 6 layers")
 _NO_WEIGHTS = QT_TRANSLATE_NOOP(
-    "ModelCard", "A configuration without weights: it runs on random ones that you choose"
+    "ModelCard", "Configuration without weights; runs with random weights if you select them"
 )
 
 
@@ -70,11 +70,11 @@ def count_line(name: str, outline: Outline) -> str:
 
 
 def size_text(outline: Outline) -> str:
-    """Return layers × width × heads, as "12 × 768 × 12 heads"."""
+    """Return a size, as "12 layers · width 768 · 12 heads"."""
     layers = " + ".join(str(stack.layers) for stack in outline.stacks)
-    text = translate("ModelCard", "{0} × {1} × {2} heads")
+    text = translate("ModelCard", "{0} layers · width {1} · {2} heads")
     if any(stack.stored < stack.layers for stack in outline.stacks):
-        text = translate("ModelCard", "{0} (1 stored) × {1} × {2} heads")
+        text = translate("ModelCard", "1 layer × {0} · width {1} · {2} heads")
     return text.format(layers, outline.width, outline.heads)
 
 

@@ -46,7 +46,7 @@ QUESTIONS = (
     Question(
         "questionPreviousWord",
         QT_TRANSLATE_NOOP("questions", "Which head finds the previous word?"),
-        QT_TRANSLATE_NOOP("questions", "All heads of all layers, by how much they look one back"),
+        QT_TRANSLATE_NOOP("questions", "Heads ranked by attention to the previous token"),
         "demo",
         Sentence("The bank by the river was closed, so she walked to the other bank."),
         "Attention",
@@ -56,7 +56,7 @@ QUESTIONS = (
     ),
     Question(
         "questionTwoSenses",
-        QT_TRANSLATE_NOOP("questions", "Where do two senses of “bank” part?"),
+        QT_TRANSLATE_NOOP("questions", "Where do the two senses of “bank” diverge?"),
         QT_TRANSLATE_NOOP("questions", "The same word in two sentences, layer by layer"),
         "demo",
         Sentence("She sat on the bank of the river.", "He took the money to the bank."),
@@ -66,8 +66,8 @@ QUESTIONS = (
     ),
     Question(
         "questionOutlier",
-        QT_TRANSLATE_NOOP("questions", "Which feature is larger than all others?"),
-        QT_TRANSLATE_NOOP("questions", "One of 384 numbers that stands out in every layer"),
+        QT_TRANSLATE_NOOP("questions", "Which feature is an outlier?"),
+        QT_TRANSLATE_NOOP("questions", "One of 384 features stands out in every layer"),
         "demo",
         Sentence("The cat sat on the mat and looked at the old dog by the door."),
         "Layers",

@@ -92,7 +92,7 @@ class RecentList(QWidget):
         card.setToolTip(plain_tip(name))
         title, path = card_text(short, is_title=True), card_text(folder)
         state = self._states[name] = card_text(said)
-        tip = self.tr("Take it off this list")
+        tip = self.tr("Remove from this list")
         remove = flat_button(f"forget-{name}", "✕", tip)
         remove.clicked.connect(lambda: self._forget(name))
         row = in_row(spacing=2 * GRID)
@@ -124,7 +124,7 @@ class RecentList(QWidget):
 def _parts(name: str) -> tuple[str, str]:
     """Return what is read first of a name, and where it is."""
     if "://" in name:
-        return name.partition("://")[2], translate("RecentList", "Hugging Face hub")
+        return name.partition("://")[2], translate("RecentList", "Hugging Face Hub")
     path = Path(name)
     return path.name or name, str(path.parent)
 

@@ -197,7 +197,7 @@ class KnobPanel(QWidget):
         stops: list[QWidget] = [self._scroll, *(knob.spin for knob in first)]
         if more:
             group = KnobGroup(more)
-            button = _more_button(self.tr("More keys ({0})").format(len(more)), group)
+            button = _more_button(self.tr("More settings ({0})").format(len(more)), group)
             layout.addWidget(button)
             layout.addWidget(group)
             stops += [button, *(knob.spin for knob in more)]
@@ -208,7 +208,7 @@ class KnobPanel(QWidget):
         for before, after in pairwise(stops):
             QWidget.setTabOrder(before, after)
         # What each number means is said here while its field has the keys.
-        self._hint.setText(self.tr("What follows from other numbers is shown as they are typed."))
+        self._hint.setText(self.tr("Results update as you type."))
 
     def show_values(self, values: Mapping[str, int], kept: Collection[str]) -> None:
         """Show values; letters that are kept as multiples of others cannot be edited."""
@@ -257,11 +257,11 @@ class KnobPanel(QWidget):
             parts.append(f"({symbol.key})")
         text = " ".join(parts)
         if symbol.key and symbol.variable not in ("", symbol.letter):
-            also = self.tr("follows {0} until it is set: the formulas hold with both in proportion")
+            also = self.tr("scales with {0} until set: the formulas require a fixed ratio")
             return f"{text}; {also.format(symbol.variable)}"
         if self._sheet.is_free(symbol):
             return text
-        return f"{text}; {self.tr('no formula follows it')}"
+        return f"{text}; {self.tr('no formula depends on it')}"
 
 
 def _more_button(text: str, group: QWidget) -> QToolButton:

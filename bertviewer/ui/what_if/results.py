@@ -53,7 +53,7 @@ class ResultsView(QScrollArea):
             self._row,
             self._note,
             self._formula,
-            heading_label(self.tr("Parameters by part (the mark: in the model)")),
+            heading_label(self.tr("Parameters by part (line = current model)")),
             self._parts,
             self._shapes,
             STRETCH,
@@ -79,7 +79,7 @@ class ResultsView(QScrollArea):
         self._heading.setText(
             self.tr("Whole model")
             if is_valid
-            else self.tr("Whole model, with the last good values")
+            else self.tr("Whole model, with the last valid values")
         )
         self._model.set_lines(self._model_lines(outcome))
         is_part = bool(row.node.path)
@@ -165,10 +165,10 @@ class ResultsView(QScrollArea):
         notes = []
         _, here = outcome.members(row)
         if not here:
-            notes.append(self.tr("With these values there is no such layer."))
+            notes.append(self.tr("This layer does not exist with these values."))
         elif row.is_folded:
             notes.append(
-                self.tr("{0} layers like layer {1}; the formula is of one of them.").format(
+                self.tr("{0} layers like layer {1}; the formula is for one of them.").format(
                     f"{here:,}", row.node.name
                 )
             )
@@ -176,17 +176,17 @@ class ResultsView(QScrollArea):
         if costs is None and is_deriving:
             notes.append(self.tr("Multiply-adds: deriving…"))
         elif costs is None:
-            notes.append(self.tr("No formula says the multiply-adds."))
+            notes.append(self.tr("No formula found for the multiply-adds."))
         elif reason := costs.reason_for(""):
-            text = self.tr("No formula says the multiply-adds: {0}.")
+            text = self.tr("No formula found for the multiply-adds: {0}.")
             notes.append(text.format(reason.removesuffix(".")))
         elif not outcome.has_costs:
-            notes.append(self.tr("No formula says the multiply-adds for these values."))
+            notes.append(self.tr("No formula gives the multiply-adds for these values."))
             if not holds_in(costs.domain, outcome.scenario.values):
-                text = self.tr("Those that are there hold only where {0}.")
+                text = self.tr("The known formulas are valid only if {0}.")
                 notes.append(text.format(domain_text(costs.domain or "")))
         elif outcome.peak() is None:
-            notes.append(self.tr("No formula says the activations' memory for these values."))
+            notes.append(self.tr("No formula gives the activation memory for these values."))
         return " ".join(notes)
 
     def _parts_of(self, outcome: Outcome) -> list[Part]:
@@ -199,7 +199,7 @@ class ResultsView(QScrollArea):
             total.is_fixed,
         )
         if own.real and not total.is_fixed:
-            parts.append(Part(self.tr("(its own)"), own))
+            parts.append(Part(self.tr("(own parameters)"), own))
         return [part for part in parts if part.figure.real or part.figure.value]
 
 

@@ -20,7 +20,7 @@ class TensorShapes(QWidget):
         columns = self.tr("Name"), self.tr("In symbols"), self.tr("What if")
         self._model = TableModel([Column(title) for title in columns], self)
         self._table = make_table(
-            self._model, "whatIfTensors", self.tr("Shapes of the module's tensors")
+            self._model, "whatIfTensors", self.tr("Shapes of the module’s tensors")
         )
         in_column(heading_label(self.tr("Tensors")), self._table, on=self, spacing=4)
 

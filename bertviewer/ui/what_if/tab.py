@@ -71,9 +71,9 @@ class WhatIfTab(QWidget):
             self._set_sheet(Sheet.of(architecture))
         self._stack.setCurrentIndex(0 if self._sheet and self._sheet.has_formulas else 1)
         self._nothing.setText(
-            self.tr("The formulas that this page needs are being derived…")
+            self.tr("Deriving the formulas…")
             if self._workspace.is_deriving
-            else self.tr("No formula was found for this model, so nothing can be changed here.")
+            else self.tr("No formulas were found for this model, so nothing can be changed here.")
         )
         self._show()
 
@@ -165,9 +165,9 @@ class WhatIfTab(QWidget):
 
     def _make_content(self) -> QWidget:
         self._preset_choice.setObjectName("whatIfPreset")
-        self._preset_choice.setPlaceholderText(self.tr("Sizes of…"))
-        self._preset_choice.setAccessibleName(self.tr("Fill in the sizes of another model"))
-        self._preset_choice.setToolTip(self.tr("Fill in the sizes of another model"))
+        self._preset_choice.setPlaceholderText(self.tr("Start from preset…"))
+        self._preset_choice.setAccessibleName(self.tr("Use the sizes of another model"))
+        self._preset_choice.setToolTip(self.tr("Use the sizes of another model"))
         self._keep.setObjectName("whatIfKeep")
         self._reset.setObjectName("whatIfReset")
         bar = in_row(

@@ -11,14 +11,14 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 _TEXTS = {
     "positive": QT_TRANSLATE_NOOP("what_if", "{0} must be at least 1."),
-    "divides": QT_TRANSLATE_NOOP("what_if", "{0} must divide {1}: {3} is not a multiple of {2}."),
-    "domain": QT_TRANSLATE_NOOP("what_if", "The formulas hold only where {0}; here {1}."),
-    "even": QT_TRANSLATE_NOOP("what_if", "{formula} does not come out even with {values}."),
-    "size": QT_TRANSLATE_NOOP(
-        "what_if", "{formula} is the size of something, and would be {outcome}."
+    "divides": QT_TRANSLATE_NOOP(
+        "what_if", "{1} must be divisible by {0}: {3} is not a multiple of {2}."
     ),
+    "domain": QT_TRANSLATE_NOOP("what_if", "The formulas are valid only if {0}; here {1}."),
+    "even": QT_TRANSLATE_NOOP("what_if", "{formula} is not an integer for {values}."),
+    "size": QT_TRANSLATE_NOOP("what_if", "{formula} is a size and cannot be {outcome}."),
     "positions": QT_TRANSLATE_NOOP(
-        "what_if", "{0} = {2} is longer than the {3} tokens that the model has positions for."
+        "what_if", "{0} = {2} exceeds the model’s maximum of {3} tokens."
     ),
 }
 
@@ -53,10 +53,10 @@ def domain_text(domain: str) -> str:
 
 
 def condition_text(condition: str) -> str:
-    """Return ``D is a multiple of A``, ``E ≠ D``."""
+    """Return ``D is divisible by A``, ``E ≠ D``."""
     whole, sign, part = condition.removesuffix(" == 0").partition(" % ")
     if sign and condition.endswith(" == 0"):
-        text = translate("what_if", "{0} is a multiple of {1}")
+        text = translate("what_if", "{0} is divisible by {1}")
         return text.format(readable(whole), readable(part))
     for sign, sightly in (("==", "="), ("!=", "≠"), (">=", "≥"), ("<=", "≤")):
         condition = condition.replace(f" {sign} ", f" {sightly} ")
@@ -75,7 +75,7 @@ def bytes_text(size: int) -> str:
 def ratio_text(figure: Figure) -> str:
     """Return ``× 3.06``; nothing where there is no difference, words where nothing is known."""
     if figure.is_fixed:
-        return translate("what_if", "no formula: fixed")
+        return translate("what_if", "fixed (no formula)")
     if figure.ratio is None or not figure.difference:
         return ""
     digits = ".0f" if figure.ratio >= 1000 else ".2f" if figure.ratio >= 0.01 else ".2g"

@@ -45,13 +45,17 @@ def test_the_banner_lasts_while_tensors_are_random(
 ) -> None:
     banner = opened(window, worker, qtbot, folder, "masked-lm")
     text = find(window, QLabel, "randomBannerText").text()
-    assert text.startswith("5 of 42 tensors are not in the checkpoint: they are drawn at random")
+    assert text.startswith(
+        "5 of 42 tensors are missing from the checkpoint and will be initialised randomly"
+    )
     assert banner.isVisible()
     window.set_sentence("the cat sat", None)
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
     text = find(window, QLabel, "randomBannerText").text()
-    assert text.startswith("5 of 42 tensors are not in the checkpoint and were drawn at random")
+    assert text.startswith(
+        "5 of 42 tensors are missing from the checkpoint and were initialised randomly"
+    )
     window.panes.maximise("run")
     assert banner.isVisible()
     assert not opened(window, worker, qtbot, folder, "base").isVisible()
@@ -93,10 +97,10 @@ def test_the_lists_of_the_banner(
         rows = [group.child(row) for row in range(group.childCount())]
         groups[group.text(0)] = [(row.text(0), row.text(1)) for row in rows if row is not None]
     assert list(groups) == [
-        "Not in the checkpoint: random (5)",
-        "In the checkpoint under another name (37)",
-        "In the checkpoint, and not in this model (3)",
-        "The same tensor as another one (2)",
+        "Missing from the checkpoint (random) (5)",
+        "Stored under another name (37)",
+        "In the checkpoint but not in this model (3)",
+        "Tied to another tensor (2)",
     ]
     missing, renamed, unexpected, tied = groups.values()
     assert ("cls.predictions.bias", "") in missing

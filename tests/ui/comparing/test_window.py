@@ -162,12 +162,12 @@ def test_it_says_why_there_are_no_values(worker: Worker, qtbot: QtBot) -> None:
     pickled = replace(found.right, kind="pickle")
     window = shown(replace(found, left=lacking, right=pickled), worker, qtbot)
     told = [label.text() for label in window.findChildren(QLabel)]
-    assert any(text.endswith(" · tensors not in its checkpoint: 1") for text in told)
+    assert any(text.endswith(" · tensors missing from the checkpoint: 1") for text in told)
     assert any(text.endswith(" · pickled weights, not read") for text in told)
     cell = table_of(window).model().index(0, STATE)
     assert cell.data() == "not compared"
     tip = cell.data(Qt.ItemDataRole.ToolTipRole)
-    assert tip == "The values are not in the checkpoints of both"
+    assert tip == "The values are not in both checkpoints"
 
 
 @pytest.mark.parametrize("width", [1180, 1000])
@@ -220,7 +220,7 @@ def test_figures_that_nobody_has_take_no_room(worker: Worker, qtbot: QtBot) -> N
 def test_a_form_is_said_once(worker: Worker, qtbot: QtBot) -> None:
     window = shown(compared(1), worker, qtbot)
     left, right = (table_of(window).model().index(0, number) for number in (LEFT, RIGHT))
-    assert (left.data(), right.data()) == ("[30522, 768] float32", "as left")
+    assert (left.data(), right.data()) == ("[30522, 768] float32", "same")
     assert right.data(Qt.ItemDataRole.ToolTipRole) == left.data()
     other = shown(compared(0, "bert-large-uncased"), worker, qtbot)
     button(other, "other shape").setChecked(True)

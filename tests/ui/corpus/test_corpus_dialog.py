@@ -65,7 +65,7 @@ def test_files_bring_a_folder_and_a_command(
 ) -> None:
     dialog = open_dialog(demo_window)
     assert not start(dialog).isEnabled()
-    assert start(dialog).toolTip() == "Add a file of sentences first"
+    assert start(dialog).toolTip() == "Add a sentence file first"
     add(dialog, monkeypatch, data)
     folder = data.with_name("lines-corpus")
     assert find(dialog, QLineEdit, "corpusFolder").text() == str(folder)
@@ -136,18 +136,20 @@ def test_a_run_is_stopped_and_gone_on_with(
         start(dialog).click()
     assert stopped.args == ["corpus"]
     scheduler.progressed.disconnect(cancel)
-    assert told(dialog) == "Stopped. With the same files, choices and folder it goes on."
-    qtbot.waitUntil(lambda: state(dialog).endswith("The run goes on with what is left."))
-    assert state(dialog).startswith("The folder has a part of a run: ")
-    assert " of 2 shards, of 180 sentences of lines.txt." in state(dialog)
-    assert start(dialog).text() == "&Go on"
+    assert told(dialog) == "Stopped. To resume, run again with the same files, settings and folder."
+    qtbot.waitUntil(lambda: state(dialog).endswith("The remaining shards will be run."))
+    assert state(dialog).startswith("The folder contains an unfinished run: ")
+    assert " of 2 shards done, 180 sentences in total from lines.txt." in state(dialog)
+    assert start(dialog).text() == "&Resume"
 
     find(dialog, QSpinBox, "corpusLimit").setValue(7)
-    assert state(dialog).endswith("Its choices were others: it does not go on with these.")
+    assert state(dialog).endswith(
+        "It was started with other settings and cannot be resumed with these."
+    )
     assert not start(dialog).isEnabled()
     find(dialog, QPushButton, "corpusTakeOver").click()
     assert dialog.wishes.choices.limit is None
-    assert state(dialog).endswith("Its choices are taken over.")
+    assert state(dialog).endswith("Its settings are used.")
 
     start(dialog).click()
     qtbot.waitUntil(lambda: bool(window.findChildren(CorpusWindow)), timeout=OPEN_TIMEOUT)
@@ -172,8 +174,8 @@ def test_a_whole_corpus_is_said(
     add(dialog, monkeypatch, folder.with_name("lines.txt"))
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
     find(dialog, QPushButton, "corpusChooseFolder").click()
-    whole = "The folder has the corpus of 3 sentences of lines.txt."
-    qtbot.waitUntil(lambda: state(dialog) == f"{whole} It will be shown, and nothing is run.")
+    whole = "The folder contains a finished corpus: 3 sentences from lines.txt."
+    qtbot.waitUntil(lambda: state(dialog) == f"{whole} It will be shown without running anything.")
     start(dialog).click()
     qtbot.waitUntil(lambda: bool(demo_window.findChildren(CorpusWindow)), timeout=OPEN_TIMEOUT)
     find(demo_window, CorpusWindow).close()
@@ -186,7 +188,9 @@ def test_other_folders_are_refused_before_anything_is_run(
     add(dialog, monkeypatch, data)
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(data.parent))
     find(dialog, QPushButton, "corpusChooseFolder").click()
-    qtbot.waitUntil(lambda: state(dialog).startswith("The folder has files of its own, as "))
+    qtbot.waitUntil(
+        lambda: state(dialog).startswith("The folder already contains other files, such as ")
+    )
     assert not start(dialog).isEnabled()
     dialog.close()
 

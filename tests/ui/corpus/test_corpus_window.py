@@ -46,11 +46,11 @@ def test_a_corpus_is_shown(demo_window: MainWindow, corpus: Made, qtbot: QtBot) 
     window = shown(demo_window, folder, qtbot)
     head = find(window, ElidedLabel, "corpusHead")
     tokens = f"{found.tokens:,}"
-    assert head.text() == f"3 sentences · {tokens} tokens · lines.txt · 1 line left out"
+    assert head.text() == f"3 sentences · {tokens} tokens · lines.txt · 1 line skipped"
     assert find(window, Pill, "corpusWeights").isHidden()
     tabs = find(window, QTabWidget, "corpusTabs")
     titles = [tabs.tabText(number) for number in range(tabs.count())]
-    assert titles == ["Layers", "Values", "Heads", "Outlier features", "What was run"]
+    assert titles == ["Layers", "Values", "Heads", "Outlier features", "Details"]
     window.close()
 
 
@@ -108,7 +108,7 @@ def test_what_was_not_measured_is_said(demo_window: MainWindow, corpus: Made, qt
     bring(window, "Values")
     demo_window.workspace.selection.go(Place("encoder.layer"))
     messages = [label.text() for label in window.findChildren(QLabel, "chartMessage")]
-    told = "Nothing was measured of encoder.layer at these tokens. Select another module."
+    told = "No values of encoder.layer were recorded at these tokens. Select another module."
     assert told in messages
     window.close()
 
@@ -163,7 +163,7 @@ def test_what_was_run_can_be_read_and_copied(
     demo_window: MainWindow, corpus: Made, qtbot: QtBot
 ) -> None:
     window = shown(demo_window, corpus[0], qtbot)
-    bring(window, "What was run")
+    bring(window, "Details")
     facts = find(window, FactsView, "corpusOrigin")
     texts = [label.text() for label in facts.findChildren(QLabel)]
     for text in ("lines.txt, line 3", "it is empty", "Base model, no head"):
@@ -219,4 +219,4 @@ def test_a_corpus_without_its_model(
     )
     window.opening.open_named(str(corpus[0]))
     qtbot.waitUntil(lambda: bool(told))
-    assert told[0].endswith("is a corpus, which is shown beside its model: open that first")
+    assert told[0].endswith("is a corpus. Open its model first.")

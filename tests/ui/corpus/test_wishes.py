@@ -52,7 +52,7 @@ def test_pace_is_told_once_it_says_something() -> None:
     now = 1.0
     assert not pace.told(150, 1000)
     now = 10.0
-    assert pace.told(200, 1000) == "10 sentences a second · 1 min left"
+    assert pace.told(200, 1000) == "10 sentences per second · 1 min left"
     now = 20.0
-    assert pace.told(900, 1000) == "40 sentences a second · 2 s left"
+    assert pace.told(900, 1000) == "40 sentences per second · 2 s left"
     assert not pace.told(0, 9)  # another run

@@ -81,7 +81,7 @@ def test_the_three_lines_of_a_layer(demo_window: MainWindow) -> None:
         f"{LAYER}\n"
         "= 4·384² + 2·384·1536 + 9·384 + 1536\n"
         "= 589,824 + 1,179,648 + 3,456 + 1,536\n"
-        "= 1,774,464 ✓ equals the real count"
+        "= 1,774,464 ✓ matches the actual count"
     )
 
 
@@ -89,7 +89,7 @@ def test_costs_shapes_memory_and_the_symbols_in_use(demo_window: MainWindow) -> 
     demo_window.workspace.selection.select("pooler")
     shown = texts(demo_window)
     assert sums(demo_window)[1] == (
-        "B·D²\n= 1·384²\n= 147,456 multiply-adds = 294,912 FLOPs, two for each"
+        "B·D²\n= 1·384²\n= 147,456 multiply-adds = 294,912 FLOPs (1 multiply-add = 2 FLOPs)"
     )
     assert "[B, S, D]\n= [1, 128, 384]" in shown
     assert "[B, D]\n= [1, 384]" in shown
@@ -120,7 +120,7 @@ def test_i_as_a_multiple_of_d(demo_window: MainWindow, qtbot: QtBot) -> None:
     find(inspector(demo_window), QCheckBox, "relationCheck").click()
     wait_for(f"N·({LAYER})\n")
     workspace.selection.select("encoder.layer[0–5]")
-    assert "Count, in symbols, of each layer" in texts(demo_window)
+    assert "Parameter count, per layer" in texts(demo_window)
     workspace.selection.select("pooler")
     assert inspector(demo_window).findChildren(QCheckBox) == []
 
@@ -214,7 +214,7 @@ def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
 def test_all_layers_of_a_folded_row(demo_window: MainWindow) -> None:
     demo_window.workspace.selection.select("encoder.layer[0–5]")
     assert sums(demo_window)[0].endswith(
-        "= 1,774,464 ✓ equals the real count, 6 layers: 10,646,784"
+        "= 1,774,464 ✓ matches the actual count, 6 layers: 10,646,784"
     )
 
 
@@ -239,8 +239,8 @@ def test_why_a_tied_head_counts_nothing(window: MainWindow, worker: Worker, qtbo
     qtbot.waitUntil(lambda: is_described(window))
     window.workspace.selection.select("cls.predictions.decoder")
     assert tied(window) == [
-        "weight is bert.embeddings.word_embeddings.weight, counted there",
-        "bias is cls.predictions.bias, counted there",
+        "weight is tied to bert.embeddings.word_embeddings.weight and counted there",
+        "bias is tied to cls.predictions.bias and counted there",
     ]
     window.workspace.selection.select("cls")
     assert not any("bias" in text for text in tied(window))

@@ -93,8 +93,8 @@ def test_figures_of_a_run_can_be_chosen_only_when_there_is_one(show_map: ShowMap
     enabled = {action.text(): action.isEnabled() for action in choice.menu().actions()}
     assert enabled["Part"]
     assert enabled["Parameters"]
-    assert not enabled["Statistic of the run"]
-    assert not enabled["Difference to run A"]
+    assert not enabled["Run statistic"]
+    assert not enabled["Difference from run A"]
     assert not enabled["Check"]
 
 

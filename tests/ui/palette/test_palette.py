@@ -101,9 +101,9 @@ def test_commands_show_their_keys_and_why_not(
 ) -> None:
     type_in(">keep")
     row = rows(demo_window)[1]
-    assert row.text.startswith("Keep this run as A")
+    assert row.text.startswith("Pin as baseline (A)")
     assert row.item is not None
-    assert (row.item.keys, row.item.why_not) == ("Ctrl+Shift+K", "No sentence was run yet")
+    assert (row.item.keys, row.item.why_not) == ("Ctrl+Shift+K", "No sentence has been run yet")
     press(demo_window, qtbot, Qt.Key.Key_Return)
     assert is_open(demo_window), "what cannot be done is not left without a word"
     press(demo_window, qtbot, Qt.Key.Key_Escape)
@@ -137,7 +137,7 @@ def test_before_anything_is_typed(demo_window: MainWindow, type_in: Type, qtbot:
     for key in ("pooler", "encoder", "embeddings"):
         demo_window.workspace.selection.select(key)
     type_in("")
-    assert texts(demo_window)[:4] == ["Where you were", "encoder", "pooler", "BertModel"]
+    assert texts(demo_window)[:4] == ["Recent", "encoder", "pooler", "BertModel"]
     assert "Commands" in texts(demo_window)
     press(demo_window, qtbot, Qt.Key.Key_Return)
     assert demo_window.workspace.selection.place.path == "encoder"

@@ -71,6 +71,6 @@ def test_a_file_that_nobody_named_is_asked_for(
     there.write_bytes(b"old")
     asked = answering(monkeypatch, QMessageBox.StandardButton.No)
     assert target_of(parent, tmp_path / "report", PDF) is None
-    assert asked == ["report.pdf is there already. Replace it?"]
+    assert asked == ["report.pdf already exists. Replace it?"]
     answering(monkeypatch, QMessageBox.StandardButton.Yes)
     assert meant(parent, tmp_path / "report") == (there, PDF)

@@ -57,11 +57,11 @@ def test_a_run_has_chapters_of_its_own(demo_window: MainWindow, qtbot: QtBot) ->
     for title in ("The sentence", "Attention", "Similarity of tokens", "Predictions"):
         assert chapter(dialog, title).checkState() == Qt.CheckState.Checked
     assert chapter(dialog, "Two runs").text() == "Two runs – no run A"
-    assert chapter(dialog, "Checks").text() == "Checks – nothing checked"
-    assert chapter(dialog, "Two models").text() == "Two models – no other model"
+    assert chapter(dialog, "Checks").text() == "Checks – nothing verified"
+    assert chapter(dialog, "Two models").text() == "Two models – no comparison"
     assert find(dialog, QLineEdit, "reportLayers").isEnabled()
     # A model without a head predicts nothing.
-    assert chapter(dialog, "Predictions").text() == "Predictions – nothing to tell"
+    assert chapter(dialog, "Predictions").text() == "Predictions – not available"
     assert chapter(dialog, "Attention").text() == "Attention"
 
 

@@ -80,13 +80,13 @@ def test_what_was_written_is_opened(
     assert opened == [str(tmp_path / "demo.pdf"), str(tmp_path)]
     is_there = False
     press(dialog, "reportOpen")
-    assert outcome(dialog) == "No program here opens demo.pdf"
+    assert outcome(dialog) == "No application found to open demo.pdf"
     press(dialog, "reportShowFolder")
-    assert outcome(dialog) == f"No program here shows {tmp_path}"
+    assert outcome(dialog) == f"No file manager found to show {tmp_path}"
     (tmp_path / "demo.pdf").unlink()
     is_there = True
     press(dialog, "reportOpen")
-    assert outcome(dialog) == "No program here opens demo.pdf"
+    assert outcome(dialog) == "No application found to open demo.pdf"
 
 
 class Reached:

@@ -85,10 +85,10 @@ def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
     most = find(window, QLabel, "mostAttended")
     window.workspace.selection.go(Place(token=source[0]))
     settle()
-    assert " is looked at most by " in most.text()
+    assert " is attended to most by " in most.text()
     window.workspace.selection.go(Place(token=target[0]))
     settle()
-    assert " looks most at " in most.text()
+    assert " attends most to " in most.text()
 
 
 def test_a_single_head_has_the_room_of_all_heads(tiny: Open, settle: Settle) -> None:

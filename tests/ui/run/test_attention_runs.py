@@ -99,7 +99,7 @@ def test_the_title_tells_what_stands_above_the_heads(shown: MainWindow, settle: 
     assert "Heads" in titles(shown)
     shown.workspace.runs.compare("difference")
     settle()
-    assert "Heads, B − A, each in its own range" in titles(shown)
+    assert "Heads, B − A, each with its own colour range" in titles(shown)
 
 
 def test_their_difference_is_of_the_same_tokens(shown: MainWindow, settle: Settle) -> None:

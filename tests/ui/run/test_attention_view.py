@@ -127,7 +127,7 @@ def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -
     row = eager(B)[2][0][5]
     first, second = np.argsort(-row)[:2]
     words = find(shown, QLabel, "mostAttended").text()
-    assert words.startswith("river (5) looks most at  ")
+    assert words.startswith("river (5) attends most to  ")
     assert f"({first}) {row[first]:.3f}  ·  " in words
     assert words.index(f"({first}) ") < words.index(f"({second}) {row[second]:.3f}")
 

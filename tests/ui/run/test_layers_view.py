@@ -45,16 +45,16 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
     assert statistics == [*STATISTIC_NAMES, "mean ± std", "mean ± std alone"]
     assert find(ran, QComboBox, "statisticChoice").currentText() == "std"
     parts = texts(ran, "partChoice")
-    assert parts[:4] == ["as selected", "layer output", "attention", "attention.self"]
+    assert parts[:4] == ["selected module", "layer output", "attention", "attention.self"]
     assert "output.dense" in parts
     assert texts(ran, "tokenClassChoice") == [
         "all tokens",
         "content",
         "[CLS]",
         "[SEP]",
-        "each class",
+        "all token classes",
     ]
-    assert titles(ran) == ["std of each layer's output", "Token norms ‖h‖ by layer"]
+    assert titles(ran) == ["std of each layer’s output", "Token norms ‖h‖ by layer"]
 
 
 def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
@@ -75,16 +75,16 @@ def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
         settle(ran, worker, qtbot)
         return titles(ran)[0]
 
-    assert show(3, 4, 5) == "std of each layer's output · NaN or Inf in layers 3–5"
-    assert show(1, 5) == "std of each layer's output · NaN or Inf in layers 1, 5"
-    assert show(2) == "std of each layer's output · NaN or Inf in layer 2"
-    assert show() == "std of each layer's output"
+    assert show(3, 4, 5) == "std of each layer’s output · NaN or Inf in layers 3–5"
+    assert show(1, 5) == "std of each layer’s output · NaN or Inf in layers 1, 5"
+    assert show(2) == "std of each layer’s output · NaN or Inf in layer 2"
+    assert show() == "std of each layer’s output"
     show(2)
     ran.workspace.runs.keep()
     assert show(1, 5) == (
-        "std of each layer's output · A: NaN or Inf in layer 2; B: NaN or Inf in layers 1, 5"
+        "std of each layer’s output · A: NaN or Inf in layer 2; B: NaN or Inf in layers 1, 5"
     )
-    assert show() == "std of each layer's output · A: NaN or Inf in layer 2"
+    assert show() == "std of each layer’s output · A: NaN or Inf in layer 2"
 
 
 def test_the_part_follows_the_tree_until_one_is_chosen(
@@ -134,7 +134,7 @@ def test_classes_of_tokens_are_measured_once(
     ran: MainWindow, worker: Worker, qtbot: QtBot, part: str
 ) -> None:
     choose(ran, "partChoice", part)
-    choose(ran, "tokenClassChoice", "each class")
+    choose(ran, "tokenClassChoice", "all token classes")
     settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == ["content", "[CLS]", "[SEP]"]
     with qtbot.assertNotEmitted(ran.workspace.requests.added):
@@ -201,10 +201,10 @@ def test_a_long_wait_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> N
     measures.late.emit()
     assert titles(ran) == ["Computing…", "Token norms ‖h‖ by layer"]
     choose(ran, "tokenClassChoice", "all tokens")
-    assert titles(ran) == ["std of each layer's output", "Token norms ‖h‖ by layer"]
+    assert titles(ran) == ["std of each layer’s output", "Token norms ‖h‖ by layer"]
     choose(ran, "tokenClassChoice", "content")
     settle(ran, worker, qtbot)
-    assert titles(ran) == ["std of each layer's output", "Token norms ‖h‖ by layer"]
+    assert titles(ran) == ["std of each layer’s output", "Token norms ‖h‖ by layer"]
     assert [line.label for line in shown_lines(ran)] == ["content"]
 
 
@@ -221,7 +221,7 @@ def test_a_view_out_of_sight_measures_nothing(
 
 
 def test_runs_that_are_gone_are_not_kept(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    choose(ran, "tokenClassChoice", "each class")
+    choose(ran, "tokenClassChoice", "all token classes")
     settle(ran, worker, qtbot)
     assert ran.workspace.runs.watched is not None
     gone = weakref.ref(ran.workspace.runs.watched.capture)
@@ -253,7 +253,7 @@ def test_another_model_and_its_classes(ran: MainWindow, worker: Worker, qtbot: Q
     workspace.run_sentence(Sentence(TEXT), random_weights=True)
     qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
     settle(ran, worker, qtbot)
-    assert find(ran, QComboBox, "partChoice").currentText() == "as selected"
+    assert find(ran, QComboBox, "partChoice").currentText() == "selected module"
     assert find(ran, QComboBox, "tokenClassChoice").currentText() == "[CLS]"
     (line,) = shown_lines(ran)
     assert len(line.values) == 12

@@ -59,8 +59,8 @@ def test_half_precision_is_explained_where_it_was_slow(dtype: str) -> None:
 def test_random_weights_and_stand_ins_are_told() -> None:
     random = replace(RUN, source=replace(RUN.source, weights="random"), tokenizer="stand-in")
     first, second = run_notes(random, architecture("float32"))
-    assert "RANDOM" in first
-    assert "stand-in" in second
+    assert "Random weights" in first
+    assert "placeholder" in second
     partly = replace(RUN, source=replace(RUN.source, random_tensors=("cls.bias", "cls.weight")))
     assert run_notes(partly, architecture("float32")) == [], "the banner lasts, and says it"
 

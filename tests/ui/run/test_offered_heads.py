@@ -30,7 +30,7 @@ def run(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
 
 def test_a_random_head_is_said_loudly(window: MainWindow, run: Run, tiny_bert_folder: Path) -> None:
     run(MASKED, tiny_bert_folder)
-    assert text(window, "randomPredictions").startswith("This head is RANDOM")
+    assert text(window, "randomPredictions").startswith("Random head")
     assert len(last_run(window).source.random_tensors) > 0
 
 
@@ -38,7 +38,7 @@ def test_a_base_model_offers_a_head_and_runs_the_sentence_again(
     window: MainWindow, run: Run, tiny_bert_folder: Path, settle: Callable[[], None], qtbot: QtBot
 ) -> None:
     run(MASKED, tiny_bert_folder, "base")
-    assert "no head that predicts" in text(window, "noPredictions")
+    assert "no prediction head" in text(window, "noPredictions")
     before = window.workspace.runs.run
     find(window, QPushButton, "openHead-masked-lm").click()
     qtbot.waitUntil(lambda: window.workspace.runs.run not in (before, None), timeout=OPEN_TIMEOUT)
@@ -112,14 +112,14 @@ def test_the_offer_says_whether_the_checkpoint_has_the_head(
 ) -> None:
     run(MASKED, tiny_bert_folder, "base")
     button = find(window, QPushButton, "openHead-masked-lm")
-    qtbot.waitUntil(lambda: "RANDOM" in text(window, "noPredictions"), timeout=OPEN_TIMEOUT)
-    assert "This checkpoint has no such head: masked language modelling." in text(
+    qtbot.waitUntil(lambda: "random" in text(window, "noPredictions"), timeout=OPEN_TIMEOUT)
+    assert "The checkpoint has no head for masked language modelling," in text(
         window, "noPredictions"
     )
     button = find(window, QPushButton, "openHead-masked-lm")
-    assert button.text() == "Open with a RANDOM head: masked language modelling"
+    assert button.text() == "Add a random masked language modelling head"
     (option,) = [each for each in window.findChildren(QAction) if each.objectName() == "masked-lm"]
-    assert option.text() == "Masked language modelling (RANDOM: not in this checkpoint)"
+    assert option.text() == "Masked language modelling (random: not in this checkpoint)"
     # The same model saved with its head.
     folder = tmp_path / "with a head"
     shutil.copytree(tiny_bert_folder, folder)
@@ -129,9 +129,9 @@ def test_the_offer_says_whether_the_checkpoint_has_the_head(
     qtbot.waitUntil(
         lambda: bool(window.findChildren(QPushButton, "openHead-masked-lm")), timeout=OPEN_TIMEOUT
     )
-    assert "RANDOM" not in text(window, "noPredictions")
+    assert "random" not in text(window, "noPredictions")
     button = find(window, QPushButton, "openHead-masked-lm")
-    assert button.text() == "Open with masked language modelling"
+    assert button.text() == "Add a masked language modelling head"
 
 
 def test_nothing_of_one_model_is_left_under_another(

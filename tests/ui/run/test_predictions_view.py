@@ -144,7 +144,7 @@ def test_run_a_beside_it(
     window.workspace.selection.go(Place(token=1))
     settle()
     assert set(column(window, "predictionTable", "A, Probability")) == {None}
-    assert "A has no such token" in text(window, "predictionHint")
+    assert "this token is not in A" in text(window, "predictionHint")
 
 
 PLOTS = {

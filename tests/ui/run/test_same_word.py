@@ -73,7 +73,7 @@ def test_one_word_in_both_runs(sight: Sight) -> None:
 @pytest.mark.parametrize(
     ("text", "pair", "beginning"),
     [
-        ("a bank", "", "Type a second sentence"),
+        ("a bank", "", "Add a second sentence"),
         ("a bank", "no river", "The two sentences have no word in common."),
     ],
 )

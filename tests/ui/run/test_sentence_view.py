@@ -99,7 +99,7 @@ def test_another_length_is_padded_to(pair: MainWindow, qtbot: QtBot) -> None:
 def test_one_sentence_says_how_to_have_two(demo_window: MainWindow, qtbot: QtBot) -> None:
     run(demo_window, FIRST, None, qtbot)
     turn(demo_window)
-    qtbot.waitUntil(lambda: label(demo_window, "sentenceWords").text().startswith("Type a second"))
+    qtbot.waitUntil(lambda: label(demo_window, "sentenceWords").text().startswith("Add a second"))
     assert not tables(demo_window)[0].isVisible()
     assert not label(demo_window, "pairMask").isVisible()
 

@@ -41,12 +41,12 @@ def test_another_text_makes_it_stale_until_it_is_typed_again(ran: MainWindow) ->
     edit = find(ran, QLineEdit, "sentenceEdit")
     edit.setText(f"{TEXT}!")
     stale, shown = said(ran)
-    assert stale == "Of another sentence:"
+    assert stale == "Results are for an earlier sentence:"
     assert shown.startswith(f"“{TEXT}”")
     edit.setText(TEXT)
     assert said(ran)[0] == ""
     find(ran, QLineEdit, "pairEdit").setText("and another")
-    assert said(ran)[0] == "Of another sentence:"
+    assert said(ran)[0] == "Results are for an earlier sentence:"
 
 
 def test_run_again_runs_what_is_typed(ran: MainWindow, settle: Settle, qtbot: QtBot) -> None:
@@ -63,7 +63,7 @@ def test_run_again_runs_what_is_typed(ran: MainWindow, settle: Settle, qtbot: Qt
 
 def test_a_cleared_field_is_no_other_sentence(ran: MainWindow) -> None:
     find(ran, QLineEdit, "sentenceEdit").clear()
-    assert said(ran)[0] == "Of a sentence that was cleared:"
+    assert said(ran)[0] == "Results are for a cleared sentence:"
     button = find(ran, QToolButton, "runAgainButton")
     assert not button.isEnabled()
     assert button.toolTip() == "Type a sentence first."
@@ -73,7 +73,7 @@ def test_another_device_makes_it_stale(ran: MainWindow) -> None:
     workspace = ran.workspace
     workspace.devices = (*workspace.devices, Device("cuda:0", "A GPU"))
     ran.set_device("cuda:0")
-    assert said(ran)[0] == "Computed on cpu, cuda:0 is chosen now:"
+    assert said(ran)[0] == "Computed on cpu, cuda:0 is now selected:"
     ran.set_device("cpu")
     assert said(ran)[0] == ""
 
@@ -96,7 +96,7 @@ def test_random_weights_that_are_not_chosen_any_more(
     settle()
     assert said(window)[1].endswith("random weights")
     warning = find(window, QLabel, "runWarning")
-    assert "RANDOM" in warning.text()
+    assert "Random weights" in warning.text()
     # It comes first: the sentence can be read in its field.
     window.resize(1440, 900)
     qtbot.waitUntil(
@@ -106,7 +106,7 @@ def test_random_weights_that_are_not_chosen_any_more(
     workspace.runs.keep()
     settle()
     # Its first words stay whole however short the room is.
-    words = warning.fontMetrics().horizontalAdvance("RANDOM weights…")
+    words = warning.fontMetrics().horizontalAdvance("Random weights…")
     qtbot.waitUntil(lambda: warning.width() >= words)
     # Of a path the end is enough.
     assert str(tiny_bert_folder) not in said(window)[1]
@@ -114,7 +114,7 @@ def test_random_weights_that_are_not_chosen_any_more(
     # The box is ticked as long as results of random weights are shown, and says so if it is not.
     assert box.isChecked()
     box.setChecked(False)
-    assert said(window)[0].startswith("Of random weights")
+    assert said(window)[0].startswith("Results are for random weights")
     box.setChecked(True)
     assert said(window)[0] == ""
 
@@ -147,7 +147,7 @@ def test_all_results_are_marked_as_long_as_they_are_stale(ran: MainWindow, settl
     ran.set_sentence("another one", None)
     settle()
     assert edge() == {warning}
-    assert views.accessibleDescription() == "Of another sentence:"
+    assert views.accessibleDescription() == "Results are for an earlier sentence:"
     # What they are of can be read, however narrow the window is.
     ran.resize(1024, 700)
     settle()
@@ -163,7 +163,7 @@ def test_all_results_are_marked_as_long_as_they_are_stale(ran: MainWindow, settl
 def test_a_saved_run_brings_its_sentence(ran: MainWindow, settle: Settle) -> None:
     workspace, run = ran.workspace, last_run(ran)
     ran.set_sentence("what was typed for another model", None)
-    assert said(ran)[0] == "Of another sentence:"
+    assert said(ran)[0] == "Results are for an earlier sentence:"
     workspace.show_run(Ran(WatchedRun(run, None), None))
     settle()
     assert find(ran, QLineEdit, "sentenceEdit").text() == run.sentence.text
@@ -173,8 +173,8 @@ def test_a_saved_run_brings_its_sentence(ran: MainWindow, settle: Settle) -> Non
 def test_random_tensors_are_not_called_trained(ran: MainWindow) -> None:
     run = last_run(ran)
     for lacking, words in (
-        (("cls.predictions.bias", "x"), "2 tensors RANDOM, the others trained"),
-        (("classifier.weight",), "1 tensor RANDOM, the others trained"),
+        (("cls.predictions.bias", "x"), "2 tensors random, the others trained"),
+        (("classifier.weight",), "1 tensor random, the others trained"),
     ):
         source = replace(run.source, task="masked-lm", random_tensors=lacking)
         ran.workspace.show_run(Ran(WatchedRun(replace(run, source=source), None), None))

@@ -207,7 +207,7 @@ def test_the_difference_is_of_the_same_tokens(sight: Sight) -> None:
     assert not find(sight.view, QCheckBox, "wholeRange").isEnabled()
     sight.workspace.selection.go(Place(token=6))
     sight.draw()
-    assert messages(sight) == ["A has no such tokens."]
+    assert messages(sight) == ["These tokens are not in A."]
 
 
 def test_how_runs_are_compared_does_not_change_the_other_token(sight: Sight) -> None:
@@ -222,7 +222,7 @@ def test_how_runs_are_compared_does_not_change_the_other_token(sight: Sight) -> 
 def test_without_states_it_says_so(sight: Sight) -> None:
     run = made_up(TEXT)
     sight.run(replace(run, hidden_states=()))
-    assert messages(sight) == ["This model gives no hidden states of one size to compare."]
+    assert messages(sight) == ["This model has no hidden states of equal size to compare."]
     assert not slider(sight).isVisible()
     sight.run(run)
     assert messages(sight) == []

@@ -55,7 +55,7 @@ def check(window: MainWindow) -> None:
     typed = workspace.next_run.sentence
     is_same = typed.text == shown.sentence.text and (box.isChecked() or not is_random)
     assert is_stale != is_same
-    assert ("RANDOM" in find(window, QLabel, "runWarning").text()) == is_random
+    assert ("Random weights" in find(window, QLabel, "runWarning").text()) == is_random
     assert find(window, QPushButton, "runButton").isEnabled() == (not workspace.next_run.lacking)
 
 

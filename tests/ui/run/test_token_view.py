@@ -191,7 +191,7 @@ def test_a_token_that_run_a_lacks(sight: Sight) -> None:
     assert labels(sight) == ["sea (5)"]
     sight.workspace.runs.compare("difference")
     sight.draw()
-    assert messages(sight) == ["A has no such token."] * 3
+    assert messages(sight) == ["This token is not in A."] * 3
 
 
 def test_the_nearest_tokens_where_the_selected_module_is(sight: Sight) -> None:
@@ -241,5 +241,5 @@ def test_states_of_several_sizes_have_norms_only(sight: Sight) -> None:
 
 def test_without_states_it_says_so(sight: Sight) -> None:
     sight.run(replace(made_up(TEXT), hidden_states=(), token_norms=()))
-    assert messages(sight) == ["This model gives no hidden states."] * 3
+    assert messages(sight) == ["This model has no hidden states."] * 3
     assert title(sight) == ""

@@ -135,7 +135,7 @@ def test_where_nothing_is_to_be_explained_it_says_so(ran: MainWindow, qtbot: QtB
     qtbot.waitUntil(lambda: is_drawn(ran))
     button(ran).click()
     words = find(page(ran), QLabel, "whyWords")
-    qtbot.waitUntil(lambda: bool(asked(ran)) or words.text().startswith("Nothing that"))
+    qtbot.waitUntil(lambda: bool(asked(ran)) or words.text().startswith("None of the"))
 
 
 def test_what_fails_is_told_in_the_page(

@@ -151,7 +151,7 @@ def test_a_run_from_a_file_is_run_here(
     shown = panel(ran, "headGrid" if kind.plot == "allHeads" else kind.plot)
     text, button = message(shown)
     assert text == FROM_FILE
-    assert button.text() == "Run it here"
+    assert button.text() == "Run here"
     assert button.isEnabled()
     button.click()
     qtbot.waitUntil(lambda: runs.watched is not saved, timeout=OPEN_TIMEOUT)
@@ -194,7 +194,7 @@ def test_what_a_has_not_leads_to_both(compared: MainWindow, settle: Settle) -> N
     settle()
     shown = panel(compared, "normPath")
     text, button = message(shown)
-    assert text == "A has no such token."
+    assert text == "This token is not in A."
     button.click()
     settle()
     assert workspace.runs.comparison == "overlay"

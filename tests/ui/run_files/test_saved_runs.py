@@ -115,7 +115,7 @@ def test_they_are_marked_as_read_and_say_what_they_cannot_show(
     text = find(opened, QLabel, "savedText")
     assert text.isVisible()
     assert text.text().startswith(
-        "Read from a file: a run of demo (base, trained weights), saved 20"
+        "Loaded from a file: a run of demo (base, trained weights), saved 20"
     )
     assert opened.windowTitle().startswith(str(file))
     bring_view(opened, "Attention")

@@ -53,7 +53,7 @@ def look(window: MainWindow, qtbot: QtBot, group: str, name: str) -> None:
 def shown(window: MainWindow) -> str:
     """Return what the inspector's title says after what kind of tensor it is."""
     text = find(window, QLabel, "tensorTitle").text()
-    for word in ("took ", "gave ", "checked: "):
+    for word in ("sentence · ", "Random weights · ", "input ", "verified: "):
         text = text.partition(word)[2] or text
     return text
 

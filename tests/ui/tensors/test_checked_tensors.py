@@ -32,12 +32,12 @@ def test_a_check_shows_three_numbers_and_goes_to_the_largest_difference(
     window, workspace = ready, ready.workspace
     workspace.check(LAYER)
     qtbot.waitUntil(lambda: LAYER in workspace.runs.checks)
-    group = "Checked: given, recomputed, difference"
+    group = "Verified: given, recomputed, difference"
     look(window, qtbot, group, "= next hidden state")
     step = next(s for s in workspace.runs.checks[LAYER].steps if s.step == "= next hidden state")
     text = find(window, QLabel, "largestDifferenceText").text()
-    assert text.startswith(f"Largest difference {step.max_abs_error:.3g}".replace("-", "−"))
-    assert text.endswith(f"rounding allows {step.tolerance:.3g} there".replace("-", "−"))
+    assert text.startswith(f"Max difference {step.max_abs_error:.3g}".replace("-", "−"))
+    assert text.endswith(f"tolerance {step.tolerance:.3g}".replace("-", "−"))
     table = find(window, QTableView, "valuesTable")
     model = table.model()
     assert (model.rowCount(), model.columnCount()) == (7, 3 * 384)
@@ -118,6 +118,6 @@ def test_an_action_shows_the_values_of_the_selected_module(ready: MainWindow, qt
     window.workspace.selection.select("pooler")
     find(window, QAction, "showValues").trigger()
     qtbot.waitUntil(lambda: has_values(window) and shown(window).startswith("output"))
-    assert find(window, QLabel, "tensorTitle").text() == "gave output · [1, 384]  float32"
+    assert find(window, QLabel, "tensorTitle").text() == "output · [1, 384]  float32"
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (384, 1)

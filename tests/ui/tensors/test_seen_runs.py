@@ -43,7 +43,7 @@ def test_the_next_run_and_the_next_module_are_followed(
     ready: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     ran(window, worker, "a boat", qtbot)
     qtbot.waitUntil(lambda: tokens(window) == ["0  [CLS]", "1  a", "2  boat", "3  [SEP]"])
     rest(worker, qtbot)
@@ -58,12 +58,12 @@ def test_the_next_run_and_the_next_module_are_followed(
 
 def test_what_is_typed_next_marks_the_values_as_old(ready: MainWindow, qtbot: QtBot) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     title = find(window, QLabel, "tensorTitle")
     window.set_sentence("another one", None)
-    qtbot.waitUntil(lambda: title.text().startswith("Of another sentence · gave output"))
+    qtbot.waitUntil(lambda: title.text().startswith("Results are for an earlier sentence · output"))
     window.set_sentence("the bank by the river", None)
-    qtbot.waitUntil(lambda: title.text().startswith("gave output"))
+    qtbot.waitUntil(lambda: title.text().startswith("output"))
     # A parameter is of no sentence.
     look(window, qtbot, "Parameters", "output.dense.weight")
     window.set_sentence("another one", None)
@@ -73,10 +73,10 @@ def test_what_is_typed_next_marks_the_values_as_old(ready: MainWindow, qtbot: Qt
 def test_a_module_that_was_not_called_says_so(ready: MainWindow, qtbot: QtBot) -> None:
     window = ready
     window.workspace.selection.select("encoder.layer")
-    summary = "The last run did not call it, or it gave no tensor."
+    summary = "The last run did not call this module, or it returned no tensor."
     labels = find(window, TensorsTab).findChildren(QLabel)
     qtbot.waitUntil(lambda: any(summary in label.text() for label in labels))
-    assert "Gave" not in names(window)
+    assert "Output" not in names(window)
 
 
 def test_a_shared_layer_has_a_choice_of_its_calls(
@@ -89,8 +89,8 @@ def test_a_shared_layer_has_a_choice_of_its_calls(
     path = "encoder.albert_layer_groups.0.albert_layers.0"
     ran(window, worker, "a test", qtbot)
     window.workspace.selection.select(path)
-    look(window, qtbot, "Gave", "output")
-    assert find(window, QLabel, "tensorTitle").text().startswith("RANDOM · gave output")
+    look(window, qtbot, "Output", "output")
+    assert find(window, QLabel, "tensorTitle").text().startswith("Random weights · output")
     choice = find(window, QComboBox, "callChoice")
     assert choice.count() == 3
     assert choice.itemText(2) == "call 2 of 3"
@@ -112,14 +112,14 @@ def test_what_was_looked_at_before_is_not_kept(
     ready: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     for number in (HEATMAP, HISTOGRAM, NORMS, VALUES):
         view(window, worker, qtbot, number)
     part = find(window, TensorViews).part
     assert part is not None
     before = weakref.ref(part.matrix.values.elements)  # type: ignore[attr-defined]
     del part
-    look(window, qtbot, "Took", "hidden_states")
+    look(window, qtbot, "Inputs", "hidden_states")
     qtbot.waitUntil(lambda: not worker.busy)
 
     def is_gone() -> bool:
@@ -133,7 +133,7 @@ def test_nothing_is_kept_of_a_run_that_was_replaced(
     ready: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     show_tab(window, "Map")
     before = weakref.ref(window.workspace.runs.watched.kept)  # type: ignore[union-attr]
     ran(window, worker, "another one", qtbot)
@@ -144,5 +144,5 @@ def test_nothing_is_kept_of_a_run_that_was_replaced(
 
     qtbot.waitUntil(is_gone)
     show_tab(window, "Tensors")
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     assert tokens(window)[1] == "1  another"

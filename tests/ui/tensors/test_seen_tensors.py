@@ -44,15 +44,15 @@ from tests.ui.tensors.tensor_window import (
 
 def test_what_a_layer_gave_stands_below_its_parameters(ready: MainWindow, qtbot: QtBot) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     listed = names(window)
     assert listed[0] == "Parameters"
-    assert listed[-4:] == ["Took", "hidden_states", "Gave", "output"]
+    assert listed[-4:] == ["Inputs", "hidden_states", "Output", "output"]
     table = find(window, QTableView, "tensorTable").model()
     assert [table.index(len(listed) - 1, column).data() for column in range(5)] == [
         "output", "[1, 7, 384]", "[B, S, D]", "2,688", "float32",
     ]  # fmt: skip
-    assert find(window, QLabel, "tensorTitle").text() == "gave output · [1, 7, 384]  float32"
+    assert find(window, QLabel, "tensorTitle").text() == "output · [1, 7, 384]  float32"
     assert tokens(window)[:3] == ["0  [CLS]", "1  the", "2  bank"]
     expected = given(window, LAYER)
     assert cell(window, 2, 211) == cell_text(expected[2, 211].item())
@@ -63,7 +63,7 @@ def test_what_a_layer_gave_stands_below_its_parameters(ready: MainWindow, qtbot:
 
 def test_all_views_show_it(ready: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     expected = given(window, LAYER)
     view(window, worker, qtbot, HEATMAP)
     plot = find(window, ZoomPlot, "tensorHeatmap")
@@ -85,7 +85,7 @@ def test_all_views_show_it(ready: MainWindow, worker: Worker, qtbot: QtBot) -> N
 
 def test_a_token_is_read_downwards_and_is_the_windows_own(ready: MainWindow, qtbot: QtBot) -> None:
     window, selection = ready, ready.workspace.selection
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     choice = find(window, QComboBox, "tokenChoice")
     assert [choice.itemText(row) for row in range(3)] == ["all tokens", "0  [CLS]", "1  the"]
     choice.setCurrentIndex(6)
@@ -105,11 +105,11 @@ def test_a_token_is_read_downwards_and_is_the_windows_own(ready: MainWindow, qtb
 
 def test_ids_are_read_token_by_token_after_a_single_token(ready: MainWindow, qtbot: QtBot) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     choice = find(window, QComboBox, "tokenChoice")
     choice.setCurrentIndex(3)
     window.workspace.selection.select("embeddings")
-    look(window, qtbot, "Took", "input_ids")
+    look(window, qtbot, "Inputs", "input_ids")
     assert choice.isHidden()
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (7, 1)
@@ -123,9 +123,9 @@ def test_titles_are_passed_by_and_groups_are_sorted_by_themselves(
     ready: MainWindow, qtbot: QtBot
 ) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     table = find(window, QTableView, "tensorTable")
-    row = names(window).index("Took") + 1
+    row = names(window).index("Inputs") + 1
     table.setCurrentIndex(table.model().index(row, 0))
     qtbot.keyClick(table, Qt.Key.Key_Down)
     assert table.currentIndex().row() == row + 2
@@ -136,14 +136,14 @@ def test_titles_are_passed_by_and_groups_are_sorted_by_themselves(
     listed = names(window)
     assert listed[0] == "Parameters"
     assert listed[-4:] == before[-4:]
-    end = listed.index("Took")
+    end = listed.index("Inputs")
     assert listed[1:end] == sorted(before[1:end], key=str.casefold, reverse=True)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors", ".csv"])
 def test_it_is_saved(ready: MainWindow, qtbot: QtBot, tmp_path: Path, suffix: str) -> None:
     window = ready
-    look(window, qtbot, "Gave", "output")
+    look(window, qtbot, "Output", "output")
     assert find(window, SaveButton).isEnabled()
     target = tmp_path / f"state{suffix}"
     find(window, SaveButton).save(target)
@@ -170,4 +170,4 @@ def test_a_module_without_parameters_shows_what_it_gave(ready: MainWindow, qtbot
     window = ready
     window.workspace.selection.select(f"{LAYER}.intermediate.intermediate_act_fn")
     qtbot.waitUntil(lambda: has_values(window) and shown(window).startswith("output"))
-    assert names(window) == ["Took", "input", "Gave", "output"]
+    assert names(window) == ["Inputs", "input", "Output", "output"]

@@ -75,9 +75,9 @@ def test_what_takes_long_is_begun_only_when_asked_for(
 ) -> None:
     monkeypatch.setattr(spectrum_page, "MOST_COST", 1000)
     view(chosen, worker, qtbot, SPECTRUM)
-    assert words(chosen).startswith("The singular values of 32 × 32 elements take about")
+    assert words(chosen).startswith("Computing the singular values of 32 × 32 elements takes about")
     assert find(chosen, SpectrumPlot, "spectrumPlot").chart is None
-    press(chosen, qtbot, "Compute all the same")
+    press(chosen, qtbot, "Compute anyway")
     rest(worker, qtbot)
     plot = find(chosen, SpectrumPlot, "spectrumPlot")
     assert plot.chart is not None
@@ -135,4 +135,6 @@ def test_the_picture_says_how_many_elements_it_leaves_out(
     open_named(window, worker, qtbot, str(folder))
     choose(window, worker, qtbot, QUERY)
     view(window, worker, qtbot, HEATMAP)
-    assert "each cell, without 2 NaN or Inf" in [one.text() for one in window.findChildren(QLabel)]
+    assert "each cell, excluding 2 NaN or Inf" in [
+        one.text() for one in window.findChildren(QLabel)
+    ]

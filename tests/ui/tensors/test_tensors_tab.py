@@ -182,10 +182,10 @@ def test_rows_of_the_vocabulary_are_found_by_their_tokens(
     assert table.currentIndex().row() == 12
     edit.setText("200")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert told(window) == "There is no row 200 here: they go from 0 to 199"
+    assert told(window) == "No row 200: rows range from 0 to 199"
     edit.setText("nothing")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert told(window) == "No token begins with nothing"
+    assert told(window) == "No token starts with nothing"
     assert any(label.text() == "1 tensor, 6,400 elements" for label in window.findChildren(QLabel))
 
 
@@ -211,7 +211,7 @@ def test_values_are_copied_and_saved(
         button.save(tmp_path / "query.npy")
     assert saved.args == [str(tmp_path / "query.npy")]
     assert_array_equal(np.load(tmp_path / "query.npy"), stored)
-    assert window.statusBar().currentMessage() == f"Written: {tmp_path / 'query.npy'}"
+    assert window.statusBar().currentMessage() == f"Saved to {tmp_path / 'query.npy'}"
     button.save(tmp_path / "missing" / "query.npy")
     assert "no such folder:" in shown_error(window).text()
     rest(worker, qtbot)
@@ -225,7 +225,7 @@ def test_a_vector_says_what_it_is_not(
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (32, 1)
     assert model.index(31, 0).data() == "1.000000"
-    for number, words in ((HEATMAP, "A vector is no picture"), (SPECTRUM, "one singular value")):
+    for number, words in ((HEATMAP, "A vector has no heatmap"), (SPECTRUM, "one singular value")):
         view(window, worker, qtbot, number)
         shown = [
             label.text()
@@ -255,7 +255,7 @@ def test_a_model_without_weights_has_values_once_they_are_drawn(
     qtbot.waitUntil(lambda: is_drawn(window))
     qtbot.waitUntil(lambda: views.part is not None)
     rest(worker, qtbot)
-    assert find(window, QLabel, "tensorTitle").text().startswith("RANDOM · query.weight")
+    assert find(window, QLabel, "tensorTitle").text().startswith("Random weights · query.weight")
     assert find(window, QTableView, "valuesTable").model().rowCount() == 32
 
 

@@ -71,7 +71,7 @@ def test_what_an_offer_finds_is_said() -> None:
     typed = typed_at("lay", 3)
     assert typed is not None
     (offer,) = Completion(ROWS.items).offers(typed)
-    assert offer.meaning == "in the layers of these numbers"
+    assert offer.meaning == "modules in these layers"
 
 
 _PIECES = st.sampled_from([*(key.name for key in KEYS), *':=<>≥-".x,[] (', "1", "Li", "٣", "s"])

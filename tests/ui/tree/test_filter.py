@@ -83,12 +83,12 @@ def test_a_text_is_read(text: str, terms: tuple[Term, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("params>", "params> is not understood; write for example params>1M"),
-        ("params>many", "params>many is not understood; write for example params>1M"),
-        ("-layer:", "layer: is not understood; write for example layer:3-5"),
-        ("class>3", "class>3 is not understood; write for example class:Linear"),
-        ("trained:perhaps", "trained:perhaps is not understood; write for example trained:no"),
-        ("shape:3x", "shape:3x is not understood; write for example shape:768x3072"),
+        ("params>", "Incomplete filter. Example: params>1M"),
+        ("params>many", "Invalid filter params>many. Example: params>1M"),
+        ("-layer:", "Incomplete filter. Example: layer:3-5"),
+        ("class>3", "Invalid filter class>3. Example: class:Linear"),
+        ("trained:perhaps", "Invalid filter trained:perhaps. Example: trained:no"),
+        ("shape:3x", "Invalid filter shape:3x. Example: shape:768x3072"),
     ],
 )
 def test_what_is_not_understood_is_said_with_an_example(text: str, said: str) -> None:
@@ -98,8 +98,8 @@ def test_what_is_not_understood_is_said_with_an_example(text: str, said: str) ->
 
 
 def test_an_unknown_key_is_said_with_the_one_that_may_be_meant() -> None:
-    assert parse_filter("klass:Linear").unclear == "klass is not known; did you mean class?"
-    assert parse_filter("zyx=Linear").unclear == "zyx is not known; “?” shows what is"
+    assert parse_filter("klass:Linear").unclear == "Unknown filter klass. Did you mean class?"
+    assert parse_filter("zyx=Linear").unclear == "Unknown filter zyx. Click “?” for all filters"
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)

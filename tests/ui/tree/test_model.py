@@ -137,7 +137,7 @@ def test_the_tensor_table_is_a_sound_model(
     rows = [[model.index(r, c).data() for c in range(7)] for r in range(model.rowCount())]
     assert rows[0] == [
         "predictions.bias", "[30522]", "", "30,522", "float32", "yes",
-        "not in the checkpoint: random",
+        "not in the checkpoint (random)",
     ]  # fmt: skip
     notes = {row[0]: row[6] for row in rows}
     assert "bert.embeddings.word_embeddings.weight" in notes["predictions.decoder.weight"]

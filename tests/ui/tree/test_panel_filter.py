@@ -92,9 +92,9 @@ def test_hits_are_counted_and_what_was_not_understood_is_said(
         "encoder.layer.4.attention.self.value",
     ]
     filter_by(panel, qtbot, "zzz")
-    assert said(panel) == "Nothing fits"
+    assert said(panel) == "No results"
     filter_by(panel, qtbot, "query params>")
-    unclear = "params> is not understood; write for example params>1M"
+    unclear = "Incomplete filter. Example: params>1M"
     assert said(panel) == f"{unclear} · 12 of {count} modules"
     filter_by(panel, qtbot, "params>")
     assert said(panel) == unclear
@@ -138,7 +138,7 @@ def test_keys_walk_from_hit_to_hit(
         press(panel, qtbot, key, modifier)
         assert workspace.selection.row is not None
         assert workspace.selection.row.key == f"encoder.layer.{layer}.attention.self"
-        assert said(panel) == f"Hit {layer + 1} of 12"
+        assert said(panel) == f"Match {layer + 1} of 12"
         assert field.hasFocus()
 
 

@@ -95,7 +95,7 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
     wait_for("102 of 64 tokens · 38 too many", window, qtbot)
     assert label(window).foregroundRole() == WARNING
     button = cut_button(window)
-    assert button.text() == "Cut to 64 tokens"
+    assert button.text() == "Truncate"
     qtbot.waitUntil(lambda: not worker.busy and button.isEnabled(), timeout=OPEN_TIMEOUT)
     button.click()
     assert not button.isEnabled()
@@ -103,7 +103,7 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
     run = last_run(window)
     assert len(run.tokens) == 64
     assert run.sentence == Sentence("cat " * 100, cut=True)
-    assert "CUT to 64 tokens" in find(window, QLabel, "runWarning").text()
+    assert "truncated to 64 tokens" in find(window, QLabel, "runWarning").text()
     # Run still means all of it, and says why that cannot be.
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     find(window, QPushButton, "runButton").click()
@@ -257,7 +257,7 @@ def test_what_is_counted_is_said(qtbot: QtBot) -> None:
         view.show_count(count)
         return find(view, QLabel, "tokenCount").toolTip()
 
-    assert "takes at most 512 tokens" in tip(TokenCount(9, 512, ()))
+    assert "accepts at most 512 tokens" in tip(TokenCount(9, 512, ()))
     assert "longer" not in tip(TokenCount(9, 512, ()))
     assert "Encoder and decoder" in tip(TokenCount(9, 512, (), is_longer=True))
 
@@ -281,7 +281,7 @@ def test_a_text_that_is_longer_than_in_training_is_marked(qtbot: QtBot) -> None:
     view.show_count(TokenCount(600, None, trained=512))
     assert label.text() == "600 tokens · trained on 512"
     assert label.foregroundRole() == WARNING
-    assert "runs on longer texts than it was trained on" in label.toolTip()
+    assert "runs, but was trained on shorter texts" in label.toolTip()
     view.show_count(TokenCount(500, None, trained=512))
     assert label.text() == "500 tokens"
     assert label.foregroundRole() != WARNING

@@ -57,9 +57,9 @@ def test_there_is_a_card_for_each_model_that_comes_with_the_program(
 
 def test_sizes_are_those_of_the_model(window: MainWindow) -> None:
     said = texts(window)
-    assert "24 × 1024 × 16 heads" in said
+    assert "24 layers · width 1024 · 16 heads" in said
     assert "335.1 M · no weights" in said
-    assert "6 + 6 × 512 × 8 heads" in said
+    assert "6 + 6 layers · width 512 · 8 heads" in said
     assert "11.7 M · no weights" in said
 
 
@@ -170,7 +170,7 @@ def test_one_that_is_gone_can_be_taken_off_the_list(with_recent: MainWindow, qtb
 
 
 def test_without_a_recent_model_there_is_no_list(window: MainWindow) -> None:
-    assert "Opened last" not in texts(window)
+    assert "Recent models" not in texts(window)
     assert "Open a model" in texts(window)
 
 

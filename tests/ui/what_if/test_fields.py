@@ -30,7 +30,7 @@ from tests.ui.what_if.looking import (
 def test_what_mends_it_is_offered(tab: WhatIfTab, qtbot: QtBot) -> None:
     open_in(tab, demo())
     spin(tab, "D").setValue(1024)
-    assert message(tab) == "A must divide D: 1,024 is not a multiple of 12."
+    assert message(tab) == "D must be divisible by A: 1,024 is not a multiple of 12."
     assert offers(tab) == ["A = 16", "D = 1,020"]
     tab.activateWindow()
     button = find(tab, QPushButton, "whatIfOffer_A")
@@ -114,7 +114,7 @@ def test_without_costs_no_letter_of_a_sentence_is_asked_for(tab: WhatIfTab) -> N
     open_in(tab, replace(bert(), costs=nothing))
     assert tab.findChild(QSpinBox, "whatIf_S") is None
     note = find(tab, QLabel, "whatIfNote").text()
-    assert note == "No formula says the multiply-adds: it is too loud."
+    assert note == "No formula found for the multiply-adds: it is too loud."
 
 
 def test_long_keys_end_in_an_ellipsis(qtbot: QtBot) -> None:

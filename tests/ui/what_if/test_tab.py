@@ -55,7 +55,7 @@ def test_what_does_not_fit_is_said_and_the_last_figures_stay_grey(tab: WhatIfTab
     before = figures(tab)
     assert not results_are_grey(tab)
     spin(tab, "A").setValue(7)
-    assert message(tab) == "A must divide D: 1,536 is not a multiple of 7."
+    assert message(tab) == "D must be divisible by A: 1,536 is not a multiple of 7."
     assert figures(tab) == before
     assert results_are_grey(tab)
     spin(tab, "A").setValue(16)
@@ -85,7 +85,7 @@ def test_values_stay_when_another_row_is_selected(tab: WhatIfTab) -> None:
 def test_a_layer_that_would_not_be_there_has_no_figures(tab: WhatIfTab) -> None:
     spin(tab, "N").setValue(4)
     select(tab, "encoder.layer.7.output.dense")
-    assert "no such layer" in find(tab, QLabel, "whatIfNote").text()
+    assert "does not exist" in find(tab, QLabel, "whatIfNote").text()
     assert figures(tab, "whatIfRowFigures")["Parameters"][1] == "0"
     assert tensors(tab) == []
 
