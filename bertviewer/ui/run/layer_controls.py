@@ -15,7 +15,7 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 ALL = "all"
 EACH = "each"
 
-_FOLLOW = QT_TRANSLATE_NOOP("LayerControls", "selected module")
+_FOLLOW = QT_TRANSLATE_NOOP("LayerControls", "selection")
 _OUTPUT = QT_TRANSLATE_NOOP("LayerControls", "layer output")
 
 

@@ -45,7 +45,7 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
     assert statistics == [*STATISTIC_NAMES, "mean ± std", "mean ± std alone"]
     assert find(ran, QComboBox, "statisticChoice").currentText() == "std"
     parts = texts(ran, "partChoice")
-    assert parts[:4] == ["selected module", "layer output", "attention", "attention.self"]
+    assert parts[:4] == ["selection", "layer output", "attention", "attention.self"]
     assert "output.dense" in parts
     assert texts(ran, "tokenClassChoice") == [
         "all tokens",
@@ -253,7 +253,7 @@ def test_another_model_and_its_classes(ran: MainWindow, worker: Worker, qtbot: Q
     workspace.run_sentence(Sentence(TEXT), random_weights=True)
     qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
     settle(ran, worker, qtbot)
-    assert find(ran, QComboBox, "partChoice").currentText() == "selected module"
+    assert find(ran, QComboBox, "partChoice").currentText() == "selection"
     assert find(ran, QComboBox, "tokenClassChoice").currentText() == "[CLS]"
     (line,) = shown_lines(ran)
     assert len(line.values) == 12
