@@ -16,7 +16,7 @@ from bertviewer.report.typesetting import report_pdf
 from tests.report.conftest import CHOICES, TEXT, document_of, subject_of
 from tests.report.reading import Report, squeezed
 
-RANDOM_NOTE = "The activations in this report pass through random weights."
+RANDOM_NOTE = "The activations in this report come from random weights."
 
 Opened = Callable[..., Report]
 
@@ -173,7 +173,7 @@ def test_a_pair_of_sentences(demo_source: object, opened_report: Opened) -> None
 
 def test_a_head_that_the_checkpoint_lacks(opened_report: Opened, tiny_bert_folder: Path) -> None:
     report = opened_report(str(tiny_bert_folder), "the cat", task="masked-lm")
-    some = "5 of 42 tensors are not in the checkpoint and were drawn at random: no figure"
+    some = "5 of 42 tensors are missing from the checkpoint and were initialised randomly: results"
     assert some in report.pages[0]
     assert RANDOM_NOTE not in report.text
     for text in report.pages[1:]:

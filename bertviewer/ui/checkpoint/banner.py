@@ -102,11 +102,11 @@ class RandomBanner(Banner):
             after = (
                 self.tr(
                     "1 of {1} tensors is missing from the checkpoint and was initialised "
-                    "randomly; results that use it are not meaningful."
+                    "randomly: results that use it are not meaningful."
                 ),
                 self.tr(
                     "{0} of {1} tensors are missing from the checkpoint and were "
-                    "initialised randomly; results that use them are not meaningful."
+                    "initialised randomly: results that use them are not meaningful."
                 ),
             )
             words = before if self._workspace.runs.run is None else after

@@ -99,7 +99,7 @@ def test_tokens_of_the_run(demo_window: MainWindow, type_in: Type, qtbot: QtBot)
 def test_commands_show_their_keys_and_why_not(
     demo_window: MainWindow, type_in: Type, qtbot: QtBot
 ) -> None:
-    type_in(">keep")
+    type_in(">pin")
     row = rows(demo_window)[1]
     assert row.text.startswith("Pin as baseline (A)")
     assert row.item is not None
