@@ -249,7 +249,7 @@ def _tell_of_last_time(
         show_error(window, message.format(damaged), lasts=True)
     if crash_log is not None and crash_log.last_crash:
         title = translate("Application", "Unexpected exit")
-        message = translate("Application", "bertviewer quit unexpectedly last time.")
+        message = translate("Application", "The program quit unexpectedly last time.")
         details = translate("Application", "Details were saved to {0}").format(
             write_log(crash_log.last_crash)
         )

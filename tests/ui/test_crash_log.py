@@ -44,7 +44,7 @@ def test_a_crash_is_offered_once(tmp_path: Path, how: str, status: signal.Signal
     told = run_python(START + LOOK, tmp_path, **state)
     assert told.returncode == 0, told.stderr
     message, where, trace = told.stdout.split(" | ", 2)
-    assert message == "bertviewer quit unexpectedly last time."
+    assert message == "The program quit unexpectedly last time."
     log = tmp_path / "state" / "bertviewer" / "log" / "bertviewer.log"
     assert where == f"Details were saved to {log}"
     assert "crash_on_purpose" in trace
