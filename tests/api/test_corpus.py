@@ -112,7 +112,7 @@ def test_a_corpus_that_is_opened(corpus: bertviewer.Corpus, model: bertviewer.Mo
     with pytest.raises(bertviewer.Error, match="this needs the model of the corpus"):
         again.figure("layers")
     assert bertviewer.open_corpus(corpus.folder, model).figure("layers").csv()
-    with pytest.raises(bertviewer.Error, match="of another model"):
+    with pytest.raises(bertviewer.Error, match="made with another model"):
         bertviewer.open_corpus(corpus.folder, bertviewer.open("gpt2"))
     # As in a process of torchrun that is not the first one.
     assert bertviewer.Corpus(corpus.folder).sentences == 3
@@ -192,7 +192,7 @@ def test_what_is_refused(
         model.corpus(data, folder=tmp_path / "out", **wishes)
     with pytest.raises(bertviewer.Error, match="give a file of sentences"):
         model.corpus(folder=tmp_path / "out")
-    with pytest.raises(TypeError, match="a corpus has no limt"):
+    with pytest.raises(TypeError, match="a corpus has no option limt"):
         model.corpus(data, folder=tmp_path / "out", limt=1)  # type: ignore[call-arg]
     with pytest.raises(bertviewer.Error, match="already holds another corpus"):
         model.corpus(data, folder=read_only_of(data), limit=1)

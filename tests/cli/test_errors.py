@@ -20,7 +20,7 @@ from tests.cli.commands import ROOT, bertviewer, error_of, output_of, python_of
     ("arguments", "message"),
     [
         (("summary", "no-such-model"), "unknown model 'no-such-model'"),
-        (("run", "gpt2", "hello"), "gpt2 has no weights; ask for random ones"),
+        (("run", "gpt2", "hello"), "gpt2 has no weights; use --random-weights"),
     ],
 )
 def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -204,7 +204,7 @@ def test_an_odd_model_that_cannot_run_is_one_line(
     assert main(["run", str(file), "hello", "--random-weights"]) == 2
     out, err = capfd.readouterr()
     (line,) = err.splitlines()
-    reason = "the model cannot run this sentence: encoder.layer.0 (BertLayer): its code "
+    reason = "the model cannot run this sentence: encoder.layer.0 (BertLayer): TypeError: "
     assert line.startswith(f"{ERROR}{file}: {reason}")
     assert out == ""
     # torch warns of tensors without elements, in words for programmers.
