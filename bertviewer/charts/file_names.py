@@ -49,7 +49,7 @@ def _content(chart: Chart, is_titled: bool) -> str:
 
 def _words(text: str) -> list[str]:
     """Return the words of a text in small ASCII letters and digits."""
-    text = text.replace("−", " minus ").replace("±", " ").replace("'s ", " ")
+    text = text.replace("−", " minus ").replace("±", " ").replace("’", "'").replace("'s ", " ")
     plain = unicodedata.normalize("NFKD", text)
     # Accents are letters of their own by now; what is in another script leaves nothing.
     letters = "".join(letter for letter in plain if not unicodedata.combining(letter))

@@ -103,7 +103,7 @@ def test_cuda_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     assert find_device("cpu") == "cpu"
     for name in ("cuda", "cuda:0", "gpu"):
-        with pytest.raises(UserError, match=f"^there is no device '{name}' here, but cpu$"):
+        with pytest.raises(UserError, match=f"^no device '{name}' here, but cpu$"):
             find_device(name)
     known += [Device("cuda:0", "One"), Device("cuda:1", "Two")]
     assert find_device("cuda") == "cuda:1"

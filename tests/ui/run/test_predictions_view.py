@@ -79,7 +79,7 @@ def test_a_word_that_the_model_sees(
     settle()
     assert text(window, "predictionTitle") == "Predicted at cat (2)"
     assert text(window, "predictionHint").startswith("Actual: cat, rank ")
-    assert "write [MASK] in its place" in text(window, "predictionHint")
+    assert "replace it with [MASK]" in text(window, "predictionHint")
     assert lens_lines(window).lines[0].label == "cat (actual)"
     find(window, QComboBox, "lensFigure").setCurrentIndex(1)
     settle()

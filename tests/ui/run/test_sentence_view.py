@@ -124,4 +124,4 @@ def test_what_fails_is_told(
     run(demo_window, FIRST, SECOND, qtbot)
     turn(demo_window)
     for name in ("sentenceWords", "paddingWords"):
-        qtbot.waitUntil(lambda: label(demo_window, name).text() == "There is not enough memory")  # noqa: B023
+        qtbot.waitUntil(lambda: label(demo_window, name).text() == "Not enough memory")  # noqa: B023
