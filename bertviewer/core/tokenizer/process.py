@@ -19,7 +19,7 @@ from bertviewer.core.system import child_process
 from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer import TOKENIZER_CHILD, TOO_MUCH
 
-LABEL = "Loading the tokenizer process"
+LABEL = "Loading tokenizer"
 THREAD = "bertviewer-tokenizers"
 """The name of the thread that takes its answers."""
 WORK_SECONDS = 60
