@@ -114,13 +114,15 @@ def group_counts(
 def _title_of_rest(steps: Sequence[WalkStep], architecture: Architecture) -> str:
     if {step.name for step in steps if step.count.parameters} == {"Pooler"}:
         return "Pooler"
-    return "After the blocks" if architecture.source.task == "base" else "Head"
+    return "After the layers" if architecture.source.task == "base" else "Head"
 
 
 def _title(part: WalkPart) -> str:
-    if part.kind == "layer":
-        return part.title.removeprefix("One ").replace("layer", "blocks").capitalize()
-    return "Embedding" if part.title == "Embeddings" else part.title
+    if part.kind != "layer" or part.times < 2:
+        return part.title
+    if part.title.startswith("One "):
+        return f"{part.title.removeprefix('One ')}s".capitalize()
+    return f"{part.times} layers like {part.title[:1].lower()}{part.title[1:]}"
 
 
 def _group(part: WalkPart, declared: Sequence[Relation], values: Mapping[str, int]) -> CountGroup:
