@@ -5,19 +5,19 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 ALL = (
-    "The activations in this report pass through random weights. They show how the architecture "
-    "behaves, not what a trained model has learnt."
+    "The activations in this report come from random weights. They show how the architecture "
+    "behaves, not what a trained model has learned."
 )
 ONE = (
-    "1 of {1} tensors is not in the checkpoint and was drawn at random: no figure with it comes "
-    "from training."
+    "1 of {1} tensors is missing from the checkpoint and was initialised randomly: results that "
+    "use it are not meaningful."
 )
 SOME = (
-    "{0} of {1} tensors are not in the checkpoint and were drawn at random: no figure with them "
-    "comes from training."
+    "{0} of {1} tensors are missing from the checkpoint and were initialised randomly: results "
+    "that use them are not meaningful."
 )
 """The words of the window's banner after a run."""
-NOTICES = "see the model's notices"
+NOTICES = "see the model’s notices"
 
 
 @frozen
