@@ -114,15 +114,15 @@ def group_counts(
 def _title_of_rest(steps: Sequence[WalkStep], architecture: Architecture) -> str:
     if {step.name for step in steps if step.count.parameters} == {"Pooler"}:
         return "Pooler"
-    return "After the layers" if architecture.source.task == "base" else "Head"
+    return "After the blocks" if architecture.source.task == "base" else "Head"
 
 
 def _title(part: WalkPart) -> str:
-    if part.kind != "layer" or part.times < 2:
-        return part.title
-    if part.title.startswith("One "):
-        return f"{part.title.removeprefix('One ')}s".capitalize()
-    return f"{part.times} layers like {part.title[:1].lower()}{part.title[1:]}"
+    if part.kind == "layer":
+        title = part.title.removeprefix("One ")
+        blocks = title.replace("layer", "blocks").capitalize()
+        return blocks if title != part.title else f"Blocks like {title[:1].lower()}{title[1:]}"
+    return "Embedding" if part.title == "Embeddings" else part.title
 
 
 def _group(part: WalkPart, declared: Sequence[Relation], values: Mapping[str, int]) -> CountGroup:
