@@ -74,9 +74,9 @@ def padding_table(padding: Padding) -> FigureTable:
             "Attention to padding without the mask",
         ),
         FigureColumn(
-            translate("charts", "‖h‖: padding"), "number", "Mean norm of the padding’s vectors"
+            translate("charts", "‖h‖: padding"), "number", "Mean norm of padding vectors"
         ),
-        FigureColumn(translate("charts", "text"), "number", "Mean norm of the text’s vectors"),
+        FigureColumn(translate("charts", "text"), "number", "Mean norm of text vectors"),
     )
     # An attention leads to the hidden state after it.
     attentions = (None, *padding.attentions)

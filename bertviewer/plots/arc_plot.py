@@ -227,8 +227,8 @@ class ArcPlot(TokenPlot):
         said = self.tr("Only weights ≥ {0} are shown.").format(least)
         if each is not None:
             said = self.tr(
-                "Only the {1} largest weights ≥ {0} of each token are shown; point at a token to "
-                "see all of its weights."
+                "Only the {1} largest weights of each token (≥ {0}) are shown; point at a token "
+                "to see all of its weights."
             ).format(least, each)
         if chart.is_root:
             said = self.tr("{0} Square-root scale.").format(said)

@@ -124,7 +124,7 @@ def test_a_shared_layer_has_the_statistic_of_each_call() -> None:
     plain = Coloring(atlas, Values(atlas, Known()), PART, LIGHT)
     figures = [plain.block(block, 12).figure for block in blocks]
     assert figures[0].endswith("%")
-    assert set(figures[1:]) == {"again"}
+    assert set(figures[1:]) == {"repeated"}
 
 
 def test_a_check_tells_whether_all_steps_in_a_node_hold() -> None:
