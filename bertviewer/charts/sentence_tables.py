@@ -73,9 +73,7 @@ def padding_table(padding: Padding) -> FigureTable:
             "number",
             "Attention to padding without the mask",
         ),
-        FigureColumn(
-            translate("charts", "‖h‖: padding"), "number", "Mean norm of padding vectors"
-        ),
+        FigureColumn(translate("charts", "‖h‖: padding"), "number", "Mean norm of padding vectors"),
         FigureColumn(translate("charts", "text"), "number", "Mean norm of text vectors"),
     )
     # An attention leads to the hidden state after it.

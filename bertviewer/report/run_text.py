@@ -27,7 +27,7 @@ def run_text(run: ActivationRun) -> str:
                 module.left_out or str(statistics.nan_count + statistics.inf_count),
             )
         )
-    header = ("Module", "Output shape", *RUN_FIGURES, "NaN+Inf")
+    header = ("Module", "Output Shape", *RUN_FIGURES, "NaN+Inf")
     parts = [
         provenance(run.source),
         *notice_lines(run.source),

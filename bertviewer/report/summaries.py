@@ -114,8 +114,8 @@ def totals(architecture: Architecture) -> Table:
     root = architecture.root
     sizes = bytes_by_dtype(root.parameters)
     return [
-        ("Parameters", f"{root.parameters:,}"),
-        ("Trainable parameters", f"{root.trainable:,}"),
+        ("Total params", f"{root.parameters:,}"),
+        ("Trainable params", f"{root.trainable:,}"),
         ("Tensors", f"{architecture.tensor_count:,}"),
         ("Modules", f"{len(architecture.modules):,}"),
         *((f"Weights in {dtype}", f"{size / 1e6:,.2f} MB") for dtype, size in sizes.items()),
@@ -126,7 +126,7 @@ def totals(architecture: Architecture) -> Table:
 def _without_costs(architecture: Architecture) -> Table:
     """Say why nothing is known of the multiply-adds, where they were looked for."""
     reason = why_no_formula(architecture, "")
-    return [("Multiply-adds", f"no formula found: {reason}")] if reason else []
+    return [("Mult-Adds", f"no formula found: {reason}")] if reason else []
 
 
 def _rows(architecture: Architecture, depth: int | None, indent: str = "  ") -> Table:

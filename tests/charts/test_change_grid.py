@@ -76,7 +76,7 @@ def test_what_cannot_be_compared_says_so() -> None:
     grid = change_grid(found)
     assert grid.signs == (("≠", "different shape"), ("R", "only on the right"))
     words = {note.sign: note.text.splitlines()[-1] for note in grid.notes.values()}
-    assert words == {"≠": "other shape", "R": "only right"}
+    assert words == {"≠": "different shape", "R": "only on the right"}
     # Layers that only one has stand with the others.
     assert grid.rows[-2:] == ("layer 23", "pooler")
 

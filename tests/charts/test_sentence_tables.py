@@ -55,7 +55,7 @@ def test_the_data_tell_a_stranger_what_they_are() -> None:
     assert "Cosine of the two sentences,Mean cosine of unrelated sentences" in header
     header = csv_text(padding_table(PADDING)).splitlines()[0]
     assert "Largest change without the mask" in header
-    assert "Share of the attention that goes to padding, with the mask" in header
+    assert "Attention to padding with the mask" in header
 
 
 def test_the_line_says_what_it_is_compared_with() -> None:

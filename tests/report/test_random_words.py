@@ -14,8 +14,8 @@ def test_trained_weights_need_no_words() -> None:
 def test_some_tensors_are_counted() -> None:
     lacking = SourceInfo("folder", "a", "masked-lm", "pretrained", ("x", "y", "z"))
     assert random_words(lacking, 42) == RandomWords(
-        "3 of 42 tensors are not in the checkpoint and were drawn at random: no figure with them "
-        "comes from training.",
+        "3 of 42 tensors are missing from the checkpoint and were initialised randomly: results "
+        "that use them are not meaningful.",
         "3 of 42 tensors random",
     )
 
@@ -23,8 +23,8 @@ def test_some_tensors_are_counted() -> None:
 def test_a_single_tensor_is_one() -> None:
     lacking = SourceInfo("folder", "a", "masked-lm", "pretrained", ("x",))
     assert random_words(lacking, 42) == RandomWords(
-        "1 of 42 tensors is not in the checkpoint and was drawn at random: no figure with it "
-        "comes from training.",
+        "1 of 42 tensors is missing from the checkpoint and was initialised randomly: results that "
+        "use it are not meaningful.",
         "1 of 42 tensors random",
     )
 

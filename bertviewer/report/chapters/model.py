@@ -24,6 +24,12 @@ from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import provenance, totals
 
 _WHOLE = "figure:model"
+_TOTALS = {
+    "Total params": "Parameters",
+    "Trainable params": "Trainable parameters",
+    "Mult-Adds": "Multiply-adds",
+}
+"""What the totals are called outside of a terminal."""
 
 
 def model(subject: Subject) -> Drafted:
@@ -32,7 +38,9 @@ def model(subject: Subject) -> Drafted:
     pictures = Pictures()
     blocks: list[Block] = [Paragraph(_words(architecture))]
     blocks += (Paragraph.of(notice, look="note") for notice in architecture.source.notices)
-    blocks.append(Facts(tuple((name, (value,)) for name, value in totals(architecture))))
+    blocks.append(
+        Facts(tuple((_TOTALS.get(name, name), (value,)) for name, value in totals(architecture)))
+    )
     blocks += _figures(architecture, pictures)
     blocks += answers(subject, "overview")
     sections = tuple(filter(None, (_weights(subject),)))

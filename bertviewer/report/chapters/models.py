@@ -66,7 +66,11 @@ def _counts(found: Comparison) -> Iterator[Block]:
         f"The left model has {found.left_parameters:,} parameters, the right one "
         f"{found.right_parameters:,} ({with_minus(f'{difference:+,}')}). "
         if difference
-        else f"Both models have {found.left_parameters:,} parameters. ",
+        else count_text(
+            found.left_parameters,
+            "Both models have 1 parameter. ",
+            "Both models have {0} parameters. ",
+        ),
         See(_COUNTS),
         " shows how the tensors differ.",
     )

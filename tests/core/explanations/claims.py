@@ -212,7 +212,10 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     if answer.name != "gated-width":
         return str(wide) in answer.text or answer.name == "four-times"
     held = sum(shape.numel() for shape in shapes)
-    return held == 3 * wide * width and f"{wide} inner features for vectors of size {width}" in answer.text
+    return (
+        held == 3 * wide * width
+        and f"{wide} inner features for vectors of size {width}" in answer.text
+    )
 
 
 @claims("pooler")

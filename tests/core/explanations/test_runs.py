@@ -111,7 +111,9 @@ def test_it_is_not_asked_where_cosines_are_low() -> None:
 def test_outlier_features_are_named() -> None:
     answer = in_view("Layers", demo())["outlier-features"]
     features = outlier_features(demo().run)
-    assert f"Here, {len(features)} of 384 features deviate by more than 6 standard" in answer.measured
+    assert (
+        f"Here, {len(features)} of 384 features deviate by more than 6 standard" in answer.measured
+    )
     states = len(features[0].states)
     assert f"feature {features[0].index} is an outlier in {states} of 7 hidden" in answer.measured
 
@@ -176,9 +178,7 @@ def test_a_decoder_has_a_sink_and_hidden_scores() -> None:
 
 def test_tokens_are_explained_by_this_run() -> None:
     answers = in_view("Tokens", demo())
-    assert answers["segments"].measured == (
-        "Tokens in this run: 11 in segment 0, 8 in segment 1."
-    )
+    assert answers["segments"].measured == ("Tokens in this run: 11 in segment 0, 8 in segment 1.")
     assert answers["start-token"].measured == "In this run it is at position 0 (of 19)."
     assert answers["end-token"].measured == "In this run it is at positions 10 and 18."
     assert answers["pieces"].measured == "In this run “12212121” was split into 122 ##12 ##12 ##1."
@@ -213,7 +213,9 @@ def test_a_module_is_explained_with_what_the_run_gave_there() -> None:
     states = [state.astype(float) for state in run.hidden_states[2:4]]
     units = [state / np.linalg.norm(state, axis=1, keepdims=True) for state in states]
     cosine = (units[0] * units[1]).sum(1).mean()
-    assert f"a mean cosine of {cosine:.2f} with" in at(demo(), "encoder.layer.2")["residual"].measured
+    assert (
+        f"a mean cosine of {cosine:.2f} with" in at(demo(), "encoder.layer.2")["residual"].measured
+    )
     pooled = run.outputs["pooler_output"]
     assert at(demo(), "pooler")["pooler"].measured == (
         f"In this run its values lie between {pooled.min():.3g} and {pooled.max():.3g}.".replace(

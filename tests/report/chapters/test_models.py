@@ -60,7 +60,7 @@ def test_a_model_beside_itself(compared: Subject) -> None:
     architecture = compared.architecture
     same = Comparison(architecture.source, architecture.source, 1, 1, (), ())
     section = there(models(replace(compared, comparison=same)))
-    assert "the right one 1: as many." in said(section)
+    assert "Both models have 1 parameter." in said(section)
     assert [inner.name for inner in section.sections] == ["models-configuration"]
     other = replace(same, keys=(ComparedKey("x", None, 1),))
     section = there(models(replace(compared, comparison=other)))
