@@ -29,8 +29,8 @@ def test_everything_is_told() -> None:
         "  x.weight is stored as x.gamma",
         "In the checkpoint but not in this model: 1",
         "  old",
-        "The same tensor as another one: 1",
-        "  w is x.bias",
+        "Tied to another tensor: 1",
+        "  w is tied to x.bias",
     ]
 
 

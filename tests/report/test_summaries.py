@@ -258,7 +258,8 @@ def test_provenance(demo: Architecture) -> None:
     preset = open_model(parse_source("gpt2")).architecture.source
     assert provenance(preset) == "Preset gpt2 · Base model, no head · no weights"
     assert provenance(replace(preset, weights="random")) == (
-        "Preset gpt2 · Base model, no head · randomly initialised weights (seed 0); no value reflects training"
+        "Preset gpt2 · Base model, no head · randomly initialised weights (seed 0); "
+        "no value reflects training"
     )
 
 

@@ -31,9 +31,9 @@ def test_what_modules_took_and_gave_stands_token_by_token(demo: Subject) -> None
     # What the embeddings gave is what the first layer took: it is printed once.
     assert heads == [
         "Output of the embeddings, input of layer 0 (hidden_states) [1, 11, 384] float32",
-        "Layer 0 gave output [1, 11, 384] float32",
+        "Output of layer 0 [1, 11, 384] float32",
         "Input of layer 5 (hidden_states) [1, 11, 384] float32",
-        "Layer 5 gave output [1, 11, 384] float32",
+        "Output of layer 5 [1, 11, 384] float32",
     ]
     plain = [cells(row) for row in found.rows if row.look == "plain"]
     assert [row[0] for row in plain[:7]] == (

@@ -78,7 +78,7 @@ def test_what_the_mask_does_is_said_and_shown_layer_by_layer(pair: MainWindow) -
     assert [row[0] for row in rows(padding)] == ["emb", "0", "1", "2", "3", "4", "5"]
     assert {row[3] for row in rows(padding)[1:]} == {"0"}
     assert all(row[4].endswith("%") for row in rows(padding)[1:])
-    assert "A padded row is not 0" in label(pair, "paddingWords").text()
+    assert "The vectors of padding are not zero" in label(pair, "paddingWords").text()
     assert label(pair, "pairMask").isVisible()
 
 
