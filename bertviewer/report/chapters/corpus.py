@@ -178,7 +178,7 @@ def _head_rows(figures: Mapping[AttentionLayer, HeadFigures]) -> Iterator[Row]:
 def _outliers(found: Corpus) -> Section | None:
     if found.outliers is None:
         return None
-    rule = outlier_rule("a sentence's hidden state")
+    rule = outlier_rule("a sentence’s hidden state")
     names = names_of_states(found)
     rows = tuple(_row(row, names) for row in outlier_rows(found)[:MOST_FEATURES])
     if not rows:

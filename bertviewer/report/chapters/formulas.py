@@ -35,8 +35,9 @@ def formulas(subject: Subject) -> Drafted | None:
     if not found:
         return None
     intro = (
-        "What the modules compute in evaluation mode: one formula per class, with the sizes of "
-        "its first module. Each formula is followed by its symbols, remarks and the source."
+        "This chapter shows what the modules compute in evaluation mode, with one formula per "
+        "class and the sizes of its first module. Each formula is followed by its symbols, "
+        "remarks and the source."
     )
     blocks: list[Block] = [Paragraph.of(intro)]
     said: set[str] = set()

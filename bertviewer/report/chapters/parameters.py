@@ -111,7 +111,7 @@ def _counting(rows: tuple[TreeRow, ...], architecture: Architecture) -> Section 
     if not any(one.terms for one in sums):
         return None
     intro = Paragraph.of(
-        "Each count first in symbols (",
+        "Each count is given first in symbols (",
         See(_SYMBOLS),
         "), then with the numbers substituted, then evaluated. A tick marks a result that equals "
         "the actual number of elements.",

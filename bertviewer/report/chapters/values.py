@@ -65,7 +65,10 @@ def _said_once(modules: Sequence[SeenModule]) -> list[tuple[Text, Corner]]:
     """Return the corners with what they are; what one gave and the next took is shown once."""
     found: list[tuple[dict[Text, None], Corner]] = []
     for module in modules:
-        for key, corner in module.corners:
+        corners = module.corners
+        if len(corners) > 1 and _are_same(corners[0][1], corners[1][1]):
+            corners = corners[1:]  # a dropout, say, of which one is enough
+        for key, corner in corners:
             named: Text = () if key.name == "output" else (" (", Code(key.name), ")")
             side = "input" if key.side == "took" else "output"
             if not found or not _are_same(found[-1][1], corner):

@@ -77,7 +77,7 @@ def _paths(step: WalkStep) -> str:
     numbers = [int(path.rpartition(".")[2]) for path in step.others]
     is_range = len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1
     if is_range and step.path == step.others[0]:
-        return f"{step.path} … {numbers[-1]}"
+        return f"{step.path}\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}{numbers[-1]}"
     return step.path or ""
 
 
