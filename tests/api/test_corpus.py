@@ -99,7 +99,7 @@ def test_figures_say_that_weights_are_random(
     model = bertviewer.open(tiny_bert_folder / "config.json")
     found = model.corpus(data, folder=tmp_path / "out", random_weights=True)
     assert found.is_random
-    assert "randomly initialised weights" in found._repr_html_()
+    assert "RANDOM" in found._repr_html_()
     for name in ("layers", "heads", "histogram"):
         assert "random weights" in found.figure(name).csv().partition("\n")[0]
 

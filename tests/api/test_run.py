@@ -82,7 +82,7 @@ def test_a_check_of_one_module(model: bertviewer.Model) -> None:
         (lambda run: run.figure("nothing"), "no figure 'nothing'"),
         (lambda run: run.figure("attention", head=4), "no head 4, but 0 to 3"),
         (lambda run: run.figure("similarity", state=9), "no hidden state 9"),
-        (lambda run: run.figure("layers", statistic="sum"), "no statistic 'sum'"),
+        (lambda run: run.figure("layers", statistic="sum"), "unknown statistic 'sum'"),
         (lambda run: run.figure("norms").save("a.doc"), "is written as"),
         (lambda run: run.figure("norms").dot(), "has no .dot"),
     ],

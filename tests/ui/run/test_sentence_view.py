@@ -92,7 +92,7 @@ def test_another_length_is_padded_to(pair: MainWindow, qtbot: QtBot) -> None:
     assert length.maximum() == 512
     length.setValue(50)
     qtbot.waitUntil(
-        lambda: words.text() != before and f"0 × {50 - len(run.tokens)})" in words.text()
+        lambda: words.text() != before and f"{50 - len(run.tokens)} zeros)" in words.text()
     )
 
 
