@@ -76,7 +76,7 @@ def test_a_check_of_one_module(model: bertviewer.Model) -> None:
     [
         (lambda run: run.attention(7), "no attention 7"),
         (lambda run: run.attention("pooler"), "no attention 'pooler'"),
-        (lambda run: run.values("poler"), "is it pooler"),
+        (lambda run: run.values("poler"), "did you mean pooler"),
         (lambda run: run.values("pooler", call=3), "has no call 3"),
         (lambda run: run.check("nothing"), "no module 'nothing'"),
         (lambda run: run.figure("nothing"), "no figure 'nothing'"),
