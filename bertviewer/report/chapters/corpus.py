@@ -129,10 +129,12 @@ def _values(found: Corpus, pictures: Pictures) -> Section | None:
     picture = pictures.figure(
         "corpus-values",
         chart,
-        "The values of the model’s output, without the lowest and highest 0.1%.",
+        "Distribution of the model’s output, without the lowest and highest 0.1% of the values.",
         "A histogram.",
     )
-    words = Paragraph.of(See(_VALUES), " shows the model’s output for all tokens.")
+    words = Paragraph.of(
+        See(_VALUES), " shows the distribution of the model’s output over all tokens."
+    )
     return Section("corpus-values", "Output values", (words, picture))
 
 

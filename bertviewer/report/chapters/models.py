@@ -72,7 +72,7 @@ def _counts(found: Comparison) -> Iterator[Block]:
             "Both models have {0} parameters. ",
         ),
         See(_COUNTS),
-        " shows how the tensors differ.",
+        " counts the tensors by state.",
     )
     rows = []
     for state, count in found.counts.items():
