@@ -51,8 +51,8 @@ def sentence_line(compared: SentenceComparison) -> str:
     count = len(compared.unrelated)
     text = translate(
         "charts",
-        "Each sentence was run on its own, up to the last layer. Unrelated are the {0} pairs of "
-        "{1} plain sentences: only a higher cosine is meaningful.",
+        "Each sentence was run on its own, up to the last layer. “Unrelated” covers the {0} "
+        "pairs among {1} plain sentences; only a higher cosine is meaningful.",
     )
     return text.format(count * (count - 1) // 2, count)
 
