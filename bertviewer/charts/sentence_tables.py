@@ -52,7 +52,7 @@ def sentence_line(compared: SentenceComparison) -> str:
     text = translate(
         "charts",
         "Each sentence was run on its own, up to the last layer. “Unrelated” covers the {0} "
-        "pairs among {1} plain sentences; only a higher cosine is meaningful.",
+        "pairs of {1} plain sentences; only a higher cosine is meaningful.",
     )
     return text.format(count * (count - 1) // 2, count)
 

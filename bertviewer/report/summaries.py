@@ -97,8 +97,8 @@ def provenance(source: SourceInfo) -> str:
     line = f"{where} · {find_task(source.task).title} · {weights}"
     if source.random_tensors:
         one, many = (
-            ", but 1 tensor is missing from the checkpoint and random",
-            ", but {0} tensors are missing from the checkpoint and random",
+            ", but 1 tensor is missing from the checkpoint and initialised randomly",
+            ", but {0} tensors are missing from the checkpoint and initialised randomly",
         )
         line += count_text(len(source.random_tensors), one, many)
     return f"{line}, read layer by layer" if source.offloaded else line

@@ -253,7 +253,7 @@ def test_provenance(demo: Architecture) -> None:
     lacking = open_model(parse_source("demo", "masked-lm")).architecture.source
     assert provenance(lacking) == (
         f"{demo_model} · Masked language modelling · pretrained weights,"
-        " but 5 tensors are missing from the checkpoint and random"
+        " but 5 tensors are missing from the checkpoint and initialised randomly"
     )
     preset = open_model(parse_source("gpt2")).architecture.source
     assert provenance(preset) == "Preset gpt2 · Base model, no head · no weights"
