@@ -173,10 +173,10 @@ def measure_names(run: ActivationRun) -> dict[Measure, str]:
 def _measured(measure: Measure, name: str) -> str:
     """Return what a figure is in full."""
     units = {
-        "entropy": translate("charts", "Entropy, nats"),
-        "distance": translate("charts", "Distance, tokens"),
+        "entropy": translate("charts", "Entropy (nats)"),
+        "distance": translate("charts", "Distance (tokens)"),
     }
-    share = translate("charts", "Share on: {0}")
+    share = translate("charts", "Attention to: {0}")
     return units.get(measure) or share.format(name or measure)
 
 

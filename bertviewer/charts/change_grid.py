@@ -34,12 +34,12 @@ SIGNS: Mapping[State, str] = {
 }
 """What is drawn where there is no value; of what changed where the measure is not defined."""
 _WORDS: Mapping[State, str] = {
-    "same": "equal",
-    "other shape": "other shape",
-    "only left": "only left",
-    "only right": "only right",
+    "same": "identical",
+    "other shape": "different shape",
+    "only left": "only on the left",
+    "only right": "only on the right",
     "not compared": "not compared",
-    "changed": "changed, no figure",
+    "changed": "changed, not measurable",
 }
 LEAST_SHARE = 0.04
 USUAL, MOST_ABOVE = 0.9, 10.0

@@ -149,7 +149,7 @@ def best_line(run: ActivationRun, scores: ClassScores) -> str:
         says = translate("charts", "{0}, probability {1}")
         return says.format(label, probability_text(chance))
     if scores.answer is None:
-        return translate("charts", "No span of this text can be the answer.")
+        return translate("charts", "No span of this text is a valid answer.")
     first, last = scores.answer
     start = _at(scores.logits, scores.tokens.index(first), 0)
     end = _at(scores.logits, scores.tokens.index(last), 1)
@@ -157,7 +157,7 @@ def best_line(run: ActivationRun, scores: ClassScores) -> str:
         *(with_minus(f"{x:.3f}") for x in (start, end, start + end))
     )
     span = isolated(span_text(run, first, last))
-    says = translate("charts", "Likeliest answer: “{0}” (tokens {1} to {2}), {3}")
+    says = translate("charts", "Most likely answer: “{0}” (tokens {1} to {2}), {3}")
     return says.format(span, first, last, logits)
 
 

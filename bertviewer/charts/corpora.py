@@ -63,7 +63,7 @@ def quantile_chart(architecture: Architecture, corpus: Corpus, selected: str = "
             )
         )
     longest = max((len(line.values) for line in lines), default=0)
-    title = translate("charts", "Median, 5 % to 95 %")
+    title = translate("charts", "Median, 5% to 95%")
     return LineChart(
         tuple(lines), translate("charts", "Layer"), title, tuple(map(str, range(longest)))
     )
@@ -115,7 +115,7 @@ def _borders(low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 def value_table(row: ClassSums) -> FigureTable:
     """Return the statistics of a module's values, and quantiles of them."""
     table = tensor_statistics_table(row.statistics)
-    name = translate("charts", "quantile {0} %")
+    name = translate("charts", "{0}% quantile")
     quantiles = row.quantiles() or (None,) * len(QUANTILES)
     rows = tuple(
         (words(name.format(f"{100 * share:g}")), number(value, 4))
@@ -172,9 +172,9 @@ def outlier_table(corpus: Corpus, rows: Sequence[OutlierRow]) -> FigureTable:
     columns = (
         FigureColumn(translate("charts", "Feature"), "number"),
         FigureColumn(translate("charts", "Sentences"), "bar"),
-        FigureColumn(translate("charts", "Most in")),
+        FigureColumn(translate("charts", "Most often in")),
         FigureColumn(translate("charts", "Tokens"), "number"),
-        FigureColumn(translate("charts", "Farthest, std"), "number"),
+        FigureColumn(translate("charts", "Deviation, std"), "number"),
     )
     cells = tuple(
         (
@@ -204,7 +204,7 @@ def outlier_chart(corpus: Corpus, outliers: Outliers, features: Sequence[int]) -
         column_places=tuple(Place(feature=number) for number in features),
         x_title=translate("charts", "Feature"),
         y_title=translate("charts", "Hidden state"),
-        value_title=translate("charts", "Share of the sentences"),
+        value_title=translate("charts", "Fraction of sentences"),
         levels=(0.0, 1.0),
         row_names=names_of_states(corpus),
         column_names=tuple(map(feature.format, features)),

@@ -16,8 +16,8 @@ _ENDS = (0.01, 0.99)
 def modules_table(comparison: CorpusComparison) -> FigureTable:
     """Return the modules that both have, those whose histograms are farthest apart first."""
     distance = translate("charts", "Distance")
-    name = translate("charts", "Jensen-Shannon distance of the histograms, from 0 to 1")
-    pairs = (translate("charts", "Mean"), translate("charts", "Std"), "1 %", "99 %")
+    name = translate("charts", "Jensen–Shannon distance of the histograms, from 0 to 1")
+    pairs = (translate("charts", "Mean"), translate("charts", "Std"), "1%", "99%")
     columns = (
         FigureColumn(translate("charts", "Module")),
         FigureColumn(distance, "bar", name),

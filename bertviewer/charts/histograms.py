@@ -85,7 +85,7 @@ def _parts(bars: Bars) -> Bars:
 
 
 def _parts_title() -> str:
-    return translate("charts", "Part of the values")
+    return translate("charts", "Fraction of values")
 
 
 def _single(b: HistogramChart, a: HistogramChart) -> tuple[Bars, Bars]:

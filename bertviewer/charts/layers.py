@@ -44,7 +44,7 @@ def check_statistic(name: str) -> None:
         UserError: there is none.
     """
     if name not in STATISTICS:
-        raise UserError(f"there is no statistic {name!r}, but {', '.join(STATISTICS)}")
+        raise UserError(f"unknown statistic {name!r}: choose from {', '.join(STATISTICS)}")
 
 
 def layer_chart(

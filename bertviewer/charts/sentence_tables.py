@@ -13,7 +13,7 @@ from bertviewer.charts.figures import (
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.padding import PaddedAttention, Padding
 from bertviewer.core.analysis.sentence_vectors import PooledCosines, SentenceComparison
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import count_text, number_text
 
 _DIGITS = 3
 
@@ -22,12 +22,12 @@ def sentence_table(compared: SentenceComparison) -> FigureTable:
     """Return the cosine of two sentences by each kind of vector, beside unrelated sentences."""
     columns = (
         FigureColumn(translate("charts", "Vector")),
-        FigureColumn(translate("charts", "These two"), "number", "Cosine of the two sentences"),
+        FigureColumn(translate("charts", "This pair"), "number", "Cosine of the two sentences"),
         FigureColumn(
             translate("charts", "Unrelated"), "number", "Mean cosine of unrelated sentences"
         ),
-        FigureColumn(translate("charts", "from"), "number", "Smallest of unrelated sentences"),
-        FigureColumn(translate("charts", "to"), "number", "Largest of unrelated sentences"),
+        FigureColumn(translate("charts", "min"), "number", "Minimum of unrelated sentences"),
+        FigureColumn(translate("charts", "max"), "number", "Maximum of unrelated sentences"),
     )
     return FigureTable(columns, tuple(_cosines(each) for each in compared.poolings))
 
@@ -51,8 +51,8 @@ def sentence_line(compared: SentenceComparison) -> str:
     count = len(compared.unrelated)
     text = translate(
         "charts",
-        "Each was run by itself, up to the last layer. Unrelated are the {0} pairs of {1} plain "
-        "sentences: only a cosine above theirs says something.",
+        "Each sentence was run on its own, up to the last layer. “Unrelated” covers the {0} "
+        "pairs of {1} plain sentences; only a higher cosine is meaningful.",
     )
     return text.format(count * (count - 1) // 2, count)
 
@@ -61,22 +61,20 @@ def padding_table(padding: Padding) -> FigureTable:
     """Return what padding does to each hidden state, and what attention it gets in each layer."""
     columns = (
         FigureColumn(translate("charts", "Layer")),
-        FigureColumn(
-            translate("charts", "Change: mask"), "number", "Largest difference with the mask"
-        ),
-        FigureColumn(translate("charts", "none"), "number", "Largest difference without the mask"),
+        FigureColumn(translate("charts", "Change: mask"), "number", "Largest change with the mask"),
+        FigureColumn(translate("charts", "no mask"), "number", "Largest change without the mask"),
         FigureColumn(
             translate("charts", "Attention: mask"),
             "number",
-            "Share of the attention that goes to padding, with the mask",
+            "Attention to padding with the mask",
         ),
         FigureColumn(
-            translate("charts", "none"),
+            translate("charts", "no mask"),
             "number",
-            "Share of the attention that goes to padding, without the mask",
+            "Attention to padding without the mask",
         ),
-        FigureColumn(translate("charts", "‖h‖: padded"), "number", "Mean norm of a padded row"),
-        FigureColumn(translate("charts", "own"), "number", "Mean norm of the sentence's rows"),
+        FigureColumn(translate("charts", "‖h‖: padding"), "number", "Mean norm of padding vectors"),
+        FigureColumn(translate("charts", "text"), "number", "Mean norm of text vectors"),
     )
     # An attention leads to the hidden state after it.
     attentions = (None, *padding.attentions)
@@ -114,18 +112,22 @@ def padding_line(padding: Padding) -> str:
     if padding.is_causal:
         parts.append(
             translate(
-                "charts", "Padding stands behind the text, where no token looks, mask or not."
+                "charts",
+                "Padding follows the text, so no token attends to it, with or without the mask.",
             )
         )
     elif any(shares):
         text = translate(
             "charts",
-            "Without it they change by up to {0}: padding gets {1} to {2} of their attention.",
+            "Without it they shift by up to {0}, because padding receives {1} to {2} of the "
+            "attention.",
         )
         change: float = max(state.unmasked for state in padding.states)
         ends = f"{min(shares):.0%}", f"{max(shares):.0%}"
         parts.append(text.format(number_text(change, 2), *ends))
-    text = translate("charts", "A padded row is not 0: its norm is {0}, that of the others {1}.")
+    text = translate(
+        "charts", "The vectors of padding are not zero: their norm is {0}, that of the others {1}."
+    )
     parts.append(text.format(number_text(last.padded_norm, 3), number_text(last.norm, 3)))
     return " ".join(parts)
 
@@ -133,13 +135,17 @@ def padding_line(padding: Padding) -> str:
 def _same(padding: Padding) -> str:
     most: float = max(state.masked for state in padding.states)
     if not padding.is_same:
-        text = translate("charts", "Even with the mask {0} the rows of the text change by {2}.")
+        text = translate("charts", "Even with the mask {0} the text’s vectors change by up to {2}.")
     elif most == 0:
-        text = translate("charts", "With the mask {0} the rows of the text are as they are alone.")
+        text = translate("charts", "With the mask {0} the text’s vectors do not change.")
     else:
         text = translate(
             "charts",
-            "With the mask {0} the rows of the text are as they are alone, but for rounding ({1}).",
+            "With the mask {0} the text’s vectors do not change, apart from rounding ({1}).",
         )
-    mask = f"1 × {padding.count}, 0 × {len(padding.tokens) - padding.count}"
+    zeros = len(padding.tokens) - padding.count
+    ones = count_text(padding.count, translate("charts", "1 one"), translate("charts", "{0} ones"))
+    mask = count_text(
+        zeros, translate("charts", "{1}, 1 zero"), translate("charts", "{1}, {0} zeros"), ones
+    )
     return text.format(f"({mask})", number_text(most, 2), number_text(most, 2))

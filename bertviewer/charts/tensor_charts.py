@@ -59,7 +59,7 @@ def spectrum_chart(spectrum: Spectrum) -> LineChart:
     title = translate("charts", "Singular value")
     return LineChart(
         (Line(title, values),),
-        translate("charts", "Number"),
+        translate("charts", "Index"),
         title,
         ticks,
         is_log=True,

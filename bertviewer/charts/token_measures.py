@@ -71,7 +71,7 @@ def cosine_measure(run: ActivationRun, state: int | None) -> TokenMeasure:
     states = run.hidden_states
     has_states = state is not None and state < len(states)
     values = cosines(states[state], states[0]) if has_states and state is not None else ()
-    title = translate("charts", "cosine to start after {0}").format(_name(run, state))
+    title = translate("charts", "cosine to embedding after {0}").format(_name(run, state))
     return _of_amounts("cosine", title, values)
 
 

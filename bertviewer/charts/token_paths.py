@@ -51,7 +51,7 @@ def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
 
     return PathCharts(
         chart("norms", translate("charts", "Norm"), SIZES),
-        chart("to_start", translate("charts", "Cosine to start")),
+        chart("to_start", translate("charts", "Cosine to embedding")),
         chart("to_before", translate("charts", "Cosine to previous layer")),
     )
 

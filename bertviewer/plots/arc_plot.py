@@ -224,14 +224,14 @@ class ArcPlot(TokenPlot):
     def _words(self, chart: GridChart) -> str:
         """Return which weights are drawn."""
         least, each = f"{self.arcs.least:.2g}", self.arcs.each
-        said = self.tr("Weights from {0} on are drawn.").format(least)
+        said = self.tr("Only weights ≥ {0} are shown.").format(least)
         if each is not None:
             said = self.tr(
-                "Of each token the {1} largest weights are drawn, from {0} on; point at one for "
-                "all of its own."
+                "Only the {1} largest weights of each token (≥ {0}) are shown; point at a token "
+                "to see all of its weights."
             ).format(least, each)
         if chart.is_root:
-            said = self.tr("{0} They follow the square roots.").format(said)
+            said = self.tr("{0} Square-root scale.").format(said)
         shown = self._shown(chart)
         if shown is not None and masked_at(chart, shown.index, shown.is_row) is not None:
             said = self.tr("{0} Hatched: {1}.").format(said, chart.masked_word)

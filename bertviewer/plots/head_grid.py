@@ -205,7 +205,7 @@ class HeadGrid(PaintedPlot):
     def _bar_title(self, chart: HeadsChart) -> str:
         """Return what the bar's values are; heads may have ranges of their own."""
         if chart.head_levels is not None:
-            return self.tr("in parts of each head's largest")
+            return self.tr("relative to each head’s maximum")
         return self.common_title if self.neighbour == "left" else chart.value_title
 
     def _scale(self, chart: HeadsChart, head: int | None = None) -> ColorScale:

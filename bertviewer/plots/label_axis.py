@@ -125,7 +125,7 @@ class LabelAxis(Axis):
         ticks = [(at, metrics.elidedText(text, cut, room)) for at, text in shown]
         ticks += [(at, LEFT_OUT) for at in left_out if has_dots]
         self.setTicks([sorted(ticks)])
-        hint = translate("plots", "Not all labels have room: point at a cell to read its own")
+        hint = translate("plots", "Not all labels fit; point at a cell to see its label")
         self.setToolTip(hint if left_out else "")
         self._needed = metrics.height()
         self._take_height()

@@ -89,7 +89,7 @@ def _facts(subject: Subject, choices: Choices) -> Iterator[tuple[str, Text]]:
         yield "Device", (subject.run.device,)
     yield "Versions", (", ".join(f"{name} {_version(name)}" for name in LIBRARIES),)
     if choices.command:
-        yield "Made by", (Code(choices.command),)
+        yield "Command", (Code(choices.command),)
 
 
 def _dtypes(subject: Subject) -> str:

@@ -61,8 +61,8 @@ def check_verdict(check: Check) -> str:
         return count_text(len(check.steps), within, "✓ All {0} steps are within their tolerance.")
     return count_text(
         crosses,
-        "✗ 1 of {1} steps is NOT within its tolerance.",
-        "✗ {0} of {1} steps are NOT within their tolerance.",
+        "✗ 1 of {1} steps is outside its tolerance.",
+        "✗ {0} of {1} steps are outside their tolerance.",
         len(check.steps),
     )
 
@@ -74,9 +74,9 @@ def by_flow_note(check: Check) -> str:
         return ""
     return count_text(
         count,
-        "1 step of {1} is proven by the flow: what a clean instance of the model does, operation "
-        "by operation.",
-        "{0} steps of {1} are proven by the flow: what a clean instance of the model does, "
+        "1 of {1} steps was checked against the data flow of a clean instance of the model, "
+        "operation by operation.",
+        "{0} of {1} steps were checked against the data flow of a clean instance of the model, "
         "operation by operation.",
         len(check.steps),
     )
@@ -84,9 +84,13 @@ def by_flow_note(check: Check) -> str:
 
 def other_attention_note(check: Check) -> str:
     """Return what steps named ``(eager)`` or ``(sdpa)`` are, "" if there are none."""
-    ways = {"eager": "step by step, which shows its weights", "sdpa": "fused into one operation"}
+    ways = {
+        "eager": "step by step, which exposes the attention weights",
+        "sdpa": "fused into one operation",
+    }
     found = [way for way in ways if any(f"({way})" in step.step for step in check.steps)]
     return " ".join(
-        f"({way}): the attention was run once more as transformers' “{way}”, {ways[way]}."
+        f"({way}): the attention was run again with the “{way}” implementation of transformers, "
+        f"{ways[way]}."
         for way in found
     )

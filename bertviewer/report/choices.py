@@ -47,7 +47,7 @@ def check_paper(name: str) -> None:
         UserError: there is none.
     """
     if name not in PAPERS:
-        raise UserError(f"there is no paper {name!r}, but {', '.join(PAPERS)}")
+        raise UserError(f"unknown paper size {name!r}: choose from {', '.join(PAPERS)}")
 
 
 def today() -> date:

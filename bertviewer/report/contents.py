@@ -51,19 +51,19 @@ def _written_last(_subject: Subject) -> None:
 CHAPTERS = (
     Chapter("model", "The model", model),
     Chapter("parameters", "Parameters", parameters),
-    Chapter("costs", "Costs", costs),
-    Chapter("walk", "Step by step", walk),
+    Chapter("costs", "Computational cost and memory", costs),
+    Chapter("walk", "The forward pass, step by step", walk),
     Chapter("formulas", "What each part computes", formulas),
     Chapter("sentence", "The sentence", sentence, needs_run=True),
-    Chapter("values", "Values", values, needs_run=True),
+    Chapter("values", "Tensor excerpts", values, needs_run=True),
     Chapter("attention", "Attention", attention, needs_run=True),
-    Chapter("similarity", "Similarity of tokens", similarity, needs_run=True),
-    Chapter("vectors", "Vectors of sentences", vectors, needs_run=True),
+    Chapter("similarity", "Token similarity", similarity, needs_run=True),
+    Chapter("vectors", "Sentence vectors", vectors, needs_run=True),
     Chapter("predictions", "Predictions", predictions, needs_run=True),
-    Chapter("runs", "Two runs", runs, needs_run=True),
+    Chapter("runs", "Comparison of two runs", runs, needs_run=True),
     Chapter("checks", "Checks", checks, needs_run=True),
-    Chapter("corpus", "Many sentences", corpus),
-    Chapter("models", "Two models", models),
+    Chapter("corpus", "Corpus statistics", corpus),
+    Chapter("models", "Comparison of two models", models),
     Chapter("configuration", "Configuration", configuration),
     Chapter("modules", "Modules", modules),
     Chapter("tensors", "All parameters", tensors),
@@ -80,6 +80,7 @@ def chosen(names: Collection[str]) -> tuple[Chapter, ...]:
     known = {chapter.name for chapter in CHAPTERS}
     if unknown := [name for name in names if name not in known]:
         raise UserError(
-            f"no section {', '.join(unknown)}: there are {', '.join(c.name for c in CHAPTERS)}"
+            f"unknown section {', '.join(unknown)}: choose from "
+            f"{', '.join(c.name for c in CHAPTERS)}"
         )
     return tuple(chapter for chapter in CHAPTERS if chapter.name in names)

@@ -11,7 +11,7 @@ from bertviewer.report.summaries import aligned, notice_lines, provenance
 
 MOST_ROWS = 20
 """So many modules, heads and features of a comparison are listed; JSON has all."""
-_MODULES = ("Module", "Distance", "Mean", "→", "Std", "→", "1 %", "→", "99 %", "→")
+_MODULES = ("Module", "Distance", "Mean", "→", "Std", "→", "1%", "→", "99%", "→")
 _HEADS = ("Attention", "Head", *(part for name in HEAD_FIGURES for part in (name.title(), "→")))
 
 
@@ -25,20 +25,20 @@ def corpus_text(corpus: Corpus) -> str:
         _counts(corpus),
     ]
     if left_out := manifest.get("left_out"):
-        lines.append(f"Left out: {left_out:,} that could not be read")
+        lines.append(f"Skipped: {left_out:,} that could not be read")
         lines += [
             f"  {file['name']}, {where}: {problem}"
             for file in manifest["data"]
             for where, problem in file["first_left_out"]
         ]
     if unread := manifest.get("unread"):
-        lines.append(f"Left out: {unread:,} that the tokenizer refused")
+        lines.append(f"Skipped: {unread:,} rejected by the tokenizer")
     if cut := manifest.get("cut"):
         lines.append(f"Cut: {count_text(cut, '{} sentence', '{} sentences')}")
     left_out_heads = manifest.get("attentions_left_out") or ()
     kinds = Counter((each["class"], each["left_out"]) for each in left_out_heads)
     for (name, why), count in kinds.items():
-        modules = count_text(count, "1 attention", "{0} attentions")
+        modules = count_text(count, "1 attention module", "{0} attention modules")
         lines.append(f"Heads not measured: {modules} ({name}): {why}")
     return "\n".join(lines)
 
@@ -53,7 +53,7 @@ def comparison_text(comparison: CorpusComparison) -> str:
     lines += ["", aligned(_MODULES, _modules(comparison), right=range(1, len(_MODULES)))]
     for title, places in (("left", comparison.only_left), ("right", comparison.only_right)):
         if places:
-            lines.append(f"On the {title} alone: {', '.join(map(_place, places))}")
+            lines.append(f"Only on the {title}: {', '.join(map(_place, places))}")
     if comparison.heads:
         lines += ["", aligned(_HEADS, _heads(comparison), right=range(1, len(_HEADS)))]
     if comparison.features:

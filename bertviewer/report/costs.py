@@ -62,7 +62,7 @@ def why_no_formula(architecture: Architecture, path: str) -> str:
     if not reason or flow is None or flows is None:
         return reason
     lengths = ", ".join(f"{letter} = {size}" for letter, size in flows.lengths.items())
-    return f"{reason}; on its flow they are {flow.macs:,} for {lengths}"
+    return f"{reason}; its data flow has {flow.macs:,} for {lengths}"
 
 
 def sentence_text(architecture: Architecture, values: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.report.summaries import aligned, notice_lines
 
-_HEADER = ("", "Step", "Computes", "Takes", "Gives", "Multiply-adds")
+_HEADER = ("", "Step", "Computes", "Inputs", "Output", "Multiply-adds")
 
 
 def check_path(path: str, known: Collection[str], name: str) -> None:
@@ -21,8 +21,8 @@ def check_path(path: str, known: Collection[str], name: str) -> None:
     if path in known:
         return
     near = get_close_matches(path[:1000], known, n=1)
-    hint = f"; is it {near[0]}?" if near and near[0] else ""
-    raise UserError(f"{name}: there is no module {path!r}{hint}")
+    hint = f"; did you mean {near[0]}?" if near and near[0] else ""
+    raise UserError(f"{name}: no module {path!r}{hint}")
 
 
 def flow_of(architecture: Architecture, path: str) -> Flow:
@@ -37,7 +37,7 @@ def flow_of(architecture: Architecture, path: str) -> Flow:
         return flow
     named = path or architecture.root.class_name
     reason = "" if flows is None else flows.reason_for(path)
-    raise UserError(f"{architecture.source.name}: {named} has no flow: {reason}")
+    raise UserError(f"{architecture.source.name}: {named} has no data flow: {reason}")
 
 
 def flow_text(flow: Flow, architecture: Architecture) -> str:
@@ -73,7 +73,7 @@ def title_of(flow: Flow, architecture: Architecture) -> str:
     if len(ends) > 1:
         parts.append(" → ".join(ends))
     if flow.repeat is not None and flow.repeat.count > 1:
-        parts.append(f"one of {flow.repeat.count}")
+        parts.append(f"one of {flow.repeat.count} identical layers")
     return "  ".join(filter(None, (flow.path, " · ".join(parts))))
 
 
@@ -101,9 +101,9 @@ def _computes(node: Node) -> str:
     if "heads" in details:
         what += f", {details['heads']} heads"
         if details.get("key_value_heads", details["heads"]) != details["heads"]:
-            what += f", {details['key_value_heads']} of keys"
+            what += f", {details['key_value_heads']} for keys"
     elif "inner_features" in details:
-        what += f", {details['activation']}, {details['inner_features']} wide"
+        what += f", {details['activation']}, {details['inner_features']} inner features"
     elif "experts" in details and "chosen" in details:
         what += f", {details['chosen']} of {details['experts']}"
     elif "in_features" in details:

@@ -25,34 +25,34 @@ def key_lines(keys: KeyReport, listed: int | None = LISTED) -> list[str]:
     """
     sizes = ", ".join(f"{name} ({size / 1e6:,.2f} MB)" for name, size in keys.files.items())
     if len(keys.files) > 1:
-        sizes = f"{len(keys.files)} files, {keys.nbytes / 1e6:,.2f} MB together: {sizes}"
+        sizes = f"{len(keys.files)} files, {keys.nbytes / 1e6:,.2f} MB in total: {sizes}"
     stored = ", ".join(f"{count} × {dtype}" for dtype, count in keys.stored_dtypes.items())
     lines = [f"Checkpoint: {sizes}", f"Stored as: {stored}; computed in {keys.dtype}"]
     groups: list[tuple[str, list[str]]] = [
         (
             # True before the model is used, when nothing is drawn yet, and after that.
-            "Not in the checkpoint, drawn at random when the model is used: "
+            "Missing from the checkpoint, initialised randomly when the model is used: "
             f"{len(keys.missing)} of {keys.tensors}",
             list(keys.missing),
         ),
         (
-            f"Under another name: {len(keys.renamed)}",
+            f"Stored under another name: {len(keys.renamed)}",
             [f"{name} is stored as {key}" for key, name in keys.renamed.items()],
         ),
         (
-            f"In the checkpoint, and not in this model: {len(keys.unexpected)}",
+            f"In the checkpoint but not in this model: {len(keys.unexpected)}",
             list(keys.unexpected),
         ),
         (
-            f"The same tensor as another one: {len(keys.tied)}",
-            [f"{name} is {first}" for name, first in keys.tied.items()],
+            f"Tied to another tensor: {len(keys.tied)}",
+            [f"{name} is tied to {first}" for name, first in keys.tied.items()],
         ),
         (
-            f"Tied by the model's class, but stored with other values: {len(keys.untied)}",
+            f"Tied by the model’s class but stored with different values: {len(keys.untied)}",
             list(keys.untied),
         ),
         (
-            f"Buffers, computed by the model and not read: {len(keys.buffers)}",
+            f"Buffers, computed by the model instead of read: {len(keys.buffers)}",
             list(keys.buffers),
         ),
     ]

@@ -35,7 +35,7 @@ class WrittenLayers:
         if not self.ranges:
             return None
         if not all(first <= last < count for first, last in self.ranges):
-            has = f"layers 0 to {count - 1}" if count > 1 else "layer 0 alone"
+            has = f"layers 0 to {count - 1}" if count > 1 else "only layer 0"
             raise UserError(f"this model has {has}")
         return tuple(sorted({n for first, last in self.ranges for n in range(first, last + 1)}))
 
@@ -53,7 +53,7 @@ def read_layers(text: str) -> WrittenLayers:
         return WrittenLayers(None)
     found = [_RANGE.fullmatch(part.strip()) for part in re.split(r"[,;]", words)]
     if not all(found):
-        raise UserError(f"write numbers of layers, as 0, 5 or 2-4, or {ALL}")
+        raise UserError(f"write layer numbers, for example 0, 5 or 2-4, or {ALL}")
     return WrittenLayers(
         tuple((int(one[1]), int(one[2] or one[1])) for one in found if one is not None)
     )

@@ -101,7 +101,7 @@ def _shown_modules(it: LookedAt, layers: tuple[int, ...] | None) -> Iterator[tup
     """Yield what is shown: in words, its path, and which of its calls."""
     for path in it.run.state_paths[0] if it.run.state_paths else ():
         if path:
-            yield "The embeddings", path, 0
+            yield "the embeddings", path, 0
     found = layer_series(it.model.architecture, it.run)
     for series in found:
         points = tuple(series.points())
@@ -109,7 +109,7 @@ def _shown_modules(it: LookedAt, layers: tuple[int, ...] | None) -> Iterator[tup
         side = f" of {series.stack}" if len(found) > 1 else ""
         for number in dict.fromkeys(number for number in wanted if 0 <= number < len(points)):
             path, call = points[number]
-            yield f"Layer {number}{side}", path, call
+            yield f"layer {number}{side}", path, call
 
 
 def _or_none(look: Callable[[], Found]) -> Found | None:

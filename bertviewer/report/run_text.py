@@ -51,12 +51,12 @@ def tokenizer_note(run: ActivationRun) -> str:
         return tokens
     if run.tokenizer == "bert":
         return (
-            f"{tokens} by BERT's tokenizer: beside the model is a vocab.txt alone, and no file of "
-            "its own tokenizer"
+            f"{tokens} from BERT’s tokenizer: the model comes with a vocab.txt but no tokenizer "
+            "files"
         )
     return (
-        f"{tokens} by a stand-in tokenizer: the configuration has no vocabulary, so words are "
-        "numbered by a hash"
+        f"{tokens} from a placeholder tokenizer: the configuration has no vocabulary, so token "
+        "ids are hashes of the words"
     )
 
 
@@ -71,7 +71,7 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
         )
         for summary in summarise(run, check)
     ]
-    header = ("Check", "Steps", "Crosses", "Worst |Δ|", "Tolerance")
+    header = ("Check", "Steps", "Failures", "Worst |Δ|", "Tolerance")
     lines = [aligned(header, rows, right=range(1, 5))] if rows else []
     lines += ["", check_verdict(check), *filter(None, [by_flow_note(check)])]
     lines += [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bertviewer.core.architecture.architecture import Architecture, bytes_by_dtype
 from bertviewer.core.architecture.folding import TreeRow, fold
-from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.source_info import SEED, SourceInfo
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.source.demo import MODEL_NAME
 from bertviewer.core.source.tasks import find_task
@@ -92,13 +92,13 @@ def provenance(source: SourceInfo) -> str:
     weights = {
         "none": "no weights",
         "pretrained": "pretrained weights" if source.quantization is None else "quantized weights",
-        "random": "RANDOM weights: no figure comes from training",
+        "random": f"randomly initialised weights (seed {SEED}); no value reflects training",
     }[source.weights]
     line = f"{where} · {find_task(source.task).title} · {weights}"
     if source.random_tensors:
         one, many = (
-            ", but 1 tensor is not in the checkpoint: RANDOM",
-            ", but {0} tensors are not in the checkpoint: RANDOM",
+            ", but 1 tensor is missing from the checkpoint and initialised randomly",
+            ", but {0} tensors are missing from the checkpoint and initialised randomly",
         )
         line += count_text(len(source.random_tensors), one, many)
     return f"{line}, read layer by layer" if source.offloaded else line
@@ -118,7 +118,7 @@ def totals(architecture: Architecture) -> Table:
         ("Trainable params", f"{root.trainable:,}"),
         ("Tensors", f"{architecture.tensor_count:,}"),
         ("Modules", f"{len(architecture.modules):,}"),
-        *((f"Size as {dtype}", f"{size / 1e6:,.2f} MB") for dtype, size in sizes.items()),
+        *((f"Weights in {dtype}", f"{size / 1e6:,.2f} MB") for dtype, size in sizes.items()),
         *_without_costs(architecture),
     ]
 

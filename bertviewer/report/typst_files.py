@@ -24,7 +24,7 @@ def compiled(
     """
     made = _compiler(with_system=with_system).compile(dict(files), **wishes)
     if made is None:
-        raise TypeError("typst gave nothing")
+        raise TypeError("typst returned no output")
     return (made,) if isinstance(made, bytes) else tuple(made)
 
 

@@ -104,12 +104,12 @@ def test_names_of_strangers_are_text(tiny_bert_folder: Path, tmp_path: Path) -> 
         (lambda: bertviewer.open("gpt2").run("the cat"), "has no weights"),
         (lambda: bertviewer.open("gpt2").tensor("wte.weight"), "has no weights"),
         (lambda: bertviewer.open("gpt2").tensor("nothing"), "has no tensor"),
-        (lambda: bertviewer.open("gpt2").formula("h.0.atn"), "is it h.0.attn?"),
+        (lambda: bertviewer.open("gpt2").formula("h.0.atn"), "did you mean h.0.attn?"),
         (lambda: bertviewer.open("gpt2").saved_runs(), "not a file of saved runs"),
-        (lambda: bertviewer.open("gpt2").report("a.docx"), "of no format"),
-        (lambda: bertviewer.open("gpt2").report("a.pdf", statistic="sum"), "no statistic 'sum'"),
-        (lambda: bertviewer.open("gpt2").report("a.pdf", paper=cast("Any", "a0")), "no paper 'a0'"),
-        (lambda: bertviewer.open("gpt2").report("a.pdf", sections=["x"]), "no section x"),
+        (lambda: bertviewer.open("gpt2").report("a.docx"), "not a report format"),
+        (lambda: bertviewer.open("gpt2").report("a.pdf", statistic="sum"), "unknown statistic"),
+        (lambda: bertviewer.open("gpt2").report("a.pdf", paper=cast("Any", "a0")), "size 'a0'"),
+        (lambda: bertviewer.open("gpt2").report("a.pdf", sections=["x"]), "unknown section x"),
     ],
 )  # fmt: skip
 def test_what_can_be_mended_is_one_line(

@@ -38,7 +38,7 @@ def check_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Carry out the command that a report names, elsewhere, and compare; return the command."""
     report = file.read_bytes()
     facts = dict(json.loads(report)["front"]["facts"])
-    command = str(facts["Made by"][0]["text"])
+    command = str(facts["Command"][0]["text"])
     folder = file.parent / "again"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -147,8 +147,8 @@ def test_a_word_that_a_report_does_not_know(model: bertviewer.Model, tmp_path: P
     ("wishes", "message"),
     [
         ({"layers": "7"}, "this model has layers 0 to 1"),
-        ({"layers": [-1]}, "write numbers of layers"),
-        ({"layers": "first"}, "write numbers of layers"),
+        ({"layers": [-1]}, "write layer numbers"),
+        ({"layers": "first"}, "write layer numbers"),
         ({"sections": ()}, "no section is selected"),
     ],
 )

@@ -149,7 +149,7 @@ def test_figures_of_all_heads() -> None:
     }
     chart = figures_chart(layers, figures, "entropy")
     assert str(chart.values.tolist()) == "[[1.0, 2.0], [nan, nan], [5.0, nan]]"
-    assert chart.value_title == "Entropy, nats"
+    assert chart.value_title == "Entropy (nats)"
     assert chart.text(0, 1) == "layer 0, head 1: 2"
     assert chart.place(2, 1) == Place(head=1)
     chart = figures_chart(layers, figures, "distance")

@@ -34,7 +34,7 @@ def test_rows_are_layers_and_what_stands_beside_them() -> None:
     assert grid.columns[5:8] == ("query.weight", "query.bias", "key.weight")
     assert len(grid.notes) == 199
     assert np.isnan(grid.values).all()
-    assert grid.signs == (("=", "equal"),)
+    assert grid.signs == (("=", "identical"),)
 
 
 def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
@@ -56,7 +56,7 @@ def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
         (column, column + 1),
     )
     header, rows = grid.table()
-    assert rows[row][column + 1 : column + 3] == (0.125, "equal")
+    assert rows[row][column + 1 : column + 3] == (0.125, "identical")
     assert rows[0][column + 1] is None  # the embeddings have no query
     assert header[0] == "Module × Tensor: ‖Δ‖ / ‖left‖"
     assert grid.scale_title == "‖Δ‖ / ‖left‖ (log scale)"
@@ -74,16 +74,16 @@ def test_other_measures(measure: str, value: float) -> None:
 def test_what_cannot_be_compared_says_so() -> None:
     found = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
     grid = change_grid(found)
-    assert grid.signs == (("≠", "other shape"), ("R", "only right"))
+    assert grid.signs == (("≠", "different shape"), ("R", "only on the right"))
     words = {note.sign: note.text.splitlines()[-1] for note in grid.notes.values()}
-    assert words == {"≠": "other shape", "R": "only right"}
+    assert words == {"≠": "different shape", "R": "only on the right"}
     # Layers that only one has stand with the others.
     assert grid.rows[-2:] == ("layer 23", "pooler")
 
 
 def test_what_moved_from_nothing_has_no_figure() -> None:
     grid = change_grid(compared(query_dot_bias=Change(0, 8, 0.5, 0.25, None, None)))
-    assert grid.signs == (("=", "equal"), ("–", "changed, no figure"))
+    assert grid.signs == (("=", "identical"), ("–", "changed, not measurable"))
 
 
 def test_one_large_change_leaves_the_others_apart() -> None:

@@ -111,7 +111,7 @@ def test_an_answer_from_right_to_left_keeps_to_its_place() -> None:
 
 def test_no_answer() -> None:
     scores = ClassScores("answer", ("start", "end"), LOGITS, softmax(LOGITS, 0), tuple(range(5)))
-    assert best_line(RUN, scores) == "No span of this text can be the answer."
+    assert best_line(RUN, scores) == "No span of this text is a valid answer."
 
 
 def test_pieces_of_a_word_are_joined() -> None:

@@ -65,7 +65,7 @@ def test_histograms_over_one_another() -> None:
     # Parts of all values, NaN and Inf too: the runs differ in length.
     assert (b.label, b.counts, b.nan_count) == ("B", (0.3, 0.1), 0.4)
     assert (a.label, a.counts) == ("A", (0.25, 0.75))
-    assert histograms_overlaid(MANY, FEW).y_title == "Part of the values"
+    assert histograms_overlaid(MANY, FEW).y_title == "Fraction of values"
     counted = histograms_overlaid(replace(MANY, is_log=True), replace(FEW, is_log=True))
     assert [bars.counts for bars in counted.series] == [(30, 10), (1, 3)]
     assert counted.y_title == MANY.y_title

@@ -54,8 +54,8 @@ def test_the_data_tell_a_stranger_what_they_are() -> None:
     header = csv_text(sentence_table(COMPARED)).splitlines()[0]
     assert "Cosine of the two sentences,Mean cosine of unrelated sentences" in header
     header = csv_text(padding_table(PADDING)).splitlines()[0]
-    assert "Largest difference without the mask" in header
-    assert "Share of the attention that goes to padding, with the mask" in header
+    assert "Largest change without the mask" in header
+    assert "Attention to padding with the mask" in header
 
 
 def test_the_line_says_what_it_is_compared_with() -> None:
@@ -72,15 +72,15 @@ def test_a_layer_has_the_attention_that_leads_to_its_state() -> None:
 
 def test_words_say_what_the_mask_does() -> None:
     assert padding_line(PADDING) == (
-        "With the mask (1 × 3, 0 × 2) the rows of the text are as they are alone, but for rounding "
-        "(1e−06). Without it they change by up to 0.5: padding gets 25% to 25% of their attention. "
-        "A padded row is not 0: its norm is 6.5, that of the others 7."
+        "With the mask (3 ones, 2 zeros) the text’s vectors do not change, apart from rounding "
+        "(1e−06). Without it they shift by up to 0.5, because padding receives 25% to 25% of the "
+        "attention. The vectors of padding are not zero: their norm is 6.5, that of the others 7."
     )
 
 
 def test_words_are_right_where_it_is_otherwise() -> None:
     same = replace(PADDING, states=(PaddedState(0.0, 0.0, 1e-5, 9.0, 8.0),), is_causal=True)
-    assert "as they are alone. Padding stands behind the text" in padding_line(same)
+    assert "vectors do not change. Padding follows the text" in padding_line(same)
     other = replace(PADDING, states=(PaddedState(0.3, 0.5, 1e-5, 9.0, 8.0),))
-    assert padding_line(other).startswith("Even with the mask (1 × 3, 0 × 2) the rows of the text")
-    assert "change by 0.3." in padding_line(other)
+    assert padding_line(other).startswith("Even with the mask (3 ones, 2 zeros) the text’s")
+    assert "change by up to 0.3." in padding_line(other)

@@ -37,7 +37,7 @@ def test_names_and_colours_are_those_that_were_asked_for() -> None:
         assert chart.ticks == ("emb", "0", "1", "2", "3", "4", "5")
         assert chart.x_title == "Layer"
     assert charts.norms.y_title == "Norm"
-    assert charts.to_start.y_title == "Cosine to start"
+    assert charts.to_start.y_title == "Cosine to embedding"
     assert charts.to_before.y_title == "Cosine to previous layer"
 
 

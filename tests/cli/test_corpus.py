@@ -36,7 +36,7 @@ def test_a_corpus(tiny_bert_folder: Path, data: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1:] == [
         "3 sentences · 17 tokens · 1 shard",
-        "Left out: 1 that could not be read",
+        "Skipped: 1 that could not be read",
         "  lines.txt, line 3: it is empty",
     ]
     folder = tmp_path / "out"

@@ -53,7 +53,7 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("report", "demo", "-o", "out.pdf", "--check-module", "a"), "--check needs --sentence"),
         (("report", "demo", "-o", "out.pdf", "--against", "two"), "--against needs --sentence"),
         (("report", "demo", "-o", "a.pdf", "--sentence", "a", "--against-pair", "b"), "--against"),
-        (("report", "demo", "-o", "out.pdf", "--statistic", "sum"), "no statistic 'sum'"),
+        (("report", "demo", "-o", "out.pdf", "--statistic", "sum"), "unknown statistic 'sum'"),
         (
             ("report", "demo", "-o", "a.pdf", "--compare", "gpt2", "--compare-from", "gpt2"),
             "either",

@@ -67,8 +67,9 @@ def test_drawings_are_whole(elsewhere: Path) -> None:
 
 def test_a_path_that_is_none_is_told_in_one_line(elsewhere: Path) -> None:
     said = error_of(elsewhere, "flow", "demo", "encoder.layer.6")
-    assert said.startswith("demo: no module 'encoder.layer.6'; is it encoder.layer.")
+    assert said.startswith("demo: no module 'encoder.layer.6'; did you mean encoder.layer.")
     said = error_of(elsewhere, "flow", "demo", "encoder.layer")
     assert (
-        said == "demo: encoder.layer has no flow: it is not called itself; only its submodules are"
+        said
+        == "demo: encoder.layer has no data flow: it is not called itself; only its submodules are"
     )

@@ -56,7 +56,7 @@ def test_check_as_text(tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str
 
 def test_random_weights_say_so(printed: Printed) -> None:
     text = printed("run", "distilbert-base-uncased", "hello", "--random-weights")
-    assert "RANDOM weights" in text.splitlines()[0]
+    assert "randomly initialised weights" in text.splitlines()[0]
 
 
 def test_a_cross_is_a_result_and_no_error(
@@ -70,7 +70,7 @@ def test_a_cross_is_a_result_and_no_error(
     )
     assert main(["run", str(tiny_bert_folder), "the cat", "--check"]) == 0
     out = capsys.readouterr().out
-    assert "steps are NOT within their tolerance." in out
+    assert "steps are outside their tolerance." in out
     assert "✗ encoder.layer.1.attention.self: head 3: |Δ| " in out
 
 

@@ -69,7 +69,9 @@ def test_the_checkpoint_is_told(tiny_bert_folder: Path, capsys: pytest.CaptureFi
     arguments = ["summary", str(tiny_bert_folder), "--task", "masked-lm"]
     assert main(arguments) == 0
     text = capsys.readouterr().out
-    assert "Not in the checkpoint, drawn at random when the model is used: 5 of 42" in text
+    assert (
+        "Missing from the checkpoint, initialised randomly when the model is used: 5 of 42" in text
+    )
     assert main([*arguments, "--format", "json"]) == 0
     checkpoint = json.loads(capsys.readouterr().out)["checkpoint"]
     assert len(checkpoint["missing"]) == 5

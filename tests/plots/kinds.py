@@ -138,7 +138,7 @@ KINDS: dict[str, tuple[Show, Sequence[str]]] = {
     "pairs": (grid_of(PairGrid, GRID), TOKENS[:9]),
     "large": (grid_of(ZoomPlot, LARGE), ("0", "280")),
     "matrix": (matrix, (*TOKENS[:9], "masked")),
-    "arcs": (arcs, (*TOKENS[:9], "Weights from 0.005 on are drawn.")),
+    "arcs": (arcs, (*TOKENS[:9], "Only weights ≥ 0.005 are shown.")),
     "heads": (heads, ("head 0", "head 11", "0.25", "masked")),
 }
 

@@ -70,7 +70,7 @@ def test_all_tokens_are_named_above_and_below(plot: ArcPlot) -> None:
     assert sorted(numbers) == sorted([*range(16), *range(16)])
     assert "Query" in flat
     assert "Key" in flat
-    assert "Weights from 0.005 on are drawn." in flat
+    assert "Only weights ≥ 0.005 are shown." in flat
 
 
 def test_names_lie_flat_where_there_is_room(plot: ArcPlot) -> None:
@@ -122,7 +122,7 @@ def test_a_click_tells_a_token(plot: ArcPlot) -> None:
 def test_many_tokens(plot: ArcPlot, count: int) -> None:
     plot.show_chart(chart_of(count))
     flat, numbers = words(plot)
-    assert f"Of each token the {1200 // count} largest weights are drawn" in flat
+    assert f"Only the {1200 // count} largest weights of each token" in flat
     assert len(set(numbers)) > 10
     # From near, all that are in sight are named.
     for _ in range(20):
@@ -210,7 +210,7 @@ def test_square_roots_bring_small_weights_out(plot: ArcPlot) -> None:
     before = darkest()
     plot.show_chart(replace(chart, is_root=True))
     assert darkest() < before
-    assert "square roots" in words(plot)[0]
+    assert "Square-root scale" in words(plot)[0]
     # What is told are the weights themselves.
     assert "0.02" in plot.text_at(QPointF(above(plot, 3)))
 

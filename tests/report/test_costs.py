@@ -17,7 +17,7 @@ def test_without_a_formula_the_flow_says_how_many_there_are() -> None:
     assert why_no_formula(architecture, "") == ""
     layer = "encoder.layer.3.attention.self.query"
     assert why_no_formula(replace(architecture, costs=unknown), layer) == (
-        f"it was not looked for; on its flow they are {16 * 768 * 768:,} for B = 1, S = 16"
+        f"it was not looked for; its data flow has {16 * 768 * 768:,} for B = 1, S = 16"
     )
     without = replace(architecture, costs=unknown, flows=None)
     assert why_no_formula(without, layer) == "it was not looked for"

@@ -80,7 +80,7 @@ def test_the_first_page(document: ReportDocument) -> None:
     assert facts["Licence"].startswith("Apache 2.0")
     assert facts["Versions"].startswith("torch ")
     assert facts["Device"] == "cpu"
-    assert facts["Made by"] == "bertviewer report demo"
+    assert facts["Command"] == "bertviewer report demo"
     assert front.program == f"bertviewer {__version__}"
     assert (front.warning, front.running_warning) == ("", "")
 
@@ -103,7 +103,7 @@ def test_only_what_was_chosen_is_there(demo: Subject) -> None:
     assert names(chosen.chapters) == ["walk", "checks"]
     assert chosen.pictures.keys() == {"stack"}
     assert chosen.front.title == "A title"
-    with pytest.raises(UserError, match="no section wlak: there are model, parameters"):
+    with pytest.raises(UserError, match="unknown section wlak: choose from model, parameters"):
         build_document(demo, replace(CHOICES, sections=("wlak",)))
 
 

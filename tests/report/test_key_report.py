@@ -20,17 +20,17 @@ KEYS = KeyReport(
 
 def test_everything_is_told() -> None:
     assert key_lines(KEYS) == [
-        "Checkpoint: 2 files, 2.00 MB together: a.safetensors (1.50 MB), b.safetensors (0.50 MB)",
+        "Checkpoint: 2 files, 2.00 MB in total: a.safetensors (1.50 MB), b.safetensors (0.50 MB)",
         "Stored as: 3 × F16, 1 × I64; computed in float32",
-        "Not in the checkpoint, drawn at random when the model is used: 2 of 4",
+        "Missing from the checkpoint, initialised randomly when the model is used: 2 of 4",
         "  y",
         "  z",
-        "Under another name: 1",
+        "Stored under another name: 1",
         "  x.weight is stored as x.gamma",
-        "In the checkpoint, and not in this model: 1",
+        "In the checkpoint but not in this model: 1",
         "  old",
-        "The same tensor as another one: 1",
-        "  w is x.bias",
+        "Tied to another tensor: 1",
+        "  w is tied to x.bias",
     ]
 
 

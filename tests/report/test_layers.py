@@ -29,11 +29,11 @@ def test_layers_that_the_model_has_not(text: str) -> None:
 
 
 def test_one_layer_alone() -> None:
-    with pytest.raises(UserError, match="this model has layer 0 alone"):
+    with pytest.raises(UserError, match="this model has only layer 0"):
         read_layers("1").of(1)
 
 
 @pytest.mark.parametrize("text", ["last", "0,,1", "-1", "1.5", "9" * 30])
 def test_what_is_no_number(text: str) -> None:
-    with pytest.raises(UserError, match="write numbers of layers"):
+    with pytest.raises(UserError, match="write layer numbers"):
         read_layers(text)

@@ -28,8 +28,8 @@ class TestDemoModel:
         assert (metadata.title, metadata.author) == ("demo", "A. Student")
         assert report.pages[0].startswith("demo BertModel · Base model, no head A. Student")
         assert "31 January 2026" in report.pages[0]
-        assert "Total params 22,713,216 Trainable params 22,713,216" in report.text
-        assert "Size as float32 90.85 MB" in report.text
+        assert "Parameters 22,713,216 Trainable parameters 22,713,216" in report.text
+        assert "Weights in float32 90.85 MB" in report.text
 
     @pytest.mark.parametrize(
         "row",
@@ -41,18 +41,18 @@ class TestDemoModel:
             # Column by column: in symbols, with numbers put in, the value.
             "pooler D² 384² 147,456 + D + 384 + 384 = 147,840",
             "hidden_size 384",
-            "For B = 1, S = 11, where B is the number of sentences",
+            "for B = 1, S = 11, where B is the number of sentences",
             "pooler B·D² 1·384² = 147,456 multiply-adds = 294,912 FLOPs",
             "float16, bfloat16 45.43 MB 43.32 MiB",
-            "One layer, of N = 6 1,774,464",
-            "3 Embedding-Token embeddings.word_embeddings [B, S] [1, 11] [B, S, D] [1, 11, 384]"
+            "One layer (of N = 6) 1,774,464",
+            "3 Token embedding embeddings.word_embeddings [B, S] [1, 11] [B, S, D] [1, 11, 384]"
             " V·D 30522·384 11,720,448",
-            "9 MultiHeadSelfAttention encoder.layer.0.attention [B, S, D] [1, 11, 384]"
+            "9 Multi-head self-attention encoder.layer.0.attention [B, S, D] [1, 11, 384]"
             " [B, S, D] [1, 11, 384] 4·(D·D+D) 4·(384·384+384) 591,360",
-            "17 the other 5 layers encoder.layer.1 [B, S, D] [1, 11, 384] [B, S, D] [1, 11, 384]"
+            "17 Layers 1–5 encoder.layer.1 … 5 [B, S, D] [1, 11, 384] [B, S, D] [1, 11, 384]"
             " (N−1)·(4·D² + 2·D·I + 9·D + I) 5·1,774,464 8,872,320",
             "Blocks N·(4·(D·D+D) + 2·D + D·4D + 4D + 4D·D + D + 2·D) = N·(12·D² + 13·D) 10,646,784",
-            "Total in 103 tensors 22,713,216",
+            "Total 103 tensors 22,713,216",
             "0–5 6 × BertLayer 10,646,784 46.87%",
             "query Linear 147,840 0.65% [384, 384]",
             "word_embeddings Embedding 11,720,448 51.60% [30522, 384]",
@@ -72,7 +72,7 @@ class TestDemoModel:
     def test_text_in_the_plots(self, report: Report) -> None:
         words = {"Norm", "Token", "Layer", "emb", "[CLS]", "##12", "[SEP]"}
         (page,) = (text for text in report.pages if words <= set(text.split()))
-        assert "The norm of every token" in page
+        assert "The norm of each token" in page
 
     def test_outline_and_contents(self, report: Report) -> None:
         headings = report.headings()
@@ -80,13 +80,13 @@ class TestDemoModel:
         assert chapters == [
             "1 The model",
             "2 Parameters",
-            "3 Costs",
-            "4 Step by step",
+            "3 Computational cost and memory",
+            "4 The forward pass, step by step",
             "5 What each part computes",
             "6 The sentence",
-            "7 Values",
+            "7 Tensor excerpts",
             "8 Attention",
-            "9 Similarity of tokens",
+            "9 Token similarity",
             "10 Checks",
             "11 Configuration",
             "12 Modules",
@@ -153,12 +153,12 @@ def test_presets_with_random_weights(
     # Checking all of a large model takes most of the time, and is read back of the demo.
     report = opened_report(name, "one two", "three four", random=True, is_checked=False)
     assert report.pages[0].startswith(f"{name} {class_name}")
-    assert f"Total params {total}" in report.text
-    assert "RANDOM weights: no figure comes from training" in report.pages[0]
+    assert f"Parameters {total}" in report.text
+    assert "randomly initialised weights (seed 0); no value reflects training" in report.pages[0]
     assert RANDOM_NOTE in report.pages[0]
     for text in report.pages[1:]:
         assert text.startswith(f"{name} random weights ")
-    assert "stand-in tokenizer" in report.text
+    assert "placeholder tokenizer" in report.text
     # transformers takes GPT-2's last hidden state after the last norm.
     assert (name == "gpt2") == ("(emb) to layer 11, after ln_f." in report.text)
     report.check_pages()
@@ -184,7 +184,7 @@ def test_a_head_that_the_checkpoint_lacks(opened_report: Opened, tiny_bert_folde
 @pytest.mark.usefixtures("nothing_was_seen")
 def test_a_model_without_formulas(opened_report: Opened, tiny_bert_folder: Path) -> None:
     report = opened_report(str(tiny_bert_folder), has_formulas=False)
-    assert "By groups" in report.text
+    assert "Parameter count by component" in report.text
     assert "Counting formulas" not in report.text
     report.check_pages()
 
@@ -198,7 +198,9 @@ def test_a_run_full_of_nan(tiny_bert_folder: Path) -> None:
         bias[0] = float("nan")
     document = document_of(subject_of(model, Sentence("the cat")))
     report = Report.of(report_pdf(document))
-    assert re.search(r"All modules gave [1-9][\d,]* NaN and 0 infinite values", report.text)
+    assert re.search(
+        r"All modules together produced [1-9][\d,]* NaNs and 0 infinite values", report.text
+    )
 
 
 COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "modules", "tensors"))
@@ -212,7 +214,7 @@ COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "mod
             "base",
             (
                 *("109,482,240", "199", "21.77%", "77.69%", "0.54%", "12 × BertLayer"),
-                *("For B = 1, S = 128", "22,348,431,360 FLOPs", "11,174,215,680 multiply-adds"),
+                *("for B = 1, S = 128", "22,348,431,360 FLOPs", "11,174,215,680 multiply-adds"),
                 *("encoder.layer.0 16 tensors", "embeddings 5 tensors", "pooler 2 tensors"),
             ),
         ),
@@ -221,7 +223,11 @@ COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "mod
             "masked-lm",
             (
                 *("16,622,592", "85,054,464", "102,290,312", "202", "N·(12·D² + 13·D)"),
-                *("V·D + 2·D + L·D + 2·D", "21128", "is bert.embeddings.word_embeddings.weight"),
+                *(
+                    "V·D + 2·D + L·D + 2·D",
+                    "21128",
+                    "tied to bert.embeddings.word_embeddings.weight",
+                ),
             ),
         ),
         (
@@ -230,8 +236,8 @@ COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "mod
             (
                 *("21,635,072", "2,048", "524,288", "4,198,400", "8,393,728", "12,596,224"),
                 *("22,163,456", "324,472,832", "325,522,432", "1,049,600", "(N−1)"),
-                *("1 Input-Token", "2 Input-Segment", "5 Add", "9 MultiHeadSelfAttention"),
-                *("16 Norm", "17 the other 23 layers"),
+                *("1 Token IDs", "2 Segment IDs", "5 Add", "9 Multi-head self-attention"),
+                *("16 Norm", "17 Layers 1–23"),
             ),
         ),
         ("bert-base-uncased", "sequence-classification", ("109,483,778", "1,538")),
@@ -240,7 +246,7 @@ COUNTS = replace(CHOICES, sections=("model", "parameters", "costs", "walk", "mod
         ("bert-large-uncased", "base", ("335,141,888",)),
         ("roberta-base", "base", ("124,645,632",)),
         ("distilbert-base-uncased", "base", ("66,362,880",)),
-        ("gpt2", "base", ("124,439,808", "Total in 148 tensors")),
+        ("gpt2", "base", ("124,439,808", "Total 148 tensors")),
         ("transformer-base", "base", ("44,140,544",)),
     ],
 )

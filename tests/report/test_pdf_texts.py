@@ -97,7 +97,7 @@ def test_any_text_can_be_set(document: ReportDocument) -> None:
 
 def test_nothing_is_printed_beyond_the_margins(document: ReportDocument) -> None:
     words = ("x" * 1000, "e\u0301" * 300, "/a_b.C" * 200, "ש" * 400)
-    command = ("Made by", (Code(words[0]), words[1]))
+    command = ("Command", (Code(words[0]), words[1]))
     sums = Letters("D·A+relative_attention_num_buckets·" * 5 + "N_e")
     columns = (*(Column("", share=1) for _ in range(5)), Column("", "right"))
     table = Table(columns, (Row(((), (), (), (), (sums,), ("1,048,832",))),))

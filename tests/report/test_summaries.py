@@ -52,10 +52,10 @@ class TestText:
             "Trainable params: 22,713,216",
             "Tensors: 103",
             "Modules: 120",
-            "Size as float32: 90.85 MB",
-            "Size as float16: 45.43 MB",
-            "Size as int8: 22.71 MB",
-            "Size as int4: 11.36 MB",
+            "Weights in float32: 90.85 MB",
+            "Weights in float16: 45.43 MB",
+            "Weights in int8: 22.71 MB",
+            "Weights in int4: 11.36 MB",
         ]
 
     def test_first_lines(self, demo: Architecture) -> None:
@@ -244,7 +244,7 @@ class TestRunText:
 
     def test_stand_in_tokens_are_told(self, run: ActivationRun) -> None:
         note = tokenizer_note(replace(run, tokenizer="stand-in", tokens=(Token(1, "a", 0),)))
-        assert note.startswith("1 token by a stand-in tokenizer")
+        assert note.startswith("1 token from a placeholder tokenizer")
 
 
 def test_provenance(demo: Architecture) -> None:
@@ -253,12 +253,13 @@ def test_provenance(demo: Architecture) -> None:
     lacking = open_model(parse_source("demo", "masked-lm")).architecture.source
     assert provenance(lacking) == (
         f"{demo_model} · Masked language modelling · pretrained weights,"
-        " but 5 tensors are not in the checkpoint: RANDOM"
+        " but 5 tensors are missing from the checkpoint and initialised randomly"
     )
     preset = open_model(parse_source("gpt2")).architecture.source
     assert provenance(preset) == "Preset gpt2 · Base model, no head · no weights"
     assert provenance(replace(preset, weights="random")) == (
-        "Preset gpt2 · Base model, no head · RANDOM weights: no figure comes from training"
+        "Preset gpt2 · Base model, no head · randomly initialised weights (seed 0); "
+        "no value reflects training"
     )
 
 

@@ -119,7 +119,7 @@ def test_the_button_beside_the_module_keeps_the_keys(
     whole = table.rect()
     qtbot.waitUntil(lambda: table.visibleRegion().boundingRect().top() == whole.top())
     assert not verdict.visibleRegion().isEmpty()
-    assert "(eager): the attention was run once more" in verdict.accessibleName()
+    assert "(eager): the attention was run again" in verdict.accessibleName()
     ready.workspace.selection.select("encoder.layer.3")
     assert pill.isHidden()
     assert button.hasFocus()

@@ -127,7 +127,7 @@ def test_the_main_job(
     assert "22,713,216" in text
     assert "12212121" in text
     assert "##12" in text
-    assert "The rms of the output of each layer" in text
+    assert "The root mean square of each layer’s output" in text
     assert pypdf.PdfReader(path).outline
 
 

@@ -68,10 +68,10 @@ def test_the_map_is_coloured_by_changes(demo_window: MainWindow, qtbot: QtBot, o
     assert not action.isVisible()
     kept.keep(moved(demo_window), other)
     assert action.isVisible()
-    assert action.text() == f"Change to {kept.title}".replace("&", "&&")
+    assert action.text() == f"Difference from {kept.title}".replace("&", "&&")
     action.trigger()
     legend = find(demo_window, LegendBar, "mapLegend").legend
-    assert legend.title == f"change to {kept.title}"
+    assert legend.title == f"difference from {kept.title}"
     assert legend.scale is not None
     assert legend.scale.most == "0.25"
     kept.close()

@@ -103,9 +103,9 @@ def test_the_inspector_asks_what_belongs_to_the_module(
     window.workspace.selection.select(path)
     questions = find(pane, Questions, "moduleQuestions")
     qtbot.waitUntil(lambda: "scale" in questions.names)
-    assert link(pane, "heads").text() == "Why 12 heads of 32 and not one of 384?"
+    assert link(pane, "heads").text() == "Why 12 heads of size 32 rather than one of size 384?"
     link(pane, "scale").click()
-    assert shown(pane)[0].startswith("If the numbers in a query and a key are independent")
+    assert shown(pane)[0].startswith("If the components of a query and a key are independent")
     window.workspace.selection.select("encoder.layer.3.output.LayerNorm")
     qtbot.waitUntil(lambda: questions.names == ("gamma",))
     window.workspace.selection.select("encoder.layer.3.output.dropout")
@@ -122,7 +122,7 @@ def test_a_run_puts_its_own_numbers_in(demo_window: MainWindow, qtbot: QtBot) ->
     window.set_sentence("A cat.", None)
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window))
-    qtbot.waitUntil(lambda: "In this run there were 5 positions" in shown(pane)[0])
+    qtbot.waitUntil(lambda: "This run has 5 positions" in shown(pane)[0])
 
 
 def test_what_is_asked_of_every_module_can_be_read(questions: Questions) -> None:

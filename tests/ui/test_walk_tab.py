@@ -69,7 +69,7 @@ def test_before_formulas_there_are_numbers() -> None:
     cells = [[model.index(row, c).data() for c in range(6)] for row in range(model.rowCount())]
     assert cells[0] == ["", "Embeddings", "", "", "22,163,456 ✓", ""]
     assert cells[3] == [
-        "3", "Embedding-Token", "[B, S]", "[B, S, 1024]", "21,635,072", "21128·1024",
+        "3", "Token embedding", "[B, S]", "[B, S, 1024]", "21,635,072", "21128·1024",
     ]  # fmt: skip
     assert cells[9][:2] == ["", "One layer, of 24"]
     assert cells[-2] == [
@@ -85,7 +85,7 @@ def test_the_demos_walk(tab: WalkTab) -> None:
     assert steps[0] == "Embeddings"
     assert steps[9] == "One layer, of N = 6"
     assert steps[-1] == "Total"
-    row = row_of(tab, "MultiHeadSelfAttention")
+    row = row_of(tab, "Multi-head self-attention")
     cells = [view.model().index(row, number).data() for number in range(6)]
     assert cells[OUTPUT].startswith("[B, S, D]\n[1, ")
     assert cells[TRAINABLE:] == ["591,360", "4·(D·D+D)\n4·(384·384+384)"]
@@ -102,33 +102,33 @@ def test_a_click_selects_the_module_and_back(
 ) -> None:
     workspace = demo_window.workspace
     view = table(tab)
-    click(view, row_of(tab, "MultiHeadSelfAttention"), qtbot)
+    click(view, row_of(tab, "Multi-head self-attention"), qtbot)
     assert workspace.selection.row is not None
     assert workspace.selection.row.key == "encoder.layer.0.attention"
     # An addition has no module; the selection in the tree stays.
     click(view, row_of(tab, "Add"), qtbot)
     assert workspace.selection.row.key == "encoder.layer.0.attention"
     workspace.selection.select("embeddings.LayerNorm")
-    assert view.currentIndex().row() == row_of(tab, "Embedding-Norm")
+    assert view.currentIndex().row() == row_of(tab, "Embedding norm")
     workspace.selection.select("")
     assert not view.currentIndex().isValid()
     # What is inside of a step marks it, and stays selected.
     for path, name in (
-        ("encoder.layer.0.attention.self.query", "MultiHeadSelfAttention"),
-        ("encoder.layer.0.output.dense", "FeedForward"),
-        ("encoder.layer.3.attention.self", "the other 5 layers"),
+        ("encoder.layer.0.attention.self.query", "Multi-head self-attention"),
+        ("encoder.layer.0.output.dense", "Feed-forward network"),
+        ("encoder.layer.3.attention.self", "Layers 1–5"),
     ):
         workspace.selection.select(path)
         assert view.currentIndex().row() == row_of(tab, name)
         assert workspace.selection.row.key == path
     # The same step once more, after the tree has been elsewhere.
-    click(view, row_of(tab, "Embedding-Norm"), qtbot)
+    click(view, row_of(tab, "Embedding norm"), qtbot)
     assert workspace.selection.row.key == "embeddings.LayerNorm"
 
 
 def test_the_path_of_a_step_can_be_copied(tab: WalkTab, qtbot: QtBot) -> None:
     view = table(tab)
-    click(view, row_of(tab, "Embedding-Token"), qtbot)
+    click(view, row_of(tab, "Token embedding"), qtbot)
     find(view, QAction, "copyRowPython").trigger()
     assert QApplication.clipboard().text() == "model.embeddings.word_embeddings"
     view.selectRow(0)  # a heading
@@ -185,7 +185,7 @@ def test_names_break_before_the_table_scrolls_to_the_side(
     window.resize(1600, 800)
     QApplication.processEvents()
     whole = view.columnWidth(STEP)
-    assert whole > view.fontMetrics().horizontalAdvance("MultiHeadSelfAttention")
+    assert whole > view.fontMetrics().horizontalAdvance("Multi-head self-attention")
     window.resize(1180, 800)
     QApplication.processEvents()
     assert sum(widths(view)) == view.viewport().width()

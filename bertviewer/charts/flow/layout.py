@@ -37,7 +37,7 @@ TITLE_ROOM, TITLE_LINE = 44.0, 4.0
 
 
 _TOO_WIDE = 1.4
-_TOO_MUCH, _CIRCLE = "Too much for a picture.", "It goes in a circle."
+_TOO_MUCH, _CIRCLE = "Too large to draw.", "The data flow has a cycle."
 
 
 def draw(

@@ -51,7 +51,7 @@ def title_of(
     """Return a title that begins at 0; a path too long is cut in its middle."""
     facts = [flow.class_name] if flow.path else []
     if flow.repeat is not None and flow.repeat.count > 1:
-        facts.append(f"{flow.repeat.first} to {flow.repeat.last} are equal")
+        facts.append(f"{flow.repeat.first}–{flow.repeat.last} are identical")
     if parameters is not None:
         facts.append("1 parameter" if parameters == 1 else f"{parameters:,} parameters")
     shapes = [

@@ -9,7 +9,7 @@ from bertviewer.charts.theme import SMALL
 from bertviewer.core.architecture.flow import Flow
 
 _ROW, _LISTED_GAP, _MOST_WIDE = 20.0, 32.0, 420.0
-_READING = "Each with the numbers of those that it reads."
+_READING = "Each operation lists the numbers of its inputs."
 
 
 def listed(flow: Flow, measure: Measure, room: float, reason: str) -> Picture:

@@ -27,7 +27,7 @@ def in_order(keys: Iterable[str], edges: Iterable[Edge]) -> list[str]:
             if not waits[target]:
                 found.append(target)
     if len(found) < len(waits):
-        raise CycleError("the flow goes in a circle")
+        raise CycleError("the data flow has a cycle")
     return found
 
 

@@ -90,8 +90,7 @@ class Coloring:
             return Legend(keys=tuple(self._part_keys()))
         if self.measure.kind == "check":
             right, wrong, open_ = (
-                translate("map", text)
-                for text in ("✓ all steps hold", "✗ a step deviates", "not checked")
+                translate("map", text) for text in ("✓ passed", "✗ failed", "not checked")
             )
             keys = (
                 Key(self._color(self._tint(1.0, "")), right),
@@ -134,7 +133,7 @@ class Coloring:
             return translate("map", "tied")
         share = self._values.of_block(self.measure, block, calls)
         if share is None:
-            return translate("map", "again") if block.part.call else ""
+            return translate("map", "repeated") if block.part.call else ""
         return share_text(share)
 
     def _tint(self, value: float | None, figure: str) -> Tint:
@@ -184,7 +183,7 @@ def measure_title(measure: Measure) -> str:
         case "check":
             return translate("map", "check")
         case "change":
-            return translate("map", "change to {0}").format(measure.other)
+            return translate("map", "difference from {0}").format(measure.other)
         case "statistic":
             return translate("map", "{0} of the output").format(_short(measure.statistic))
         case "difference":

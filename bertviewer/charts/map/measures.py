@@ -56,7 +56,7 @@ def share_text(share: float) -> str:
     """Return a share in percent, with no more digits than say something."""
     percent = 100 * share
     if percent >= 9.95:
-        return f"{percent:.0f} %"
+        return f"{percent:.0f}%"
     if percent >= 0.095 or not percent:
-        return f"{percent:.1f} %" if percent else "0 %"
-    return "<0.1 %"
+        return f"{percent:.1f}%" if percent else "0%"
+    return "<0.1%"

@@ -3,6 +3,7 @@
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.core.frozen import frozen
+from bertviewer.core.walk.naming import SEGMENT_IDS
 from bertviewer.core.walk.walk import Walk, WalkStep
 
 
@@ -56,7 +57,7 @@ def _input(step: WalkStep, atlas: Atlas) -> tuple[str, ...]:
     """Return the input of the whole model that a step is."""
     flow = atlas.flow(WHOLE)
     inputs = [node for node in flow.nodes if node.kind == "input"] if flow is not None else []
-    is_segment = step.name.endswith("Segment")
+    is_segment = step.name == SEGMENT_IDS
     for node in inputs:
         if ("type" in node.name) == is_segment:
             return (node.id,)

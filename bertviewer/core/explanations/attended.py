@@ -82,44 +82,48 @@ def _even(asked: Asked) -> Numbers | None:
 EXPLANATIONS = (
     Explanation(
         "special-tokens",
-        "Why do so many heads look at {labels}?",
-        "A head's shares have to sum to 1, also where it finds nothing of what it looks for. In "
-        "BERT such heads were found to look at [SEP] then, and what they take from it changes "
-        "little: it is a way of doing nothing.",
+        "Why do so many heads attend to {labels}?",
+        "A head’s weights must sum to 1, even when no key matches its query. BERT heads were "
+        "found to attend to [SEP] in this case, which changes the output little: effectively a "
+        "no-op.",
         ("Clark et al. 2019", "Kovaleva et al. 2019"),
         _looks_at_special,
         ATTENTION,
         views=("Attention",),
         sections=("attention",),
-        measured_text="Here they get {share} of what this layer's heads give, though they are "
-        "{count} of {tokens} tokens, {even}; head {head} gives them {most}.",
+        measured_text="Here special tokens make up {even} of the tokens ({count} of {tokens}) "
+        "and receive {share} of the attention in this layer; head {head} gives "
+        "them {most}.",
         measured=_share_of_special,
     ),
     Explanation(
         "first-token",
-        "Why do so many heads look at the first token?",
-        "A head's shares have to sum to 1, also where it finds nothing of what it looks for, and "
-        "the first token is the one that every other sees. Trained decoders use it as a sink for "
-        "attention that is to do nothing.",
+        "Why do so many heads attend to the first token?",
+        "A head’s weights must sum to 1, even when no key matches its query, and the first token "
+        "is the only one that all other tokens see. Trained decoders use it as an attention "
+        "sink: it receives the attention that should have no effect.",
         ("Xiao et al. 2024",),
         _looks_at_first,
         ATTENTION,
         views=("Attention",),
         sections=("attention",),
-        measured_text="Here it gets {share} of what the tokens after it give in this layer.",
+        measured_text="Here the first token receives {share} of the attention of the later "
+        "tokens in this layer.",
         measured=_share_of_first,
     ),
     Explanation(
         "even-attention",
-        "Why does every head look at all tokens alike?",
+        "Why is the attention of every head nearly uniform?",
         "The weights are random and small, so all scores are near 0, and the softmax of equal "
-        "scores is the same share for every token. What tells heads apart is learnt.",
+        "scores gives every token the same weight. The differences between heads are learned in "
+        "training.",
         ("Clark et al. 2019",),
         _even,
         ATTENTION,
         views=("Attention",),
         sections=("attention",),
-        measured_text="The mean entropy is {entropy} nats here, of at most ln {tokens} = {most}.",
+        measured_text="Here the mean entropy is {entropy} nats; the maximum is ln {tokens} = "
+        "{most}.",
         measured=_even,
     ),
 )

@@ -10,7 +10,7 @@ from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.facts import has_head_size, has_positions
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import count_text, number_text
 
 ATTENTION = ("self-attention",)
 
@@ -54,7 +54,7 @@ def _shared_keys(asked: Asked) -> Numbers | None:
         return None
     return {
         "heads": str(query.heads),
-        "keys": str(key.heads),
+        "keys": count_text(key.heads, "1 key head", "{0} key heads"),
         "shared": str(query.heads // key.heads),
     }
 
@@ -122,7 +122,7 @@ def _distances(asked: Asked) -> Numbers | None:
         return None
     buckets, heads = table.shape
     return {
-        "order": "Beside" if has_positions(asked.view) else "In place of",
+        "order": "In addition to" if has_positions(asked.view) else "Instead of",
         "buckets": str(buckets),
         "heads": str(heads),
         "count": f"{buckets * heads:,}",
@@ -132,11 +132,11 @@ def _distances(asked: Asked) -> Numbers | None:
 EXPLANATIONS = (
     Explanation(
         "heads",
-        "Why {heads} heads of {size} and not one of {features}?",
-        "Each head has a softmax of its own, so {heads} heads look in {heads} ways at once, where "
-        "one would have to settle for a single mean. The {features} features are split among them, "
-        "{size} each: W_Q, W_K and W_V are as large with any number of heads, and nothing is "
-        "counted {heads} times.",
+        "Why {heads} heads of size {size} rather than one of size {features}?",
+        "Each head has its own softmax, so {heads} heads form {heads} different weighted means "
+        "at once, whereas a single head could form only one. The {features} features are split "
+        "among them, {size} each: W_Q, W_K and W_V have the same size for any number of heads, "
+        "and nothing is counted {heads} times.",
         ("Vaswani et al. 2017", "Michel et al. 2019"),
         _split_heads,
         ATTENTION,
@@ -146,10 +146,10 @@ EXPLANATIONS = (
     ),
     Explanation(
         "heads-of-own-size",
-        "Why {heads} heads of {size} and not one of {features}?",
-        "Each head has a softmax of its own, so {heads} heads look in {heads} ways at once, where "
-        "one would have to settle for a single mean. The size of a head is a number of its own "
-        "here: {heads} heads of {size} make {features} features, and more heads make larger "
+        "Why {heads} heads of size {size} rather than one of size {features}?",
+        "Each head has its own softmax, so {heads} heads form {heads} different weighted means "
+        "at once, whereas a single head could form only one. The head size is set independently "
+        "here: {heads} heads of size {size} give {features} features, and more heads need larger "
         "weights.",
         ("Vaswani et al. 2017", "Michel et al. 2019"),
         _free_heads,
@@ -159,9 +159,9 @@ EXPLANATIONS = (
     ),
     Explanation(
         "shared-keys",
-        "Why {heads} heads of queries and {keys} of keys?",
-        "{shared} heads of queries share one head of keys and values. What is kept of the tokens "
-        "before is {shared} times smaller so, at little loss.",
+        "Why {heads} query heads but only {keys}?",
+        "Every {shared} query heads share one head of keys and values. This makes the cache of "
+        "keys and values of earlier tokens {shared} times smaller, at little loss.",
         ("Ainslie et al. 2023",),
         _shared_keys,
         ATTENTION,
@@ -171,9 +171,10 @@ EXPLANATIONS = (
     Explanation(
         "scale",
         "Why divide by √{size}?",
-        "If the numbers in a query and a key are independent with mean 0 and variance 1, their "
-        "product has variance d_k = {size}. Divided by √{size} = {root} it has variance 1 again, "
-        "and the softmax is not pushed to 0 and 1, where its gradient vanishes.",
+        "If the components of a query and a key are independent with mean 0 and variance 1, "
+        "their dot product has variance d_k = {size}. Dividing it by √{size} = {root} restores "
+        "variance 1, so that the softmax does not saturate at 0 and 1, where its gradient "
+        "vanishes.",
         ("Vaswani et al. 2017",),
         _scale,
         ATTENTION,
@@ -181,9 +182,9 @@ EXPLANATIONS = (
     ),
     Explanation(
         "unscaled",
-        "Why is nothing divided by √{size} here?",
-        "T5 leaves the division out, and draws W_Q smaller by √d_k = √{size} instead when training "
-        "starts. The scores begin just as small.",
+        "Why are the scores not divided by √{size}?",
+        "T5 omits the division and instead initialises W_Q smaller by a factor of √d_k = "
+        "√{size}, so the scores start out just as small.",
         ("Raffel et al. 2020",),
         _unscaled,
         ATTENTION,
@@ -192,37 +193,38 @@ EXPLANATIONS = (
     Explanation(
         "mask",
         "What does the mask do?",
-        "Sentences of a batch are padded to one length; the mask adds a hugely negative number to "
-        "the scores of padding, so that the softmax gives it 0. The padded rows are computed all "
-        "the same and are not 0: no other row looks at them.",
+        "The sentences of a batch are padded to the same length. The mask adds a large negative "
+        "number to the scores of padding, so that the softmax gives it a weight of 0. The hidden "
+        "states of padding positions are computed nevertheless and are not zero, but no other "
+        "position attends to them.",
         ("Vaswani et al. 2017",),
         sees_all_keys,
         ATTENTION,
         views=("Attention", "Sentence"),
         sections=("mask", "attention"),
-        measured_text="The {tokens} tokens of this run stand alone, so nothing is masked.",
+        measured_text="This run has a single sequence of {tokens} tokens, so nothing is masked.",
         measured=_nothing_padded,
     ),
     Explanation(
         "causal-mask",
-        "Why does no token see a later one?",
-        "The model is trained to predict each next token, which it must not have seen. So a mask "
-        "adds −∞ to the scores of all later tokens, and the softmax gives them 0.",
+        "Why can no token attend to later ones?",
+        "The model is trained to predict the next token and therefore must not see it. A mask "
+        "adds −∞ to the scores of all later tokens, and the softmax gives them a weight of 0.",
         ("Vaswani et al. 2017", "Radford et al. 2018"),
         hides_later,
         ATTENTION,
         views=("Attention",),
         sections=("mask", "attention"),
-        measured_text="In this run {hidden} of {every} scores of a head are hidden.",
+        measured_text="In this run {hidden} of {every} scores per head are masked.",
         measured=_hidden_scores,
     ),
     Explanation(
         "distances",
-        "How does it know the order of the words?",
-        "{order} position vectors each head has learnt numbers that are added to its scores, by "
-        "how far apart two tokens are. These are {buckets} × {heads} = {count} numbers, one for "
-        "each bucket of distances and head; they are counted once, and all layers of the stack use "
-        "them.",
+        "How does the model know the order of the words?",
+        "{order} position embeddings, each head adds learned biases to its scores, which depend "
+        "on the distance between two tokens. These are {buckets} × {heads} = {count} numbers, "
+        "one for each distance bucket and head; they are counted once and used by all layers of "
+        "the stack.",
         ("Raffel et al. 2020",),
         _distances,
         ATTENTION,

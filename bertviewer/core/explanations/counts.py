@@ -96,9 +96,9 @@ def _shared_layers(asked: Asked) -> Numbers | None:
 EXPLANATIONS = (
     Explanation(
         "subtotal",
-        "Why is it {without} elsewhere?",
-        "That is the embeddings and the layers alone, as they are often counted by hand. This "
-        "model's class has more on top ({difference}), which makes {total}.",
+        "Why do other sources give {without} parameters?",
+        "That figure covers the embeddings and layers only, as they are often counted by hand. "
+        "The class opened here has further parts on top ({difference}), for a total of {total}.",
         (),
         _subtotal,
         of_model=True,
@@ -107,9 +107,9 @@ EXPLANATIONS = (
     Explanation(
         "tied-weights",
         "Why are tied weights counted once?",
-        "{names} are names of one tensor of {count} numbers: it is stored once, and all uses train "
-        "it, so it counts once. Were every name counted, there would be {more} "
-        "parameters and not {total}.",
+        "{names} are names of a single tensor with {count} elements: it is stored once and "
+        "trained through all its uses, so it is counted once. Counting every name would give "
+        "{more} parameters instead of {total}.",
         ("Press & Wolf 2017", "Vaswani et al. 2017"),
         _tied,
         ("language-model head", "embeddings"),
@@ -118,9 +118,9 @@ EXPLANATIONS = (
     ),
     Explanation(
         "shared-layers",
-        "Why are there so few parameters?",
-        "{stored} stored and applied {times} times, each time to what came out before. That is "
-        "{parameters} numbers in the layers, where {times} layers of their own would have {apart}.",
+        "Why does the model have so few parameters?",
+        "{stored} stored and applied {times} times, each time to the previous output. This takes "
+        "{parameters} parameters, whereas {times} separate layers would have {apart}.",
         ("Lan et al. 2020",),
         _shared_layers,
         ("stack",),
@@ -129,9 +129,9 @@ EXPLANATIONS = (
     ),
     Explanation(
         "bytes",
-        "Why {mb} MB here and {mib} MiB there?",
-        "1 MB is 10⁶ = 1,000,000 bytes, and 1 MiB is 2²⁰ = 1,048,576. In float32 each number takes "
-        "4 bytes, so {parameters} of them take {bytes} bytes: {mb} MB, or {mib} MiB.",
+        "MB or MiB: why two sizes?",
+        "1 MB is 10⁶ = 1,000,000 bytes; 1 MiB is 2²⁰ = 1,048,576 bytes. In float32 each number "
+        "takes 4 bytes, so {parameters} parameters take {bytes} bytes: {mb} MB or {mib} MiB.",
         ("IEC 80000-13:2008",),
         _bytes,
         of_model=True,
@@ -139,14 +139,14 @@ EXPLANATIONS = (
     ),
     Explanation(
         "flops",
-        "Why do others give twice as many FLOPs?",
-        "A multiply-add is one multiplication and one addition, and so two operations with floats "
-        "(FLOPs).",
+        "Multiply-adds or FLOPs?",
+        "A multiply-add is one multiplication and one addition, that is, two floating-point "
+        "operations (FLOPs).",
         ("Kaplan et al. 2020",),
         _macs,
         of_model=True,
         sections=("costs",),
-        measured_text="In this run {macs} multiply-adds are {flops} FLOPs.",
+        measured_text="In this run, {macs} multiply-adds equal {flops} FLOPs.",
         measured=_macs,
     ),
 )

@@ -32,7 +32,7 @@ def _gamma_alone(asked: Asked) -> Numbers | None:
     if weight is None or len(weight) != 1 or asked.view.shape("bias") is not None:
         return None
     is_one_plus = asked.view.kind is ModuleKind.RMS_NORM_ONE_PLUS
-    return {"features": f"{weight[0]:,}", "gamma": "1 + gamma" if is_one_plus else "gamma"}
+    return {"features": f"{weight[0]:,}", "gamma": "1 + γ" if is_one_plus else "γ"}
 
 
 def _positions(asked: Asked) -> Numbers | None:
@@ -40,7 +40,7 @@ def _positions(asked: Asked) -> Numbers | None:
     if activation is None or len(activation.output_shape) < 2:
         return None
     count = prod(activation.output_shape[:-1])  # XLNet has its tokens before the batch
-    return {"positions": count_text(count, "was {0} position", "were {0} positions")}
+    return {"positions": count_text(count, "{0} position", "{0} positions")}
 
 
 def _residual(asked: Asked) -> Numbers | None:
@@ -158,7 +158,8 @@ def _flat(asked: Asked) -> Numbers | None:
     low, high = min(stds), max(stds)
     if high > _FLAT * low:
         return None
-    return {"low": f"{low:.3f}", "high": f"{high:.3f}"}
+    first, last = f"{low:.3f}", f"{high:.3f}"
+    return {"range": f"{first} in every layer" if first == last else f"between {first} and {last}"}
 
 
 def _growing(asked: Asked) -> Numbers | None:
@@ -173,63 +174,64 @@ def _growing(asked: Asked) -> Numbers | None:
 EXPLANATIONS = (
     Explanation(
         "gamma",
-        "What does gamma multiply?",
-        "Each of the {features} features of a vector has a gamma of its own, and a beta that is "
-        "added: 2 × {features} = {count} numbers, the same for every position. Mean and variance "
-        "are taken for each position by itself, over its {features} features.",
+        "What does γ scale in layer normalisation?",
+        "Each of the {features} features has its own scale γ and its own bias β: 2 × {features} "
+        "= {count} parameters, shared by all positions. Mean and variance are computed per "
+        "position, over its {features} features.",
         ("Ba et al. 2016",),
         _gamma,
         ("layer norm",),
         sections=("formulas", "parameters"),
-        measured_text="In this run there {positions}, so as many means and variances, and no "
-        "parameter more.",
+        measured_text="This run has {positions}, each with its own mean and variance, but no "
+        "additional parameters.",
         measured=_positions,
     ),
     Explanation(
         "gamma-alone",
-        "What does gamma multiply, and where is beta?",
-        "Each of the {features} features of a vector has a gamma of its own, the same for every "
-        "position, and is multiplied by it. This model was built without beta: nothing is added.",
+        "What does γ scale, and where is β?",
+        "Each of the {features} features is multiplied by its own γ, the same for all positions. "
+        "This model was built without β: nothing is added.",
         ("Ba et al. 2016",),
         _gamma_alone,
         ("layer norm",),
         sections=("formulas", "parameters"),
-        measured_text="In this run there {positions}, and no parameter more.",
+        measured_text="This run has {positions}, but no additional parameters.",
         measured=_positions,
     ),
     Explanation(
         "gamma-of-rms",
-        "What does gamma multiply, and where is beta?",
-        "Each of the {features} features of a vector has a gamma of its own, the same for every "
-        "position, and is multiplied by {gamma}. An RMS norm takes no mean off and has no beta: "
-        "scaling alone was found to do as well.",
+        "What does γ scale, and where is β?",
+        "Each of the {features} features is multiplied by its own factor {gamma}, the same for "
+        "all positions. RMS normalisation does not subtract the mean and has no β: scaling alone "
+        "was found to work as well.",
         ("Zhang & Sennrich 2019",),
         _gamma_alone,
         ("RMS norm",),
         sections=("formulas", "parameters"),
-        measured_text="In this run there {positions}, and no parameter more.",
+        measured_text="This run has {positions}, but no additional parameters.",
         measured=_positions,
     ),
     Explanation(
         "residual",
         "Why is the input added back?",
-        "What a layer takes is added to what its parts compute, so each part has to learn a change "
-        "only. Gradients pass a sum as they are, which is why deep stacks can be trained.",
+        "Each sub-layer’s input is added to its output, so it only has to learn a correction. "
+        "Gradients pass through the sum unchanged, which is why deep stacks can be trained.",
         ("He et al. 2016", "Vaswani et al. 2017"),
         _residual,
         ("layer",),
         views=("Token",),
         sections=("formulas",),
-        measured_text="In this run a token's vector after this layer has a cosine of {cosine} with "
-        "what it was before, on average.",
+        measured_text="In this run, a token’s vector after this layer has a mean cosine of "
+        "{cosine} with its vector before the layer.",
         measured=_change,
     ),
     Explanation(
         "four-times",
-        "Why 4 times as wide in the middle?",
-        "The Transformer of 2017 had 2,048 features between two layers of 512, and most models "
-        "kept the 4: it is a choice that works, and follows from nothing. Each of the {inner} "
-        "can be read as a pattern that is looked for, and what to add to a vector that has it.",
+        "Why is the feed-forward network four times as wide?",
+        "The 2017 Transformer used 2,048 inner features for a hidden size of 512, and most "
+        "models kept the factor of 4: it is empirical and has no theoretical derivation. Each of "
+        "the {inner} inner features can be read as a pattern to be matched, and what to add to a "
+        "vector that matches it.",
         ("Vaswani et al. 2017", "Geva et al. 2021"),
         _four_times,
         _NETWORKS,
@@ -237,10 +239,10 @@ EXPLANATIONS = (
     ),
     Explanation(
         "other-width",
-        "Why {ratio} times as wide in the middle?",
-        "It is a choice: the Transformer of 2017 took 4 times its width, this configuration "
-        "{inner} for {width}. Each of the {inner} can be read as a pattern that is looked for, and "
-        "what to add to a vector that has it.",
+        "Why is the feed-forward network {ratio} times as wide?",
+        "The factor is a design choice: the 2017 Transformer used 4; this configuration has "
+        "{inner} inner features for vectors of size {width}. Each of the {inner} can be read as "
+        "a pattern to be matched, and what to add to a vector that matches it.",
         ("Vaswani et al. 2017", "Geva et al. 2021"),
         _other_width,
         _NETWORKS,
@@ -248,9 +250,10 @@ EXPLANATIONS = (
     ),
     Explanation(
         "gated-width",
-        "Why {ratio} times as wide in the middle?",
-        "A gate makes it three matrices where a plain network has two. With 8/3 = 2.67 in place of "
-        "4 both hold as much; this configuration has {inner} for {width}.",
+        "Why is the feed-forward network {ratio} times as wide?",
+        "A gated network has three matrices, a plain one two. With a factor of 8/3 = 2.67 "
+        "instead of 4 both have the same number of parameters; this configuration has {inner} "
+        "inner features for vectors of size {width}.",
         ("Shazeer 2020",),
         _gated,
         _NETWORKS,
@@ -259,27 +262,28 @@ EXPLANATIONS = (
     Explanation(
         "flat-lines",
         "Why are the lines so flat?",
-        "The weights are random: all layers are drawn alike, and none has a task of its own. Each "
-        "ends in a norm whose gamma is still 1 and beta 0, which brings every vector to mean 0 and "
-        "std 1, whatever came in.",
+        "The weights are random: all layers are drawn from the same distribution, and none has a "
+        "particular role. Each ends in a norm whose γ is still 1 and whose β is still 0, which "
+        "gives every vector mean 0 and standard deviation 1, whatever its input.",
         ("Ba et al. 2016",),
         _flat,
         views=("Layers", "Token"),
         sections=("statistics",),
-        measured_text="The std of the layers' outputs lies between {low} and {high} here.",
+        measured_text="Here the standard deviation of the layers’ outputs is {range}.",
         measured=_flat,
     ),
     Explanation(
         "growing-lines",
         "Why do the lines rise so evenly?",
-        "The weights are random: all layers are drawn alike, and none has a task of its own. With "
-        "the norms before its parts, each layer adds about as much as the one before it, so that "
-        "the sum grows from layer to layer.",
+        "The weights are random: all layers are drawn from the same distribution, and none has a "
+        "particular role. As the norms come before the sub-layers, each layer adds about as much "
+        "as the one before it, so the sum grows from layer to layer.",
         ("Xiong et al. 2020",),
         _growing,
         views=("Layers", "Token"),
         sections=("statistics",),
-        measured_text="The std of the layers' outputs goes from {first} to {last} here.",
+        measured_text="Here the standard deviation of the layers’ outputs rises from {first} to "
+        "{last}.",
         measured=_growing,
     ),
 )

@@ -42,7 +42,13 @@ def _where_ends(asked: Asked) -> Numbers | None:
     places = () if asked.run is None else tokens_of(asked.run, "sep")
     if not places:
         return None
-    return {"places": " and ".join(map(str, places))}
+    return {"places": _positions_text(places)}
+
+
+def _positions_text(places: tuple[int, ...]) -> str:
+    """Return ``position 7`` or ``positions 3, 5 and 7``."""
+    *first, last = map(str, places)
+    return f"positions {', '.join(first)} and {last}" if first else f"position {last}"
 
 
 def _segment_rows(asked: Asked) -> tuple[int, int] | None:
@@ -90,7 +96,7 @@ def _tells_replaced(asked: Asked) -> bool:
 
 def _where_masks(asked: Asked) -> Numbers | None:
     places = () if asked.run is None else tokens_of(asked.run, "mask")
-    return {"places": " and ".join(map(str, places))} if places else None
+    return {"places": _positions_text(places)} if places else None
 
 
 def _words(run: ActivationRun) -> list[list[Token]]:
@@ -148,52 +154,54 @@ EXPLANATIONS = (
     Explanation(
         "start-token",
         "What is {start} for?",
-        "{start} stands for no word. It is there before every text, and attention lets it gather "
-        "from all tokens, so that its last vector can stand for the whole; heads that judge whole "
-        "texts read it.",
+        "{start} is a special token that represents no word. It is prepended to every text, and "
+        "attention lets it gather information from all tokens, so that its final vector can "
+        "represent the whole; sequence-level classifiers read it.",
         ("Devlin et al. 2019",),
         _start,
         _EMBEDDINGS,
         _WORDS,
         views=("Tokens",),
         sections=("tokens",),
-        measured_text="In this run it is token {place} of {tokens}.",
+        measured_text="In this run it is at position {place} (of {tokens}).",
         measured=_where_start,
     ),
     Explanation(
         "end-token",
         "What is {end} for?",
-        "{end} stands for no word. It is there at the end of each text, and between the two of a "
-        "pair, so that the model sees where one ends.",
+        "{end} is a special token that represents no word. It is placed at the end of each text, "
+        "and between the two texts of a pair, so that the model sees where one ends.",
         ("Devlin et al. 2019",),
         _end,
         _EMBEDDINGS,
         _WORDS,
         views=("Tokens",),
         sections=("tokens",),
-        measured_text="In this run it stands at {places}.",
+        measured_text="In this run it is at {places}.",
         measured=_where_ends,
     ),
     Explanation(
         "segments",
-        "Why both {end} and segments?",
-        "{end} marks the border at one place, which every other token would have to find by "
-        "attention. The segment's vector, one of {rows} rows of {width} numbers, is added to each "
-        "token, so that each says by itself which of two sentences it is of.",
+        "Why both {end} and segment embeddings?",
+        "{end} marks the boundary at a single position, which every other token would have to "
+        "find by attention. The segment embedding, one of {rows} rows of {width} numbers, is "
+        "added to each token, so that each token itself shows which of two sentences it belongs "
+        "to.",
         ("Devlin et al. 2019",),
         _segments,
         _EMBEDDINGS,
         _SEGMENTS,
         views=("Tokens",),
         sections=("tokens",),
-        measured_text="In this run {first} tokens are of segment 0 and {second} of segment 1.",
+        measured_text="Tokens in this run: {first} in segment 0, {second} in segment 1.",
         measured=_in_segments,
     ),
     Explanation(
         "one-segment",
-        "Why is there a table of segments with one row?",
-        "The row is added to every token alike, and tells nothing apart. RoBERTa was trained "
-        "without next sentence prediction, and separators alone part the two texts of a pair.",
+        "Why does the segment table have a single row?",
+        "The row is added to every token and distinguishes nothing. RoBERTa was trained without "
+        "next-sentence prediction, and separators alone mark the boundary between the two texts "
+        "of a pair.",
         ("Liu et al. 2019",),
         _one_segment,
         _EMBEDDINGS,
@@ -203,23 +211,24 @@ EXPLANATIONS = (
     Explanation(
         "mask-token",
         "What is {mask} for?",
-        "{mask} hides a word that the model has to guess from both sides. BERT was trained on 15% "
-        "of its tokens: of these 80% were masked, 10% were another word and 10% stayed, as "
-        "nothing is masked when the model is used.",
+        "{mask} hides a token that the model has to predict from the context on both sides. BERT "
+        "was trained on 15% of its tokens: 80% of these were masked, 10% were replaced by a "
+        "random token and 10% stayed unchanged, because nothing is masked when the model is used.",
         ("Devlin et al. 2019",),
         _mask,
         ("language-model head", *_EMBEDDINGS),
         views=("Tokens", "Predictions"),
         sections=("tokens", "predictions"),
-        measured_text="In this run it stands at {places}.",
+        measured_text="In this run it is at {places}.",
         measured=_where_masks,
     ),
     Explanation(
         "mask-token-of-generator",
         "What is {mask} for?",
-        "In ELECTRA's training a small model, the generator, guesses the words that {mask} hides. "
-        "The larger one, the discriminator, reads its guesses in their place and tells of every "
-        "token whether it was replaced, so that it learns from all of them and never sees {mask}.",
+        "In ELECTRA’s training a small model, the generator, predicts the words that {mask} "
+        "hides. The larger one, the discriminator, reads the text with these predictions filled "
+        "in and classifies every token as original or replaced, so it learns from all tokens and "
+        "never sees {mask}.",
         ("Clark et al. 2020",),
         _replaced,
         ("language-model head", *_EMBEDDINGS),
@@ -229,47 +238,47 @@ EXPLANATIONS = (
     Explanation(
         "pieces",
         "What does ## mean?",
-        "A word that the vocabulary lacks is cut into pieces that it has, and ## marks a piece "
-        "that continues a word. So {rows} entries are enough to read any word.",
+        "A word that is not in the vocabulary is split into pieces that are, and ## marks a "
+        "piece that continues a word. So {rows} entries are enough to read any word.",
         ("Wu et al. 2016", "Devlin et al. 2019"),
         _pieces,
         names=_WORDS,
         views=("Tokens",),
         sections=("tokens",),
-        measured_text="In this run {word} became {pieces}.",
+        measured_text="In this run “{word}” was split into {pieces}.",
         measured=_pieces,
     ),
     Explanation(
         "marked-spaces",
         "What does Ġ mean?",
-        "The vocabulary is of bytes and of what often follows one another (byte-pair encoding), "
-        "and Ġ is how it writes a space. A token with it begins a word; one without goes on, or "
-        "begins the text.",
+        "The vocabulary consists of bytes and of frequent byte sequences (byte-pair encoding), "
+        "in which Ġ represents a space. A token with it begins a word; a token without it "
+        "continues a word or begins the text.",
         ("Sennrich et al. 2016", "Radford et al. 2019"),
         _marks_of_spaces,
         views=("Tokens",),
         sections=("tokens",),
-        measured_text="In this run {count} of {tokens} tokens begin with it.",
+        measured_text="In this run it begins {count} of {tokens} tokens.",
         measured=_marks_of_spaces,
     ),
     Explanation(
         "marked-pieces",
         "What does ▁ mean?",
-        "SentencePiece reads a text with its spaces, and writes each as ▁. A token with it begins "
-        "a word, one without goes on.",
+        "SentencePiece treats spaces as part of the text and writes each as ▁. A token with it "
+        "begins a word; a token without it continues one.",
         ("Kudo & Richardson 2018",),
         _marks_of_pieces,
         views=("Tokens",),
         sections=("tokens",),
-        measured_text="In this run {count} of {tokens} tokens begin with it.",
+        measured_text="In this run it begins {count} of {tokens} tokens.",
         measured=_marks_of_pieces,
     ),
     Explanation(
         "positions",
-        "Why is there a table of positions?",
-        "The product of a query and a key compares what two tokens are, and not where they stand. "
-        "So each place has a vector of its own that is added to the token there, and there are "
-        "{limit} of them: no text can be longer.",
+        "Why are there position embeddings?",
+        "The dot product of a query and a key compares the contents of two tokens, not their "
+        "positions. Each position therefore has its own vector, which is added to the token "
+        "there; there are {limit} of them, so no text can be longer.",
         ("Vaswani et al. 2017", "Devlin et al. 2019"),
         _positions,
         names=POSITION_TABLES,

@@ -9,7 +9,7 @@ from bertviewer.core.explanations.facts import (
 )
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.facts import has_windows
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import count_text, number_text
 
 _HIGH = 0.25
 """From which mean cosine of different tokens on one wonders."""
@@ -48,8 +48,12 @@ def _outliers(asked: Asked) -> Numbers | None:
         return None
     first = found[0]
     return {
-        "count": str(len(found)),
-        "width": f"{run.hidden_states[0].shape[1]:,}",
+        "count": count_text(
+            len(found),
+            "1 of {1} features deviates",
+            "{0} of {1} features deviate",
+            f"{run.hidden_states[0].shape[1]:,}",
+        ),
         "limit": f"{DEVIATIONS:g}",
         "feature": str(first.index),
         "states": str(len(first.states)),
@@ -98,38 +102,39 @@ EXPLANATIONS = (
     Explanation(
         "alike-vectors",
         "Why are all cosines so high?",
-        "The vectors of trained models lie in a narrow cone: any two tokens are alike before their "
-        "meaning is looked at. Often a few features, far larger than the others and alike for "
-        "every token, make most of it, so compare cosines with one another and not with 0.",
+        "The vectors of trained models lie in a narrow cone: any two tokens are similar, "
+        "whatever their meaning. Often most of the similarity comes from a few features that are "
+        "far larger than the others and similar for every token, so compare cosines with one "
+        "another, not with 0.",
         ("Ethayarajh 2019", "Timkey & van Schijndel 2021"),
         _alike,
         views=("Similarity", "Sentence"),
         sections=("similarity", "sentence vectors"),
-        measured_text="Here two different tokens have a cosine of {mean} on average, and {most} of "
-        "{width} features ({features}) make {part} of it.",
+        measured_text="Here, two different tokens have a mean cosine of {mean}, and {most} of "
+        "{width} features ({features}) account for {part} of it.",
         measured=_alike,
     ),
     Explanation(
         "outlier-features",
         "Why do a few features stand out?",
-        "Trained encoders have a few features that are far larger than all others, at the same "
-        "place in layer after layer: the last norm of a layer has an unusual gamma and beta there. "
-        "They are no fault: without them BERT falls apart.",
+        "Trained encoders have a few features that are far larger than all others, with the same "
+        "indices in layer after layer: the last norm of each layer has an unusual γ and β there. "
+        "They are not a bug: removing them severely degrades BERT.",
         ("Kovaleva et al. 2021", "Bondarenko et al. 2021"),
         _outliers,
         views=("Layers",),
         sections=("outliers",),
-        measured_text="Here {count} of {width} are farther than {limit} std from the mean "
-        "somewhere; feature {feature} is in {states} of {every} hidden states, up to {deviation} "
-        "std.",
+        measured_text="Here, {count} by more than {limit} standard deviations from the mean in "
+        "at least one hidden state; feature {feature} is an outlier in {states} of "
+        "{every} hidden states, by up to {deviation} standard deviations.",
         measured=_outliers,
     ),
     Explanation(
         "sentence-vector",
-        "Which vector stands for the sentence?",
-        "Neither {start} nor the mean of all tokens is made for comparing sentences, unless the "
-        "model was trained for it: of plain BERT both did worse than a mean of GloVe's word "
-        "vectors. Trained for it, the mean did better than [CLS] and than the maximum.",
+        "Which vector represents the sentence?",
+        "Neither {start} nor the mean of all tokens is suited to comparing sentences unless the "
+        "model was trained for it: with plain BERT, both did worse than a mean of GloVe word "
+        "vectors. After such training, the mean did better than [CLS] and than the maximum.",
         ("Reimers & Gurevych 2019",),
         _sentence,
         ("pooler",),
@@ -139,10 +144,11 @@ EXPLANATIONS = (
     ),
     Explanation(
         "which-layer",
-        "Which layer's vectors should one take?",
-        "There is no best one for all: as features for finding names BERT's second-to-last layer "
-        "did better than its last (95.6 against 94.9 F1), and the last four together best (96.1). "
-        "The higher a layer, the more a word's vector is that of its context.",
+        "Which layer should I use?",
+        "No layer is best for everything: as features for named-entity recognition, BERT’s "
+        "second-to-last layer did better than its last (95.6 against 94.9 F1), and the last four "
+        "together did best (96.1). The higher the layer, the more a word’s vector reflects its "
+        "context.",
         ("Devlin et al. 2019", "Ethayarajh 2019"),
         _sentence,
         of_model=True,
@@ -151,9 +157,9 @@ EXPLANATIONS = (
     ),
     Explanation(
         "last-token",
-        "Which vector stands for the sentence?",
-        "The last token's: in a decoder no other has seen the whole text. Classifiers on top of "
-        "GPT read it.",
+        "Which vector represents the sentence?",
+        "The last token’s: in a decoder, no other token has seen the whole text. Classifiers "
+        "built on GPT read it.",
         ("Radford et al. 2018",),
         _last_token,
         of_model=True,
@@ -163,22 +169,22 @@ EXPLANATIONS = (
     Explanation(
         "pooler",
         "What is the pooler for?",
-        "It makes one vector of {width} numbers for a whole text, however long: a linear layer and "
-        "an activation on the vector of {start}. BERT's was trained with next sentence prediction; "
-        "what looks at single tokens does without it.",
+        "It maps a whole text, of any length, to one vector of {width} numbers: a linear layer "
+        "and an activation applied to the vector of {start}. BERT’s pooler was trained with "
+        "next-sentence prediction; token-level tasks do without it.",
         ("Devlin et al. 2019",),
         _pooler,
         ("pooler",),
         ("pooler",),
         sections=("formulas", "sentence vectors"),
-        measured_text="In this run its numbers lie between {low} and {high}.",
+        measured_text="In this run its values lie between {low} and {high}.",
         measured=_pooled,
     ),
     Explanation(
         "early-layers",
         "Why do early layers predict nonsense?",
-        "The head was trained on what the last layer gives, and is put on the vectors of earlier "
-        "ones here (logit lens). These are not yet written the way that it reads.",
+        "The head was trained on the output of the last layer and is applied here to the hidden "
+        "states of earlier layers (logit lens), which do not yet have the form that it expects.",
         ("nostalgebraist 2020",),
         _lens,
         views=("Predictions",),

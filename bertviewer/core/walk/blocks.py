@@ -9,12 +9,19 @@ from bertviewer.core.walk import notes
 from bertviewer.core.walk.attentions import NORMS, AttentionNodes, attentions_of
 from bertviewer.core.walk.closed_modules import ClosedModules
 from bertviewer.core.walk.forms import ENDS, Block, Form, form_of, formed, innermost, path_around
-from bertviewer.core.walk.naming import EMBEDDING, Section, name_of, table_of
+from bertviewer.core.walk.naming import (
+    DISTANCE_EMBEDDING,
+    EMBEDDING_NORM,
+    EMBEDDING_TABLE,
+    SELF_ATTENTION,
+    Section,
+    name_of,
+    table_of,
+)
 from bertviewer.core.walk.wires import Wires, is_data
 
 _JOINING = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
 """What is a step wherever it joins two tensors with data."""
-SELF_ATTENTION = "MultiHeadSelfAttention"
 _FIRST_TOKEN = "part [:, 0"
 
 
@@ -114,9 +121,9 @@ class _Reading:
     def _attention(self, attention: AttentionNodes) -> Block:
         name = SELF_ATTENTION
         if attention.is_cross:
-            name = "MultiHeadCrossAttention"
+            name = "Multi-head cross-attention"
         elif self._has_cross and attention.is_masked:
-            name = "MaskedSelfAttention"
+            name = "Masked self-attention"
         nodes = attention.nodes
         modules = [node for node in nodes if node.kind not in ("constant", "parameter")]
         path = nodes[0].path if len(modules) == 1 else path_around(self._base, modules)
@@ -160,9 +167,9 @@ class _Reading:
         user = next(iter(self._wires.users(node)), node)
         tables = list(_asides(self._flows, node, user))
         yield from tables
-        above = tables[-1].name if tables else EMBEDDING
+        name = f"{tables[-1].name} norm" if tables else EMBEDDING_NORM
         own = tuple(name for name in node.reads if name.startswith(f"{node.path}."))
-        yield Block(f"{above}-Norm", node.path, reads=own)
+        yield Block(name, node.path, reads=own)
 
     def dropouts(self, node: Node, within: Sequence[Node]) -> Iterator[Block]:
         """Yield the dropouts that what a node gives goes through, each once."""
@@ -217,9 +224,9 @@ def _asides(flows: Flows, node: Node, user: Node) -> Iterator[Block]:
         layer = flows.flow(user.path) if user.path is not None else None
         kinds = {each.operation for each in layer.all_nodes()} if layer is not None else set()
         if "position bias" in kinds:
-            yield Block("Embedding-Distance", owner, notes.DISTANCES, (name,))
+            yield Block(DISTANCE_EMBEDDING, owner, notes.DISTANCES, (name,))
         else:
-            yield Block(f"{EMBEDDING}-Table", owner, notes.ASIDE, (name,))
+            yield Block(EMBEDDING_TABLE, owner, notes.ASIDE, (name,))
 
 
 def _is_module(node: Node) -> bool:

@@ -11,7 +11,13 @@ from bertviewer.core.walk import notes
 from bertviewer.core.walk.blocks import BlockReader
 from bertviewer.core.walk.forms import Block, Form, innermost
 from bertviewer.core.walk.ledger import Ledger
-from bertviewer.core.walk.naming import EMBEDDING, Section
+from bertviewer.core.walk.naming import (
+    SEGMENT_EMBEDDING,
+    SEGMENT_IDS,
+    TOKEN_EMBEDDING,
+    TOKEN_IDS,
+    Section,
+)
 from bertviewer.core.walk.parts import (
     Part,
     again_of,
@@ -33,7 +39,7 @@ from bertviewer.core.walk.tree import TreeWalker
 from bertviewer.core.walk.walk import Walk, WalkShape, WalkStep, shortened
 from bertviewer.core.walk.wires import Wires, is_data, target_side
 
-TARGET = "Embeddings of the target"
+TARGET = "Target embeddings"
 
 
 def build_walk(architecture: Architecture, run: ActivationRun | None = None) -> Walk:
@@ -134,13 +140,13 @@ class _Walker:
         """Yield the ids that tables are looked up by, before the first of these."""
         looked_up = {block.name: block for block in reversed(blocks) if block.looked_up}
         is_target = self.parts[-1].title == TARGET
-        if (table := looked_up.get(f"{EMBEDDING}-Token")) is not None:
+        if (table := looked_up.get(TOKEN_EMBEDDING)) is not None:
             note = notes.TARGET_TOKENS if is_target else notes.TOKENS
-            yield Block("Input-Token", None, note, given=table.taken)
-        if (table := looked_up.get(f"{EMBEDDING}-Segment")) is not None:
+            yield Block(TOKEN_IDS, None, note, given=table.taken)
+        if (table := looked_up.get(SEGMENT_EMBEDDING)) is not None:
             rows = [tensor.shape[0] for tensor in self._ledger.tensors(table.reads)]
             note = notes.ONE_SEGMENT if rows == [1] else notes.SEGMENTS
-            yield Block("Input-Segment", None, note, given=table.taken)
+            yield Block(SEGMENT_IDS, None, note, given=table.taken)
 
     def _add(self, block: Block) -> None:
         """Count a block, and add it as a step."""
@@ -154,7 +160,7 @@ class _Walker:
             block.name, path, before, after, count, note, flow=block.flow, nodes=block.nodes
         )
         if step.is_input:
-            ids = step.name == "Input-Token"
+            ids = step.name == TOKEN_IDS
             values = self._shapes.ids if ids else self._shapes.segments
             step = replace(step, values=shortened(values))
         self.parts[-1].add(step)
@@ -220,7 +226,7 @@ class _Walker:
             if others:
                 step = others_of(part, others, self._ledger, self._hidden, notes.EACH_ITS_OWN)
                 if not layers.is_alone:
-                    step = replace(step, name=f"{step.name} like layer {layers.number}")
+                    step = replace(step, name=f"{step.name}, like layer {layers.number}")
                 found.add(step)
             if layers.applied > len(layers.paths):
                 flow = self._flows.flow(layers.paths[0])

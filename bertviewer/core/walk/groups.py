@@ -119,7 +119,9 @@ def _title_of_rest(steps: Sequence[WalkStep], architecture: Architecture) -> str
 
 def _title(part: WalkPart) -> str:
     if part.kind == "layer":
-        return part.title.removeprefix("One ").replace("layer", "blocks").capitalize()
+        title = part.title.removeprefix("One ")
+        blocks = title.replace("layer", "blocks").capitalize()
+        return blocks if title != part.title else f"Blocks like {title[:1].lower()}{title[1:]}"
     return "Embedding" if part.title == "Embeddings" else part.title
 
 

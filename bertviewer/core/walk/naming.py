@@ -1,6 +1,5 @@
 """What a step is called: by what its node computes, and where it stands."""
 
-import re
 from typing import Literal
 
 from bertviewer.core.architecture.flow import Node
@@ -9,14 +8,18 @@ from bertviewer.core.walk.wires import Wires, is_data
 Section = Literal["embeddings", "layer", "rest"]
 """Before the layers, in one of them, or after them."""
 
-EMBEDDING = "Embedding"
+TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
+TOKEN_EMBEDDING, SEGMENT_EMBEDDING = "Token embedding", "Segment embedding"
+POSITION_EMBEDDING, DISTANCE_EMBEDDING = "Position embedding", "Distance embedding"
+EMBEDDING_TABLE, EMBEDDING_NORM = "Embedding table", "Embedding norm"
+SELF_ATTENTION, FEED_FORWARD = "Multi-head self-attention", "Feed-forward network"
 
 _NAMES = {
     "layer norm": "Norm",
     "layer_norm": "Norm",
     "rms norm": "Norm",
-    "feed-forward": "FeedForward",
-    "gated feed-forward": "FeedForward",
+    "feed-forward": FEED_FORWARD,
+    "gated feed-forward": FEED_FORWARD,
     "routing": "Router",
     "experts": "Experts",
     "cat": "Concatenate",
@@ -26,8 +29,7 @@ _NAMES = {
     "matmul": "Multiply",
     "bmm": "Multiply",
 }
-_OF_EMBEDDINGS = {"linear": "Projection"}
-_WORD_ENDS = re.compile(r"[ _-]+")
+_OF_EMBEDDINGS = {"linear": "projection", "dropout": "dropout"}
 
 
 def name_of(node: Node | None, section: Section) -> str:
@@ -38,13 +40,18 @@ def name_of(node: Node | None, section: Section) -> str:
     operation = "dropout" if node is None else node.operation
     if operation is None:
         return node.name if node is not None else ""
-    plain = _NAMES.get(operation) or _camel(operation)
+    plain = _NAMES.get(operation) or _sentence_case(operation)
     if section == "embeddings":
-        if plain in ("Norm", "Dropout"):
-            return f"{EMBEDDING}-{plain}"
+        if plain == "Norm":
+            return EMBEDDING_NORM
         if operation in _OF_EMBEDDINGS:
-            return f"{EMBEDDING}-{_OF_EMBEDDINGS[operation]}"
+            return f"Embedding {_OF_EMBEDDINGS[operation]}"
     return plain
+
+
+def is_of_embeddings(name: str) -> bool:
+    """Tell whether a step is an embedding table, or a step right after one."""
+    return name.startswith("Embedding") or " embedding" in name
 
 
 def table_of(node: Node, wires: Wires) -> tuple[str, str]:
@@ -54,12 +61,13 @@ def table_of(node: Node, wires: Wires) -> tuple[str, str]:
         # Ids that were given another form before they came in are no input any more.
         is_ids = source.name.endswith("ids") and "position" not in source.name
         if is_ids or is_data(source):
-            kind = "Segment" if "type" in source.name or "segment" in source.name else "Token"
-            return f"{EMBEDDING}-{kind}", source.name
+            is_segment = "type" in source.name or "segment" in source.name
+            return SEGMENT_EMBEDDING if is_segment else TOKEN_EMBEDDING, source.name
     # One vector for each pair of places is one for the distance between them.
     is_of_pairs = len(node.shape) > 2 and node.shape[0] == node.shape[1] > 1
-    return f"{EMBEDDING}-{'Distance' if is_of_pairs else 'Position'}", ""
+    return DISTANCE_EMBEDDING if is_of_pairs else POSITION_EMBEDDING, ""
 
 
-def _camel(words: str) -> str:
-    return "".join(word[:1].upper() + word[1:] for word in _WORD_ENDS.split(words))
+def _sentence_case(operation: str) -> str:
+    words = operation.replace("_", " ")
+    return words[:1].upper() + words[1:]

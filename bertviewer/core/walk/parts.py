@@ -45,7 +45,7 @@ class Part:
 
 def others_part(side: str = "", *, is_planned: bool = True) -> Part:
     """Return the part of the layers that are like one that was opened, without any yet."""
-    title = f"The other {side} layers".replace("  ", " ")
+    title = f"Other {side} layers".replace("  ", " ")
     return Part("others", title, is_planned=is_planned)
 
 
@@ -91,10 +91,20 @@ def others_of(
         symbols = f"{times}*({collected(pieces)})"
     taken = ledger.take(other.path for other in others)
     numbers = f"{len(others)}*{others[0].parameters:,}" if taken.parameters else ""
-    name = f"the other {len(others)} layers" if len(others) > 1 else "the other layer"
     count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
     paths = tuple(other.path for other in others)
-    return WalkStep(name, paths[0], *hidden, count, note, others=paths)
+    return WalkStep(_layers_text(paths), paths[0], *hidden, count, note, others=paths)
+
+
+def _layers_text(paths: tuple[str, ...]) -> str:
+    """Return ``Layers 1–5``; ``3 other layers`` where these do not follow one another."""
+    numbers = [path.rpartition(".")[2] for path in paths]
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) == 1:
+        return f"Layer {first}"
+    if int(last) - int(first) == len(numbers) - 1:
+        return f"Layers {first}–{last}"
+    return f"{len(numbers)} other layers"
 
 
 def again_of(
@@ -107,7 +117,7 @@ def again_of(
     often = "once more" if times == 1 else f"{times} more times"
     note = notes.applied(stored, layers.applied)
     return WalkStep(
-        f"the same {which}, {often}", path, *hidden, note=note, others=tuple(layers.paths)
+        f"The same {which}, {often}", path, *hidden, note=note, others=tuple(layers.paths)
     )
 
 

@@ -8,7 +8,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.walk.forms import Block, Form
-from bertviewer.core.walk.naming import EMBEDDING
+from bertviewer.core.walk.naming import is_of_embeddings
 from bertviewer.core.walk.walk import WalkShape
 
 
@@ -52,7 +52,7 @@ class Shapes:
         """Return what goes into a block, which learns ``tensors``, and what comes out."""
         found = self._costs.get(block.path or "") if block.is_whole else None
         given = None if found is None else found.output_shape
-        is_table = block.name.startswith(EMBEDDING)
+        is_table = is_of_embeddings(block.name)
         # A table that the decoder shares has the shapes of its last call.
         if found is not None and given is not None and (not is_table or self._length in given):
             if len(given) > 2:

@@ -16,7 +16,7 @@ class TreeWalker:
     def __init__(self, architecture: Architecture) -> None:
         # Of a checkpoint without a configuration only names are known, and they stand in order.
         is_known = "model_type" in architecture.config
-        title = "Embeddings" if is_known else "Modules by their names"
+        title = "Embeddings" if is_known else "Modules by name"
         self.parts = [Part("embeddings", title, is_planned=False)]
         self._architecture = architecture
         self._ledger = Ledger(architecture)

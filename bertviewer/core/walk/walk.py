@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from bertviewer.core.frozen import frozen
+from bertviewer.core.walk.naming import SEGMENT_IDS, TOKEN_IDS
 from bertviewer.core.walk.terms import Piece
 
 PartKind = Literal["embeddings", "layer", "others", "rest"]
@@ -82,7 +83,7 @@ class WalkStep:
     @property
     def is_input(self) -> bool:
         """Whether the step is what the model is given, and no computation."""
-        return self.name.startswith("Input-")
+        return self.name in (TOKEN_IDS, SEGMENT_IDS)
 
 
 @frozen

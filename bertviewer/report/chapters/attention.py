@@ -48,32 +48,34 @@ def attention(subject: Subject) -> Drafted | None:
         Paragraph.of(
             count_text(
                 len(layers),
-                "One attention was looked at, with {1} heads. ",
-                "{0} attentions were looked at, with {1} heads together. ",
-                heads,
+                "This chapter covers one attention module with {1}. ",
+                "This chapter covers {0} attention modules with {1} in total. ",
+                count_text(heads, "1 head", "{0} heads"),
             ),
-            "Each row of a head's map is what one token takes from all: it sums to 1. ",
+            "Each row of a head’s map contains the weights with which one token attends to all "
+            "tokens; they sum to 1. ",
             See(_ENTROPY),
-            " says how evenly each head looks: 0 where every token looks at one token alone. ",
+            " shows how evenly each head attends: the entropy is 0 where every token attends to "
+            "a single token. ",
             See(_HEADS),
-            " names the head that goes farthest by each figure.",
+            " names, for each measure, the head with the largest value.",
         ),
         pictures.figure(
             "entropy",
             Picture(chart, height=min(720, 90 + 22 * len(layers))),
-            "The entropy of every head, in nats, the mean over all tokens.",
-            "A grid of layers by heads, coloured by the entropy.",
+            "The entropy of every head in nats, averaged over all tokens.",
+            "A heat map of layers by heads, coloured by entropy.",
         ),
         Table(
             (
-                Column("Largest", share=1),
+                Column("Measure", share=1),
                 Column("Layer", share=1),
                 Column("Head", "right"),
                 Column("Value", "decimal"),
             ),
             tuple(rows),
             _HEADS,
-            ("The head with the largest value of each figure.",),
+            ("The head with the largest value of each measure.",),
         ),
     ]
     blocks += [_layer(Attended(run, seen.maps[layer], layer), pictures) for layer in seen.shown]
@@ -88,7 +90,8 @@ def attention(subject: Subject) -> Drafted | None:
 
 def _row(measure: Measure, name: str, best: RankedHead) -> Row:
     unit = {"entropy": " nats", "distance": " tokens"}.get(measure, "")
-    said = name if unit else f"share at the {name}" if " " in name else f"share at {name}"
+    said = name if unit else f"attention to the {name}" if " " in name else f"attention to {name}"
+    said = f"{said[:1].upper()}{said[1:]}"
     return Row.of(said, best.layer.name, str(best.head), f"{best.value:.4f}{unit}")
 
 
@@ -98,8 +101,8 @@ def _layer(attended: Attended, pictures: Pictures) -> Figure:
     return pictures.figure(
         f"heads-{layer.path}-{layer.call}",
         Picture(chart, height=24 + 128 * rows),
-        f"All heads of {layer.name}: rows ask, columns are looked at. H is the entropy in nats, d "
-        "the mean distance in tokens.",
+        f"All heads of {layer.name}: rows are queries, columns are keys. H is the entropy in "
+        "nats, d the mean attention distance in tokens.",
         f"The attention maps of all heads of {layer.name}.",
     )
 
@@ -109,7 +112,7 @@ def _large(attended: Attended, head: int, pictures: Pictures) -> Figure:
     return pictures.figure(
         "head",
         Picture(head_chart(attended, head), _SIDE, _SIDE),
-        f"Head {head} of {name}: what each token takes from each.",
+        f"Head {head} of {name}: attention of each query (row) to each key (column).",
         f"The attention map of head {head} of {name}.",
         0.8,
     )

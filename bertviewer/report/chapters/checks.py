@@ -53,9 +53,9 @@ def _blocks(
     run: ActivationRun, check: Check, compared: Sequence[ComparedElement]
 ) -> Iterator[Block]:
     yield Paragraph.of(
-        f"{_extent(run, check)} recomputed in float64 from what went in in this run, by plain "
-        "sums, products, exponentials and means, and compared with what came out. The "
-        "tolerance is 16 times what rounding alone does to the same recomputation."
+        f"{_extent(run, check)} recomputed in float64 from the recorded inputs, by plain sums, "
+        "products, exponentials and means, and compared with the recorded output. The tolerance "
+        "is 16 times the effect of rounding alone on the same recomputation."
     )
     holds = bool(check.steps) and not check.crosses
     yield Paragraph.of(
@@ -71,7 +71,7 @@ def _blocks(
     layers = [m.path for m in run.modules if _is_layer(m.class_name) and check.at(m.path)]
     if layers:
         yield Paragraph.of(
-            _layer_words(layers, check), " ", See(_LAYER), " shows the first of them."
+            _layer_words(layers, check), " ", See(_LAYER), " lists those of ", Code(layers[0]), "."
         )
         rows = tuple(Row(((step.step,), *_row(step))) for step in check.at(layers[0]))
         caption = (Code(layers[0]), ", step by step.")
@@ -79,9 +79,9 @@ def _blocks(
     if compared:
         yield Paragraph.of(
             See(_ELEMENTS),
-            " has the element itself in which a step differs the most, for the kinds of "
-            "module that come the nearest to their tolerance: what the module gave, what the "
-            "formula gives, and the one less the other.",
+            " shows the element with the largest difference for the kinds of module that come "
+            "closest to their tolerance: the model’s value, the recomputed value and the "
+            "difference.",
         )
         yield _elements(compared)
     yield from _crosses(check)
@@ -98,11 +98,11 @@ def _extent(run: ActivationRun, check: Check) -> str:
     asked = sum(module.path in told for module in run.modules)
     called = len(run.modules)
     if asked == called:
-        return "Every module that was called is"
+        return "The output of every module called in this run was"
     return count_text(
         asked,
-        "One of the {1} modules that were called is",
-        "{0} of the {1} modules that were called are",
+        "The output of one of the {1} modules called in this run was",
+        "The outputs of {0} of the {1} modules called in this run were",
         called,
     )
 
@@ -121,11 +121,11 @@ def _kinds(run: ActivationRun, check: Check) -> Table:
     columns = (
         Column("Kind", share=1),
         Column("Steps", "right"),
-        Column("Crosses", "right"),
+        Column("Failures", "right"),
         Column("Worst |Δ|", "decimal"),
-        Column("Its tolerance", "decimal"),
+        Column("Tolerance", "decimal"),
     )
-    caption = ("Checked steps by kind of module, with the one that is nearest to its tolerance.",)
+    caption = ("Checked steps by kind of module, each with the step closest to its tolerance.",)
     return Table(columns, rows, _KINDS, caption)
 
 
@@ -144,12 +144,12 @@ def _elements(compared: Sequence[ComparedElement]) -> Table:
     columns = (
         Column("Module and step", share=1.45),
         Column("Element", share=1),
-        Column("Given", "decimal"),
+        Column("Model", "decimal"),
         Column("Recomputed", "decimal"),
         Column("Difference", "decimal"),
         Column("Tolerance", "decimal"),
     )
-    return Table(columns, rows, _ELEMENTS, ("The elements that differ the most.",))
+    return Table(columns, rows, _ELEMENTS, ("The elements with the largest differences.",))
 
 
 def _digits(value: float) -> str:
@@ -162,8 +162,8 @@ def _layer_words(layers: list[str], check: Check) -> str:
     steps = sum(len(check.at(path)) for path in layers)
     return count_text(
         len(layers),
-        "One layer was checked, in {1} steps of its own.",
-        "{0} layers were checked, in {1} steps of their own: attention, sums and norms one by one.",
+        "One layer was checked, in {1} steps.",
+        "{0} layers were checked, in {1} steps: attention, sums and norms one by one.",
         steps,
     )
 
@@ -176,7 +176,7 @@ def _crosses(check: Check) -> Iterator[Block]:
         for step in check.crosses[:MOST_CROSSES]
     )
     columns = (Column("Module", share=1), Column("Step", share=1), *_FIGURES)
-    yield Table(columns, rows, _CROSSES, ("Steps that are not within their tolerance.",))
+    yield Table(columns, rows, _CROSSES, ("Steps outside their tolerance.",))
     more = len(check.crosses) - MOST_CROSSES
     if more > 0:
         yield Paragraph.of(count_text(more, "And 1 more.", "And {0} more."))

@@ -36,10 +36,10 @@ MOST_FEATURES = 12
 _LAYERS, _VALUES, _ENTROPY = "figure:corpus-layers", "figure:corpus-values", "figure:corpus-entropy"
 _QUANTILES, _HEADS, _OUTLIERS = "table:corpus-layers", "table:corpus-heads", "table:corpus-outliers"
 _MEASURES: Mapping[Measure, str] = {
-    "entropy": "Entropy, nats",
-    "distance": "Distance, tokens",
-    "cls": "Share at the start token",
-    "sep": "Share at separators",
+    "entropy": "Entropy (nats)",
+    "distance": "Distance (tokens)",
+    "cls": "Attention to the start token",
+    "sep": "Attention to separators",
 }
 
 
@@ -56,20 +56,28 @@ def corpus(subject: Subject) -> Drafted | None:
         _outliers(found),
     )
     there = tuple(filter(None, sections))
-    return Drafted(Section("corpus", "Many sentences", tuple(_data(found)), there), pictures)
+    return Drafted(Section("corpus", "Corpus statistics", tuple(_data(found)), there), pictures)
 
 
 def _data(found: Corpus) -> Iterator[Block]:
     manifest = found.manifest
-    words = [f"{found.sentences:,} sentences with {found.tokens:,} tokens, padding not counted. "]
+    sentences = count_text(found.sentences, "1 sentence", "{0} sentences")
+    tokens = count_text(found.tokens, "1 token", "{0} tokens")
+    words = [f"{sentences} with {tokens}, not counting padding. "]
     if cut := manifest.get("cut"):
-        words.append(f"{cut:,} were cut to what is run of a sentence. ")
+        words.append(
+            count_text(
+                cut,
+                "1 sentence was cut to the maximum length. ",
+                "{0} sentences were cut to the maximum length. ",
+            )
+        )
     if left_out := manifest.get("left_out", 0) + manifest.get("unread", 0):
         words.append(
             count_text(
                 left_out,
-                "{} line could not be read and is left out. ",
-                "{} lines could not be read and are left out. ",
+                "1 line could not be read and was skipped. ",
+                "{0} lines could not be read and were skipped. ",
             )
         )
     yield Paragraph(tuple(words))
@@ -89,20 +97,20 @@ def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | No
         (line.label if len(chart.lines) > 1 else "", (_quantiles(found, p) for p in line.places))
         for line in chart.lines
     )
-    titles = (f"{100 * share:g} %" for share in QUANTILES)
+    titles = (f"{100 * share:g}%" for share in QUANTILES)
     table = layer_table(stacks, titles, _QUANTILES, "Quantiles of the output of each layer.")
     intro = Paragraph.of(
         See(_LAYERS),
-        " shows the median of each layer's output over all tokens of all sentences with the band "
-        "that nine tenths of the values lie in, ",
+        " shows the median of each layer’s output over all tokens of all sentences, with the "
+        "band that contains 90% of the values; ",
         See(_QUANTILES),
-        " further quantiles. They are read off histograms of fixed bins, a quarter of their lower "
-        "end wide at most, and straight within a bin.",
+        " lists further quantiles. Quantiles are interpolated linearly from histograms; their "
+        "relative error is at most 25%.",
     )
     picture = pictures.figure(
         "corpus-layers",
         chart,
-        "The median of each layer's output, and the band from 5 % to 95 %.",
+        "The median of each layer’s output, and the band from 5% to 95%.",
         "A line over the layers with a band around it.",
     )
     return Section("corpus-layers", "Layer by layer", (intro, picture, table))
@@ -121,11 +129,13 @@ def _values(found: Corpus, pictures: Pictures) -> Section | None:
     picture = pictures.figure(
         "corpus-values",
         chart,
-        "The values of the model's output, without the last thousandth at either end.",
+        "Distribution of the model’s output, without the lowest and highest 0.1% of the values.",
         "A histogram.",
     )
-    words = Paragraph.of(See(_VALUES), " has what the model gives for all tokens.")
-    return Section("corpus-values", "Values of the output", (words, picture))
+    words = Paragraph.of(
+        See(_VALUES), " shows the distribution of the model’s output over all tokens."
+    )
+    return Section("corpus-values", "Output values", (words, picture))
 
 
 def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | None:
@@ -136,8 +146,8 @@ def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | Non
     picture = pictures.figure(
         "corpus-entropy",
         Picture(chart, height=90 + 22 * len(layers)),
-        "The entropy of each head, the mean over all tokens of all sentences.",
-        "A grid of layers by heads, coloured by entropy.",
+        "The entropy of each head, averaged over all tokens of all sentences.",
+        "A heat map of layers by heads, coloured by entropy.",
     )
     rows = tuple(_head_rows(figures))
     columns = (
@@ -147,9 +157,14 @@ def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | Non
         Column("Lowest", "decimal"),
         Column("Head", share=1),
     )
-    table = Table(columns, rows, _HEADS, ("The heads at either end of each measure.",))
+    table = Table(
+        columns, rows, _HEADS, ("The heads with the highest and the lowest value of each measure.",)
+    )
     words = Paragraph.of(
-        See(_ENTROPY), " has the entropy of every head, ", See(_HEADS), " the ends of each figure."
+        See(_ENTROPY),
+        " shows the entropy of every head; ",
+        See(_HEADS),
+        " lists the extremes of each measure.",
     )
     return Section("corpus-heads", "Heads", (words, picture, table))
 
@@ -165,22 +180,22 @@ def _head_rows(figures: Mapping[AttentionLayer, HeadFigures]) -> Iterator[Row]:
 def _outliers(found: Corpus) -> Section | None:
     if found.outliers is None:
         return None
-    rule = outlier_rule("a sentence's hidden state")
+    rule = outlier_rule("a sentence’s hidden state")
     names = names_of_states(found)
     rows = tuple(_row(row, names) for row in outlier_rows(found)[:MOST_FEATURES])
     if not rows:
-        nothing = f" None is one in {FEW_SENTENCES:.0%} of the sentences."
+        nothing = f" No feature is an outlier in {FEW_SENTENCES:.0%} or more of the sentences."
         return Section("corpus-outliers", "Outlier features", (Paragraph.of(rule, nothing),))
     columns = (
         Column("Feature", "right"),
         Column("Sentences", "decimal", unit="%"),
-        Column("Most in"),
+        Column("Most often in"),
         Column("Tokens", "right"),
-        Column("Farthest", "decimal", unit="std"),
+        Column("Deviation", "decimal", unit="std"),
     )
     caption = (
-        "The features that are outliers in most sentences, in the hidden state where they are so "
-        "in most.",
+        "The features that are outliers in the most sentences, each in the hidden state where "
+        "this is most frequent.",
     )
     words = Paragraph.of(rule, " ", See(_OUTLIERS), " lists them.")
     table = Table(columns, rows, _OUTLIERS, caption)

@@ -38,7 +38,7 @@ def costs(subject: Subject) -> Drafted:
     sections = [_memory(subject)]
     if architecture.costs is not None:
         sections.insert(0, _forward(subject))
-    return Drafted(Section("costs", "Costs", (), tuple(sections)))
+    return Drafted(Section("costs", "Computational cost and memory", (), tuple(sections)))
 
 
 def _forward(subject: Subject) -> Section:
@@ -51,14 +51,15 @@ def _forward(subject: Subject) -> Section:
     else:
         values = letter_values(architecture, run)
         peak = peak_text(architecture, values)
-        letters = ", ".join(f"{s.letter} is the number of {s.meaning}" for s in known.symbols)
+        meanings = [f"{s.letter} is the number of {s.meaning}" for s in known.symbols]
+        letters = " and ".join(filter(None, (", ".join(meanings[:-1]), *meanings[-1:])))
         blocks.append(
             Paragraph.of(
-                Letters(f"For {sentence_text(architecture, values)}, where {letters}."),
-                " One multiply-add is two FLOPs; matrix products alone count.",
-                f" Activations alive at one time take {peak} at the most, in float32."
-                if peak
-                else "",
+                Letters(
+                    f"The figures are for {sentence_text(architecture, values)}, where {letters}."
+                ),
+                " One multiply-add is two FLOPs; only matrix products are counted.",
+                f" Peak activation memory in float32: {peak}." if peak else "",
             )
         )
     tree = fold(architecture)
@@ -91,7 +92,9 @@ def _memory(subject: Subject) -> Section:
         Column("MB", "decimal", unit="10⁶ bytes"),
         Column("MiB", "decimal", unit="2²⁰ bytes"),
     )
-    table = Table(columns, rows, _MEMORY, ("The memory of the weights by the dtype of each.",))
-    intro = Paragraph.of(See(_MEMORY), " says what the weights take, in memory and in a file.")
+    table = Table(columns, rows, _MEMORY, ("Size of the weights by dtype.",))
+    intro = Paragraph.of(
+        See(_MEMORY), " gives the size of the weights, in memory and in a file, for common dtypes."
+    )
     blocks: tuple[Block, ...] = (intro, table, *answers(subject, "memory"))
-    return Section("memory", "Memory of the weights", blocks)
+    return Section("memory", "Size of the weights", blocks)

@@ -35,8 +35,9 @@ def formulas(subject: Subject) -> Drafted | None:
     if not found:
         return None
     intro = (
-        "What the modules compute in evaluation mode: one formula for each class, with the sizes "
-        "of its first module. Below it stand its symbols, what is worth knowing, and its source."
+        "This chapter shows what the modules compute in evaluation mode, with one formula per "
+        "class and the sizes of its first module. Each formula is followed by its symbols, "
+        "remarks and the source."
     )
     blocks: list[Block] = [Paragraph.of(intro)]
     said: set[str] = set()
@@ -82,4 +83,4 @@ def _blocks(uses: Uses, said: set[str]) -> Iterator[Block]:
     )
     if len(uses) > 1:
         rows = tuple(Row.of(Code(node.path), formula.summary) for node, formula in uses)
-        yield Table((Column("Used as", share=1), Column("What it does", share=1.4)), rows)
+        yield Table((Column("Used as", share=1), Column("What it computes", share=1.4)), rows)

@@ -72,8 +72,8 @@ def configuration(subject: Subject) -> Drafted:
         Column("Meaning", share=1.6),
     )
     caption = (
-        "The configuration; the numbers that formulas are made of come first. Keys with the effect "
-        "“none” change nothing that is computed.",
+        "The configuration; keys used by the counting formulas come first. Keys with the effect "
+        "“none” do not affect any computation.",
     )
     table = Table(columns, tuple(rows), _KEYS, caption)
     return Drafted(Section("configuration", "Configuration", (table,)))
@@ -89,7 +89,7 @@ def modules(subject: Subject) -> Drafted:
         Column("Share", "decimal"),
         Column("Shape"),
     )
-    caption = ("All modules; neighbouring layers that are equal are one row.",)
+    caption = ("All modules; identical neighbouring layers share one row.",)
     return Drafted(Section("modules", "Modules", (Table(columns, rows, _MODULES, caption),)))
 
 
@@ -124,13 +124,13 @@ def tensors(subject: Subject) -> Drafted:
         See(_TENSORS),
         count_text(
             count,
-            " has the only named parameter.",
-            " lists all {0} named parameters "
-            "in their order. One that is tied to another is listed and not counted.",
+            " lists the only named parameter.",
+            " lists all {0} named parameters in order. Tied parameters are listed but counted "
+            "once.",
         ),
-        " Neighbouring layers whose tensors are alike are listed once." if is_folded else "",
+        " Neighbouring layers with identical tensor shapes are listed once." if is_folded else "",
     )
-    table = Table(columns, tuple(rows), _TENSORS, ("The named parameters in groups.",))
+    table = Table(columns, tuple(rows), _TENSORS, ("The named parameters by group.",))
     return Drafted(Section("tensors", "All parameters", (intro, table)))
 
 
@@ -169,7 +169,7 @@ def _group_rows(groups: tuple[Group, ...], architecture: Architecture) -> Iterat
 def _tensor_row(tensor: TensorInfo, dtype: str) -> Row:
     name: Text = (Code(tensor.name),)
     if tensor.tied_to is not None:
-        name = (Code(tensor.name), " ", Muted(f"is {tensor.tied_to}"))
+        name = (Code(tensor.name), " ", Muted(f"tied to {tensor.tied_to}"))
     return Row.of(name, shape_text(tensor.shape), dtype, f"{tensor.numel:,}", level=1)
 
 
@@ -184,4 +184,5 @@ def _group(tensor: TensorInfo, architecture: Architecture) -> str:
 
 def _shortened(value: str) -> str:
     more = len(value) - MOST_SHOWN
-    return value if more <= 0 else f"{value[:MOST_SHOWN]} … and {more:,} characters more"
+    end = count_text(more, " … and 1 more character", " … and {0} more characters")
+    return value if more <= 0 else f"{value[:MOST_SHOWN]}{end}"

@@ -46,34 +46,39 @@ def mask(subject: Subject) -> Section | None:
         )
     columns = (
         Column("Hidden state", share=1),
-        Column("|Δ| with the mask", "decimal"),
-        Column("|Δ| without", "decimal"),
-        Column("Norm of its rows", "decimal"),
-        Column("Of padded rows", "decimal"),
+        Column("|Δ| with mask", "decimal"),
+        Column("|Δ| without mask", "decimal"),
+        Column("Norm, text", "decimal"),
+        Column("Norm, padding", "decimal"),
     )
     caption = (
-        "How far the sentence's own rows are from those of the sentence alone, and the mean norms.",
+        "How far the vectors of the sentence’s tokens are from those without padding, and mean "
+        "norms.",
     )
     intro = count_text(
         added,
-        "The sentence was padded by one token, as in a batch with a longer one. ",
-        "The sentence was padded by {0} tokens, as in a batch with a longer one. ",
+        "Here the sentence was padded by one token, as in a batch with a longer one. ",
+        "Here the sentence was padded by {0} tokens, as in a batch with a longer one. ",
     )
     same = (
-        "With the mask its own rows stay what they are alone, up to rounding. "
+        "With the mask, the vectors of its own tokens are the same as without padding, up to "
+        "rounding. "
         if found.is_same
-        else "Even with the mask its own rows are not those of the sentence alone. "
+        else "Even with the mask, the vectors of its own tokens differ from those without padding. "
     )
     blocks: tuple[Block, ...] = (
         Paragraph.of(
-            intro, same, See(_STATES), " says by how much, and that a padded row is not 0."
+            intro,
+            same,
+            See(_STATES),
+            " gives the differences; the hidden states of padding positions are not zero.",
         ),
         Tokens(boxes),
         Table(columns, tuple(rows), _STATES, caption),
         *_shares(subject),
         *answers(subject, "mask"),
     )
-    return Section("mask", "The mask", blocks)
+    return Section("mask", "Padding and the attention mask", blocks)
 
 
 def _shares(subject: Subject) -> tuple[Paragraph, ...]:
@@ -83,8 +88,8 @@ def _shares(subject: Subject) -> tuple[Paragraph, ...]:
         return ()
     masked = max(layer.masked for layer in padding.attentions)
     unmasked = max(layer.unmasked for layer in padding.attentions)
-    most = f"at most {masked:.2%}" if masked else "nothing"
-    words = f"With the mask {most} of a layer's attention goes to padding; without it "
+    most = f"at most {masked:.2%}" if masked else "none"
+    words = f"With the mask, {most} of a layer’s attention goes to padding; without it, "
     # A decoder's tokens see no later ones, of which padding is.
-    words += f"up to {unmasked:.2%} would." if unmasked else "nothing would either."
+    words += f"up to {unmasked:.2%} does." if unmasked else "none does either."
     return (Paragraph.of(words),)

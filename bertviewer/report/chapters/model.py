@@ -24,6 +24,12 @@ from bertviewer.report.subject import Subject
 from bertviewer.report.summaries import provenance, totals
 
 _WHOLE = "figure:model"
+_TOTALS = {
+    "Total params": "Parameters",
+    "Trainable params": "Trainable parameters",
+    "Mult-Adds": "Multiply-adds",
+}
+"""What the totals are called outside of a terminal."""
 
 
 def model(subject: Subject) -> Drafted:
@@ -32,7 +38,9 @@ def model(subject: Subject) -> Drafted:
     pictures = Pictures()
     blocks: list[Block] = [Paragraph(_words(architecture))]
     blocks += (Paragraph.of(notice, look="note") for notice in architecture.source.notices)
-    blocks.append(Facts(tuple((name, (value,)) for name, value in totals(architecture))))
+    blocks.append(
+        Facts(tuple((_TOTALS.get(name, name), (value,)) for name, value in totals(architecture)))
+    )
     blocks += _figures(architecture, pictures)
     blocks += answers(subject, "overview")
     sections = tuple(filter(None, (_weights(subject),)))
@@ -45,7 +53,7 @@ def _words(architecture: Architecture) -> Text:
     formula = formula_of(root, architecture)
     words: list[str | Code] = [Code(root.class_name), " "]
     words.append(
-        "is a neural network made of modules. "
+        "is a neural network composed of modules. "
         if formula is None
         else f"{formula.summary[:1].lower()}{formula.summary[1:]} "
     )
@@ -54,8 +62,8 @@ def _words(architecture: Architecture) -> Text:
         words.append(
             count_text(
                 root.parameters,
-                "It has one parameter, in ",
-                "It has {0} parameters, in ",
+                "Its only parameter lies in ",
+                "Its {0} parameters lie in ",
             )
         )
         for place, row in enumerate(large):
@@ -66,15 +74,14 @@ def _words(architecture: Architecture) -> Text:
         first = stack[0]
         words += [
             Code(first.parent or root.class_name),
-            " has "
-            + count_text(
-                len(stack),
-                "one layer",
-                "{0} equal layers",
-            )
-            + f" of {first.parameters:,} parameters, ",
+            count_text(len(stack), " contains one layer (", " stacks {0} identical layers ("),
             Code(first.class_name),
-            ". ",
+            count_text(
+                len(stack),
+                ") of {1} parameters. ",
+                ") of {1} parameters each. ",
+                f"{first.parameters:,}",
+            ),
         ]
         said = formula_of(first, architecture)
         if said is not None:
@@ -87,20 +94,30 @@ def _figures(architecture: Architecture, pictures: Pictures) -> Iterator[Block]:
     if flows is None:
         return
     if (whole := flows.flow("")) is not None:
-        yield Paragraph.of(See(_WHOLE), " shows what follows what, as the code computes it.")
+        yield Paragraph.of(
+            See(_WHOLE), " shows the data flow through the model, as traced from its code."
+        )
         yield pictures.figure(
             "model",
             whole,
-            (Code(architecture.root.class_name), " from its inputs on; equal layers are one."),
-            "The parts of the model in the order in which they compute, with their shapes.",
+            (
+                "Data flow through ",
+                Code(architecture.root.class_name),
+                "; identical layers are drawn once.",
+            ),
+            "The parts of the model in order of execution, with their shapes.",
         )
     for stack in layer_stacks(architecture)[:1]:
         if (layer := flows.flow(stack[0].path)) is not None:
             yield pictures.figure(
                 "layer",
                 layer,
-                ("One layer, ", Code(layer.path), ": its attention, its network, its residuals."),
-                "The operations of one layer with the residual beside them.",
+                (
+                    "One layer, ",
+                    Code(layer.path),
+                    ": attention, feed-forward network and residual connections.",
+                ),
+                "The operations of one layer with its residual connections.",
             )
 
 
@@ -110,4 +127,4 @@ def _weights(subject: Subject) -> Section | None:
         return None
     said = Paragraph.of(f"{provenance(subject.architecture.source)}.")
     listing = Listing(tuple(key_lines(subject.keys)))
-    return Section("weights", "Where the weights come from", (said, listing))
+    return Section("weights", "Origin of the weights", (said, listing))

@@ -53,7 +53,7 @@ def models(subject: Subject) -> Drafted | None:
     blocks = tuple(_counts(found))
     sections = (_configuration(found, subject.architecture), _movement(found, pictures))
     inner = tuple(filter(None, sections))
-    return Drafted(Section("models", "Two models", blocks, inner), pictures)
+    return Drafted(Section("models", "Comparison of two models", blocks, inner), pictures)
 
 
 def _counts(found: Comparison) -> Iterator[Block]:
@@ -64,10 +64,15 @@ def _counts(found: Comparison) -> Iterator[Block]:
     difference = found.right_parameters - found.left_parameters
     yield Paragraph.of(
         f"The left model has {found.left_parameters:,} parameters, the right one "
-        f"{found.right_parameters:,}: "
-        + ("as many. " if not difference else with_minus(f"{difference:+,}. ")),
+        f"{found.right_parameters:,} ({with_minus(f'{difference:+,}')}). "
+        if difference
+        else count_text(
+            found.left_parameters,
+            "Both models have 1 parameter. ",
+            "Both models have {0} parameters. ",
+        ),
         See(_COUNTS),
-        " has what became of the tensors from left to right.",
+        " counts the tensors by state.",
     )
     rows = []
     for state, count in found.counts.items():
@@ -76,7 +81,7 @@ def _counts(found: Comparison) -> Iterator[Block]:
         if count:
             rows.append(Row.of(state, f"{count:,}", f"{elements:,}"))
     columns = (Column("State", share=1), Column("Tensors", "right"), Column("Elements", "right"))
-    yield Table(columns, tuple(rows), _COUNTS, ("What became of the tensors.",))
+    yield Table(columns, tuple(rows), _COUNTS, ("The tensors by state.",))
 
 
 def _configuration(found: Comparison, architecture: Architecture) -> Section:
@@ -91,15 +96,24 @@ def _configuration(found: Comparison, architecture: Architecture) -> Section:
     rows += [Row.of(key, Code(value), Code(value)) for key, value in both]
     same = len(architecture.whole_config.keys() - other.keys())
     words: Text = (
-        count_text(
-            len(found.keys), "1 key differs and ", "{0} keys of the configurations differ and "
-        ),
-        count_text(same, "1 is the same. ", "{0} are the same. "),
+        count_text(len(found.keys), "1 key differs, ", "{0} keys of the configurations differ, "),
+        count_text(same, "1 key is identical. ", "{0} are identical. "),
         See(_KEYS),
-        " has those that differ, set bold, and those that the counting formulas are made of.",
+        " lists those that differ, in bold, and those used by the counting formulas.",
     )
+    if not found.keys:
+        words = (
+            count_text(
+                same,
+                "The configurations are identical (1 key). ",
+                "The configurations are identical ({0} keys). ",
+            ),
+            "",
+            See(_KEYS),
+            " lists the keys used by the counting formulas.",
+        )
     columns = (Column("Key", share=1), Column("Left", share=1), Column("Right", share=1))
-    table = Table(columns, tuple(rows), _KEYS, ("The configurations side by side.",))
+    table = Table(columns, tuple(rows), _KEYS, ("The configurations of both models.",))
     blocks = (Paragraph(words), table) if rows else (Paragraph(words[:2]),)
     return Section("models-configuration", "Configurations", blocks)
 
@@ -116,9 +130,10 @@ def _movement(found: Comparison, pictures: Pictures) -> Section | None:
             Paragraph.of(
                 *(
                     See(_GRID),
-                    " shows how far each tensor moved: the norm of the difference by ",
+                    " shows the relative change of each tensor: the norm of the difference "
+                    "divided ",
                 ),
-                *("the norm of the left tensor. ", See(_MODULES), " adds that up by layer, "),
+                *("by the norm of the left tensor. ", See(_MODULES), " summarises it by layer, "),
                 *(See(_KINDS), " by kind of tensor."),
             )
         )
@@ -126,25 +141,25 @@ def _movement(found: Comparison, pictures: Pictures) -> Section | None:
             pictures.figure(
                 "change",
                 Picture(grid, height=min(720, 230 + 22 * len(grid.rows))),
-                "How far each kind of tensor moved in each layer: ‖Δ‖ / ‖left‖.",
-                "A grid of layers by kinds of tensor, coloured by how far they moved.",
+                "Relative change of each kind of tensor in each layer, ‖Δ‖ / ‖left‖.",
+                "A heat map of layers by kinds of tensor, coloured by relative change.",
             )
         )
         rows = {name: places.rows[row] for name, (row, _) in places.cells.items()}
         kinds = {name: places.columns[column] for name, (_, column) in places.cells.items()}
         for title, groups, name, caption in (
-            ("Module", rows, _MODULES, "How far the tensors of each layer moved."),
-            ("Kind", kinds, _KINDS, "How far each kind of tensor moved."),
+            ("Module", rows, _MODULES, "Relative change of the tensors by layer."),
+            ("Kind", kinds, _KINDS, "Relative change by kind of tensor."),
         ):
             blocks.append(_table(title, _gathered(compared, groups), name, caption))
     if others:
         blocks += [
-            Paragraph.of(See(_CHANGED), " lists the tensors that differ, the farthest first."),
+            Paragraph.of(See(_CHANGED), " lists the tensors that differ, largest change first."),
             _changed(others),
         ]
     elif not compared:
         return None
-    return Section("models-tensors", "How far the tensors moved", tuple(blocks))
+    return Section("models-tensors", "Changes in the tensors", tuple(blocks))
 
 
 def _gathered(tensors: Sequence[ComparedTensor], groups: Mapping[str, str]) -> Mapping[str, _Moved]:

@@ -49,10 +49,10 @@ def parameters(subject: Subject) -> Drafted:
     )
     intro = Paragraph.of(
         See(_PARTS),
-        " has the parts and what they count, ",
+        " lists the parts with their parameter counts; in ",
         See(_AREAS),
-        " all modules, each as large as its parameters are many. A tied tensor counts once, at "
-        "its first name.",
+        ", the area of each module is proportional to its count. A tied tensor is counted once, "
+        "under its first name.",
     )
     area = areas_of(architecture, "parameters")
     if len(architecture.modules) > MOST_AREAS:
@@ -61,8 +61,8 @@ def parameters(subject: Subject) -> Drafted:
     figure = pictures.figure(
         "areas",
         Picture(area, height=300),
-        f"The parameters of {tree.node.class_name}: areas are counts, equal layers are alike.",
-        "Nested rectangles, one for each module, as large as its parameters are many.",
+        f"The parameters of {tree.node.class_name}: areas are proportional to parameter counts.",
+        "Nested rectangles, one per module, with areas proportional to parameter counts.",
     )
     blocks: tuple[Block, ...] = (
         intro,
@@ -102,7 +102,7 @@ def _parts(tree: TreeRow) -> Table:
         ),
         (*(row(part, False) for part in tree.children), row(tree, True)),
         _PARTS,
-        ("The parts of the model and their shares of all parameters.",),
+        ("The parts of the model and their share of all parameters.",),
     )
 
 
@@ -111,10 +111,10 @@ def _counting(rows: tuple[TreeRow, ...], architecture: Architecture) -> Section 
     if not any(one.terms for one in sums):
         return None
     intro = Paragraph.of(
-        "Each count in the configuration's symbols (",
+        "Each count is given first in symbols (",
         See(_SYMBOLS),
-        "), with numbers put in, and its values. A tick says that the result is equal to the "
-        "number of elements of the real tensors.",
+        "), then with the numbers substituted, then evaluated. A tick marks a result that equals "
+        "the actual number of elements.",
     )
     return Section("counting", "Counting formulas", (intro, *sums))
 
@@ -139,7 +139,7 @@ def _symbols(architecture: Architecture) -> Section | None:
         Column("Value", "right"),
         Column("Meaning", share=1),
     )
-    caption = ("The symbols of the counting formulas and the configuration keys behind them.",)
+    caption = ("The symbols of the counting formulas and their configuration keys.",)
     return Section("symbols", "Symbols", (Table(columns, rows, _SYMBOLS, caption),))
 
 
@@ -162,16 +162,16 @@ def _groups(subject: Subject) -> Section:
         for group in groups.groups
     ]
     total = (f"{groups.total:,}", " ", Tick(groups.reconciles))
-    rows.append(Row.of("Total", f"in {groups.tensors:,} tensors", total, look="total"))
+    rows.append(Row.of("Total", f"{groups.tensors:,} tensors", total, look="total"))
     table = Table(
-        (Column("Group"), Column("Counted as", share=1), Column("Parameters", "right")),
+        (Column("Component"), Column("Formula", share=1), Column("Parameters", "right")),
         tuple(rows),
         _GROUPS,
-        ("The model's count by groups.",),
+        ("Parameter count by component.",),
     )
-    intro = Paragraph.of(See(_GROUPS), f" adds up every tensor of a group, one by one{here}.")
+    intro = Paragraph.of(See(_GROUPS), f" adds up the tensors of each component, one by one{here}.")
     blocks: tuple[Block, ...] = (intro, table)
-    return Section("groups", "By groups", blocks)
+    return Section("groups", "Parameter count by component", blocks)
 
 
 def _lines(lines: tuple[str, ...]) -> Iterator[str | Letters | Muted | Break]:

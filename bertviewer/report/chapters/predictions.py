@@ -38,36 +38,36 @@ def predictions(subject: Subject) -> Drafted | None:
 
 def _classes(run: ActivationRun, scores: ClassScores) -> Iterator[Block]:
     table = scores_table(run, scores)
-    yield Paragraph.of(See(_CLASSES), f" has what the head says of the {scores.of}.")
+    yield Paragraph.of(See(_CLASSES), f" gives the head’s scores for the {scores.of}.")
     if scores.random_tensors:
         yield _random(scores.random_tensors)
-    yield table_of(table, _CLASSES, ("The scores of the model's head.",), MOST_ROWS)
+    yield table_of(table, _CLASSES, ("The scores of the model’s head.",), MOST_ROWS)
 
 
 def _at(run: ActivationRun, found: Predictions) -> Iterator[Block]:
     token = visible(run.tokens[found.position].text)
     name = f"table:predicted-{found.position}"
     lens = f"table:lens-{found.position}"
-    where = f"token {found.position}, {token}"
+    where = f"token {found.position} ({token})"
     actual = actual_summary(run, found)
     yield Paragraph.of(
-        See(name), f" has the likeliest tokens at {where}. ", f"{actual}." if actual else ""
+        See(name), f" lists the most likely tokens at {where}. ", f"{actual}." if actual else ""
     )
     if found.random_tensors:
         yield _random(found.random_tensors)
-    caption = (f"What the model predicts at {where}.",)
+    caption = (f"Predictions at {where}.",)
     yield table_of(candidates_table(run, found), name, caption)
     if found.no_layers:
         yield Paragraph.of(found.no_layers, look="note")
     elif found.layers:
         yield Paragraph.of(
             See(lens),
-            " has what the same head makes of each layer's hidden state, the last one first "
-            "(the logit lens, nostalgebraist 2020).",
+            " applies the same head to the hidden state after each layer, last layer first (the "
+            "logit lens, nostalgebraist 2020).",
         )
         table = lens_table(run, found)
         yield table_of(
-            table, lens, (f"The likeliest tokens after each layer at {where}.",), wide=True
+            table, lens, (f"The most likely tokens after each layer at {where}.",), wide=True
         )
 
 
@@ -75,8 +75,8 @@ def _random(tensors: tuple[str, ...]) -> Paragraph:
     return Paragraph.of(
         count_text(
             len(tensors),
-            "The scores pass through 1 tensor that is random: they mean nothing.",
-            "The scores pass through {0} tensors that are random: they mean nothing.",
+            "The scores depend on 1 random tensor: they are meaningless.",
+            "The scores depend on {0} random tensors: they are meaningless.",
         ),
         look="warning",
     )

@@ -20,7 +20,7 @@ from bertviewer.report.blocks import (
 from bertviewer.report.chapters.runs_heads import heads
 from bertviewer.report.chapters.runs_predictions import predictions
 from bertviewer.report.chapters.runs_tokens import BothRuns, norms, similarity
-from bertviewer.report.chapters.sentence import STATISTIC_TITLES, said
+from bertviewer.report.chapters.sentence import STATISTIC_TITLES, STATISTIC_WORDS, said
 from bertviewer.report.numbers import exact
 from bertviewer.report.pictures import Drafted, Pictures
 from bertviewer.report.subject import Subject
@@ -55,39 +55,40 @@ def runs(subject: Subject) -> Drafted | None:
         Paragraph.of(
             count_text(
                 len(two.pairs),
-                "One of B's {1} tokens has a partner of the same id and order among A's {2}",
-                "{0} of B's {1} tokens have a partner of the same id and order among A's {2}",
+                "One of B’s {1} tokens was aligned with A’s {2} by id and order",
+                "{0} of B’s {1} tokens were aligned with A’s {2} by id and order",
                 len(b.tokens),
                 len(a.tokens),
             ),
-            "; where tokens are compared, these are.",
+            "; token-wise comparisons use these pairs.",
         ),
     )
     found = tuple(filter(None, sections))
-    return Drafted(Section("runs", "Two runs", blocks, found), pictures)
+    return Drafted(Section("runs", "Comparison of two runs", blocks, found), pictures)
 
 
 def _statistics(subject: Subject, two: BothRuns, pictures: Pictures) -> Section:
     statistic, architecture = subject.statistic, subject.architecture
     of_b, of_a = (layer_chart(architecture, run, statistic) for run in (two.b, two.a))
+    words = STATISTIC_WORDS[statistic]
     blocks: list[Block] = []
     if of_b.lines and of_a.lines:
-        words = Paragraph.of(
+        intro = Paragraph.of(
             See(_LAYERS),
             " and ",
             See(_RUNS),
-            f" have the {statistic} of each layer's output in both runs, ",
+            f" show the {words} of each layer’s output in both runs; ",
             See(_OTHERS),
-            " how much larger each statistic is in B.",
+            " gives the difference B − A of every statistic.",
         )
         drawn = pictures.figure(
             "runs-layers",
             overlaid(of_b, of_a),
-            f"The {statistic} of the output of each layer; A is dashed.",
-            f"Lines over the layers: the {statistic} of each one's output in A and in B.",
+            f"The {words} of each layer’s output; A is dashed.",
+            f"Lines over the layers: the {words} of each layer’s output in A and in B.",
         )
         blocks += [
-            words,
+            intro,
             drawn,
             _both(_series(subject, two, statistic), statistic),
             _differences(subject, two),
@@ -108,7 +109,12 @@ def _both(series: Series, statistic: str) -> Table:
         (label, ((a, b, _less(b, a)) for a, b in zip(of_a, of_b, strict=False)))
         for label, of_a, of_b in series
     )
-    return layer_table(stacks, _SIDES, _RUNS, f"The {statistic} of both runs.")
+    return layer_table(
+        stacks,
+        _SIDES,
+        _RUNS,
+        f"The {STATISTIC_WORDS[statistic]} of each layer’s output in both runs.",
+    )
 
 
 def _differences(subject: Subject, two: BothRuns) -> Table:
@@ -117,7 +123,7 @@ def _differences(subject: Subject, two: BothRuns) -> Table:
         (found[0][0], zip(*(map(_less, of_b, of_a) for _, of_a, of_b in found), strict=True))
         for found in zip(*every, strict=True)
     )
-    caption = "How much larger each statistic of a layer's output is in B: B − A."
+    caption = "The difference B − A of every statistic of a layer’s output."
     return layer_table(stacks, STATISTIC_TITLES.values(), _OTHERS, caption)
 
 
@@ -131,7 +137,7 @@ def _outputs(two: BothRuns) -> Table:
         Column("Output of the model", share=1),
         *(Column(title, "decimal") for title in _SIDES),
     )
-    return Table(columns, tuple(rows), _OUTPUT, ("The model's output in both runs.",))
+    return Table(columns, tuple(rows), _OUTPUT, ("The model’s output in both runs.",))
 
 
 def _less(one: Value, other: Value) -> Value:

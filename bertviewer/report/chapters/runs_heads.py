@@ -30,16 +30,16 @@ def heads(subject: Subject, pictures: Pictures) -> Section | None:
         Paragraph.of(
             *(
                 See(_HEADS),
-                " lists the heads whose maps changed the most over the tokens that ",
+                " lists the heads whose attention changed most, over the tokens ",
             ),
-            *("both runs have, ", See(_HEAD), " shows the first of them."),
+            *("common to both runs; ", See(_HEAD), " shows the first of them."),
         ),
-        Table(columns, rows, _HEADS, ("The heads that changed the most.",)),
+        Table(columns, rows, _HEADS, ("The heads whose attention changed most.",)),
         pictures.figure(
             "runs-head",
             Picture(replace(found, is_root=False), _SIDE, _SIDE),
-            f"{title}: what each token takes from each in B, less what it takes in A.",
-            f"The attention map of {title[:1].lower()}{title[1:]}, B less A.",
+            f"{title}: difference B − A of the attention of each query (row) to each key (column).",
+            f"The attention map of {title[:1].lower()}{title[1:]}, B − A.",
             0.8,
         ),
     )

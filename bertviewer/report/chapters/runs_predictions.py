@@ -27,16 +27,16 @@ def _blocks(subject: Subject) -> Iterator[Block]:
     assert other is not None
     b, a = (classification(each, subject.architecture) for each in (run, other))
     if b is not None and a is not None and (b.of, b.labels) == (a.of, a.labels):
-        yield Paragraph.of(See(_CLASSES), f" has what the head says of the {b.of} in both runs.")
+        yield Paragraph.of(See(_CLASSES), f" gives the head’s scores for the {b.of} in both runs.")
         partners = {mine: theirs for theirs, mine in align(other.tokens, run.tokens)}
         table = scores_table(run, b, a, partners)
-        yield table_of(table, _CLASSES, ("The scores of the model's head, A and B.",), MOST_ROWS)
+        yield table_of(table, _CLASSES, ("The scores of the model’s head in A and B.",), MOST_ROWS)
     for mine in subject.looks.predictions:
         theirs = None if beside is None else beside.predictions.get(mine.position)
         if theirs is None:
             continue
         name = f"table:runs-predicted-{mine.position}"
-        where = f"token {mine.position}, {visible(run.tokens[mine.position].text)}"
-        yield Paragraph.of(See(name), f" has the likeliest tokens at {where}, in both runs.")
+        where = f"token {mine.position} ({visible(run.tokens[mine.position].text)})"
+        yield Paragraph.of(See(name), f" lists the most likely tokens at {where} in both runs.")
         found = candidates_table(run, mine, theirs, is_compared=True)
-        yield table_of(found, name, (f"What the model predicts at {where}, in A and B.",))
+        yield table_of(found, name, (f"Predictions at {where} in A and B.",))

@@ -35,22 +35,22 @@ def norms(two: BothRuns, pictures: Pictures) -> Section | None:
         return None
     of_b, of_a = norms_chart(two.b), norms_chart(two.a)
     level_b, level_a = levelled(of_b, of_a)
-    alt = "A grid of hidden states by tokens, coloured by the norm."
+    alt = "A heat map of hidden states by tokens, coloured by norm."
     blocks: list[Block] = [
         Paragraph.of(
             See(_NORMS_A),
             " and ",
             See(_NORMS_B),
-            " have the Euclidean norm of each token's vector in colours of one scale",
-            *((", ", See(_NORMS), " what B has more") if two.pairs else ()),
+            " show the Euclidean norm of each token’s vector on the same colour scale",
+            *(("; ", See(_NORMS), " shows the difference B − A") if two.pairs else ()),
             ".",
         ),
-        pictures.figure("runs-norms-a", level_a, "The norm of every token's vector in A.", alt),
-        pictures.figure("runs-norms-b", level_b, "The norm of every token's vector in B.", alt),
+        pictures.figure("runs-norms-a", level_a, "The norm of each token’s vector in A.", alt),
+        pictures.figure("runs-norms-b", level_b, "The norm of each token’s vector in B.", alt),
     ]
     if two.pairs:
         less = grid_difference(of_b, of_a, two.pairs)
-        caption = "The norms of B less those of A; what has no partner in A is empty."
+        caption = "The norms in B minus those in A; tokens without a partner in A are left blank."
         blocks.append(pictures.figure("runs-norms", less, caption, alt))
     return Section("runs-norms", "Token norms of A and B", tuple(blocks))
 
@@ -79,7 +79,7 @@ def similarity(two: BothRuns, pictures: Pictures) -> Section | None:
     )
     columns = (
         Column("Token of B", share=1),
-        Column("In A at", "right"),
+        Column("Index in A", "right"),
         *(Column(names[state], "decimal") for state in shown),
     )
     b, a = similarity_chart(two.b, last), similarity_chart(two.a, last)
@@ -87,17 +87,19 @@ def similarity(two: BothRuns, pictures: Pictures) -> Section | None:
     blocks: tuple[Block, ...] = (
         Paragraph.of(
             See(_SAME),
-            " has the cosine of one token's vectors in the two runs: 1 where what stands "
-            "around it changes nothing. ",
+            " gives the cosine between the vectors of the same token in the two runs: 1 means "
+            "that the context makes no difference. ",
             See(_COSINES),
-            f" has how much more alike every two tokens of {names[last]} are in B.",
+            f" shows the difference B − A of the cosine of each pair of tokens in {names[last]}.",
         ),
-        Table(columns, rows, _SAME, ("The cosine of the same token in A and in B.",)),
+        Table(
+            columns, rows, _SAME, ("The cosine between the vectors of the same token in A and B.",)
+        ),
         pictures.figure(
             "runs-cosines",
             Picture(difference, _SIDE, _SIDE),
-            f"The cosine of every two tokens in {names[last]}, B less A.",
-            "A grid of tokens by tokens, coloured by the difference of the cosines.",
+            f"The cosine of each pair of tokens in {names[last]}, B − A.",
+            "A heat map of tokens by tokens, coloured by the difference of the cosines.",
             0.75,
         ),
     )

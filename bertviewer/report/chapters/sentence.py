@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bertviewer.charts.histograms import histogram_chart
-from bertviewer.charts.layers import layer_chart
+from bertviewer.charts.layers import BAND, SPREAD, layer_chart
 from bertviewer.charts.naming import names_of_states, shortened, visible
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -47,6 +47,20 @@ STATISTIC_TITLES = {
     "inf_count": "Inf",
 }
 
+STATISTIC_WORDS = {
+    "mean": "mean",
+    "std": "standard deviation",
+    "min": "minimum",
+    "max": "maximum",
+    "rms": "root mean square",
+    "zero_fraction": "fraction of zeros",
+    "nan_count": "number of NaNs",
+    "inf_count": "number of infinite values",
+    SPREAD: SPREAD,
+    BAND: SPREAD,
+}
+"""What can be drawn layer by layer, in a sentence."""
+
 
 def sentence(subject: Subject) -> Drafted | None:
     """Return the chapter; ``None`` without a run."""
@@ -68,9 +82,9 @@ def sentence(subject: Subject) -> Drafted | None:
 def _text(subject: Subject, run: ActivationRun) -> Iterator[Block]:
     yield Paragraph(said(run), "quote")
     has_segments = _has_segments(subject)
-    words = f"{tokenizer_note(run)}. Each stands below with its id in the vocabulary"
+    words = f"{tokenizer_note(run)}. Each token is shown below with its id in the vocabulary"
     yield Paragraph.of(
-        f"{words} and, after the point, its segment." if has_segments else f"{words}."
+        f"{words} and, after the dot, its segment id." if has_segments else f"{words}."
     )
     second = second_start(run.tokens)
     yield Tokens(
@@ -94,8 +108,9 @@ def said(run: ActivationRun) -> Text:
 def outlier_rule(state: str) -> str:
     """Return what an outlier of a hidden state is."""
     return (
-        f"A feature is an outlier of {state} where a token's value is more than {DEVIATIONS:g} "
-        "standard deviations from the state's mean (Bondarenko et al. 2021)."
+        f"A feature is an outlier of {state} if its value for some token is more than "
+        f"{DEVIATIONS:g} standard deviations from the mean of that state (Bondarenko et al. "
+        "2021)."
     )
 
 
@@ -107,6 +122,7 @@ def _has_segments(subject: Subject) -> bool:
 
 def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section | None:
     architecture, statistic = subject.architecture, subject.statistic
+    words = STATISTIC_WORDS[statistic]
     every = [layer_chart(architecture, run, name).lines for name in STATISTIC_TITLES]
     lines = every[0]
     if not lines:
@@ -122,17 +138,20 @@ def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
         stacks,
         STATISTIC_TITLES.values(),
         _STATISTICS,
-        "The output of each layer over all its finite elements: std is the population standard "
-        "deviation, Zeros the part that is exactly 0, NaN and Inf are counts.",
+        "Statistics of each layer’s output, over all finite elements. Std is the population "
+        "standard deviation, Zeros is the fraction of exact zeros, NaN and Inf are counts.",
     )
     intro = Paragraph.of(
-        See(_LAYERS), f" shows the {statistic} of each layer's output, ", See(_STATISTICS), " all."
+        See(_LAYERS),
+        f" plots the {words} of each layer’s output; ",
+        See(_STATISTICS),
+        " gives all statistics.",
     )
     picture = pictures.figure(
         "layers",
         Picture(layer_chart(architecture, run, statistic), height=240),
-        f"The {statistic} of the output of each layer.",
-        f"A line over the layers: the {statistic} of each one's output.",
+        f"The {words} of each layer’s output.",
+        f"A line over the layers: the {words} of each layer’s output.",
     )
     blocks: tuple[Block, ...] = (intro, picture, table, *answers(subject, "statistics"))
     return Section("statistics", "Layer by layer", blocks)
@@ -146,13 +165,13 @@ def _norms(run: ActivationRun, pictures: Pictures) -> Section | None:
     last = states[-1] if states else "the last layer"
     words = Paragraph.of(
         See(_NORMS),
-        f" has the Euclidean norm of each token's vector, from the embeddings (emb) to {last}.",
+        f" shows the Euclidean norm of each token’s vector, from the embeddings (emb) to {last}.",
     )
     picture = pictures.figure(
         "norms",
         norms_chart(run),
-        "The norm of every token's vector in every hidden state.",
-        "A grid of hidden states by tokens, coloured by the norm.",
+        "The norm of each token’s vector in every hidden state.",
+        "A heat map of hidden states by tokens, coloured by norm.",
     )
     return Section("norms", "Token norms", (words, picture))
 
@@ -163,7 +182,7 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
     found = outlier_features(run)
     rule = outlier_rule("a hidden state")
     if not found:
-        nothing = Paragraph.of(rule, " There is none here.")
+        nothing = Paragraph.of(rule, " There are none here.")
         return Section("outliers", "Outlier features", (nothing,))
     states = names_of_states(run)
     rows = []
@@ -182,11 +201,11 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
     columns = (
         Column("Feature", "right"),
         Column("Hidden states", "right"),
-        Column("Farthest", "decimal", unit="std"),
-        Column("In", share=1),
-        Column("At token", share=1),
+        Column("Deviation", "decimal", unit="std"),
+        Column("State", share=1),
+        Column("Token", share=1),
     )
-    caption = "The outlier features, those of most hidden states first."
+    caption = "The outlier features, sorted by number of hidden states."
     if len(found) > MOST_FEATURES:
         caption = f"The first {MOST_FEATURES} of {len(found):,} outlier features."
     words = Paragraph.of(rule, " ", See(_OUTLIERS), " lists them.")
@@ -200,10 +219,8 @@ def _output(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
     rows = (Row.of(*(exact(figure(root, name)) for name in STATISTIC_NAMES)),)
     columns = tuple(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES)
     blocks: list[Block] = [
-        Paragraph.of(
-            See(_OUTPUT), " has the figures of what the whole model gave.", *_not_finite(run)
-        ),
-        Table(columns, rows, _OUTPUT, ("The output of the model over all its finite elements.",)),
+        Paragraph.of(See(_OUTPUT), " summarises the model’s output.", *_not_finite(run)),
+        Table(columns, rows, _OUTPUT, ("The model’s output, over all finite elements.",)),
     ]
     if subject.looks.histogram is not None:
         chart = histogram_chart(subject.looks.histogram, root)
@@ -211,8 +228,8 @@ def _output(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
             pictures.figure(
                 "histogram",
                 Picture(chart, height=230),
-                "How the elements of the model's output are spread.",
-                "A histogram of the output's elements.",
+                "Distribution of the elements of the model’s output.",
+                "A histogram of the elements of the output.",
             )
         )
     return Section("output", "Output of the model", tuple(blocks))
@@ -222,8 +239,10 @@ def _not_finite(run: ActivationRun) -> Text:
     found = [module.statistics for module in run.modules]
     nan, inf = sum(one.nan_count for one in found), sum(one.inf_count for one in found)
     if not nan and not inf:
-        return (" No module gave a NaN or an infinite value.",)
+        return (" No module produced a NaN or an infinite value.",)
     return (
-        count_text(nan, " All modules gave 1 NaN", " All modules gave {0} NaN"),
-        f" and {inf:,} infinite values.",
+        count_text(
+            nan, " All modules together produced 1 NaN", " All modules together produced {0} NaNs"
+        ),
+        count_text(inf, " and 1 infinite value.", " and {0} infinite values."),
     )

@@ -30,29 +30,29 @@ def similarity(subject: Subject) -> Drafted | None:
     columns = (
         Column("Hidden state", share=1),
         Column("Mean", "decimal"),
-        Column("Least", "decimal"),
-        Column("Largest", "decimal"),
+        Column("Minimum", "decimal"),
+        Column("Maximum", "decimal"),
     )
     pictures = Pictures()
     blocks: tuple[Block, ...] = (
         Paragraph.of(
-            "The cosine of two tokens' vectors is 1 where they point the same way. ",
+            "The cosine of two tokens’ vectors is 1 if they point in the same direction. ",
             See(_MEANS),
-            " has it for every two different tokens, ",
+            " summarises it over all pairs of distinct tokens; ",
             See(_COSINES),
-            f" all of them in {names[last]}.",
+            f" shows all pairs in {names[last]}.",
         ),
-        Table(columns, tuple(rows), _MEANS, ("The cosines between different tokens.",)),
+        Table(columns, tuple(rows), _MEANS, ("The cosines between distinct tokens.",)),
         pictures.figure(
             "cosines",
             Picture(similarity_chart(run, last), _SIDE, _SIDE),
-            f"The cosine of every two tokens in {names[last]}.",
-            "A grid of tokens by tokens, coloured by the cosine.",
+            f"The cosine of each pair of tokens in {names[last]}.",
+            "A heat map of tokens by tokens, coloured by cosine.",
             0.75,
         ),
         *answers(subject, "similarity"),
     )
-    return Drafted(Section("similarity", "Similarity of tokens", blocks), pictures)
+    return Drafted(Section("similarity", "Token similarity", blocks), pictures)
 
 
 def _between(cosines: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Values of activations: what modules took and gave, and two tokens' vectors through the layers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -35,11 +35,11 @@ def values(subject: Subject) -> Drafted | None:
     if run is None or not (run.hidden_states or modules):
         return None
     intro = Paragraph.of(
-        "All figures of a run are made of numbers like these. Of each tensor the first and the "
-        "last rows and columns are shown; dots stand for those between."
+        "All statistics of a run are computed from tensors such as these. Of each tensor, the "
+        "first and last rows and columns are shown; dots mark those omitted."
     )
     sections = tuple(section for section in (_modules(modules), _tokens(run)) if section)
-    return Drafted(Section("values", "Values", (intro,), sections))
+    return Drafted(Section("values", "Tensor excerpts", (intro,), sections))
 
 
 def _modules(modules: Sequence[SeenModule]) -> Section | None:
@@ -50,27 +50,38 @@ def _modules(modules: Sequence[SeenModule]) -> Section | None:
     names = [f"table:values-{number}" for number in range(len(tables))]
     blocks: list[Block] = []
     for name, (columns, rows) in zip(names, tables.items(), strict=True):
-        said = " has numbers that modules took and gave in this run, token by token."
+        said = " shows excerpts of the inputs and outputs of modules in this run, token by token."
         blocks.append(Paragraph.of(See(name), said))
-        caption = ("What modules took and gave; columns are features.",)
+        caption = ("Inputs and outputs of modules; columns are features.",)
         blocks.append(Table(_columns("Token", columns), tuple(rows), name, caption))
     return (
-        Section("values-modules", "What modules took and gave", tuple(blocks)) if blocks else None
+        Section("values-modules", "Inputs and outputs of modules", tuple(blocks))
+        if blocks
+        else None
     )
 
 
 def _said_once(modules: Sequence[SeenModule]) -> list[tuple[Text, Corner]]:
     """Return the corners with what they are; what one gave and the next took is shown once."""
-    found: list[tuple[Text, Corner]] = []
+    found: list[tuple[dict[Text, None], Corner]] = []
     for module in modules:
-        for key, corner in module.corners:
-            rest: Text = (f" {key.side} ", Code(key.name), " ")
-            if found and _are_same(found[-1][1], corner):
-                title = f"{module.title[:1].lower()}{module.title[1:]}"
-                found[-1] = ((*found[-1][0], "and ", title, *rest), corner)
-            else:
-                found.append(((module.title, *rest), corner))
-    return found
+        corners = module.corners
+        if len(corners) > 1 and _are_same(corners[0][1], corners[1][1]):
+            corners = corners[1:]  # a dropout, say, of which one is enough
+        for key, corner in corners:
+            named: Text = () if key.name == "output" else (" (", Code(key.name), ")")
+            side = "input" if key.side == "took" else "output"
+            if not found or not _are_same(found[-1][1], corner):
+                found.append(({}, corner))
+                side = side.capitalize()
+            found[-1][0].setdefault((f"{side} of {module.title}", *named))
+    return [(_joined(titles), corner) for titles, corner in found]
+
+
+def _joined(titles: Iterable[Text]) -> Text:
+    """Return titles with commas between, and a space after the last."""
+    spans = [span for title in titles for span in (*title, ", ")]
+    return (*spans[:-1], " ")
 
 
 def _are_same(one: Corner, other: Corner) -> bool:
@@ -102,16 +113,17 @@ def _tokens(run: ActivationRun) -> Section | None:
             for state, vectors in enumerate(run.hidden_states)
         )
         text = shortened(visible(run.tokens[token].text), LONGEST)
-        caption = (f"The vector of token {token}, {text}, in each hidden state.",)
+        caption = (f"The vector of token {token} ({text}) in each hidden state.",)
         name = f"table:values-token-{token}"
         tables.append(Table(_columns("Hidden state", features), rows, name, caption))
     seen = [See(table.name) for table in tables]
+    show = "shows" if len(seen) < 2 else "show"
     words = (
         *(seen[:1] if len(seen) < 2 else (seen[0], " and ", seen[1])),
-        f" show {len(features)} of the {size:,} numbers of a token's vector, from the embeddings "
-        "to the last layer.",
+        f" {show} {len(features)} of the {size:,} components of a token’s vector, from the "
+        "embeddings to the last layer.",
     )
-    return Section("values-tokens", "Vectors of tokens", (Paragraph(words), *tables))
+    return Section("values-tokens", "Token vectors", (Paragraph(words), *tables))
 
 
 def _shown_tokens(run: ActivationRun) -> tuple[int, ...]:

@@ -20,21 +20,21 @@ def vectors(subject: Subject) -> Drafted | None:
         Column("Vector", share=1),
         Column("Cosine", "decimal"),
         Column("Unrelated, mean", "decimal"),
-        Column("Least", "decimal"),
-        Column("Largest", "decimal"),
+        Column("Minimum", "decimal"),
+        Column("Maximum", "decimal"),
     )
     intro = (
-        "Each sentence is run alone and made one vector in the usual ways. ",
+        "Each sentence is run on its own and reduced to one vector in several common ways. ",
         See(_COSINES),
-        " has the cosine of the two, beside that of ",
-        count_text(len(found.unrelated), "1 sentence", "{0} sentences"),
-        " that have nothing to do with one another: what is no higher says nothing.",
+        " compares the cosine of the two with those of ",
+        count_text(len(found.unrelated), "1 unrelated sentence", "{0} unrelated sentences"),
+        ": a cosine no higher than theirs is not evidence of similarity.",
     )
     table = Table(
         columns,
         tuple(map(_row, found.poolings)),
         _COSINES,
-        ("The cosine of the two sentences in the last hidden state, beside unrelated ones.",),
+        ("The cosine of the two sentences and of unrelated ones in the last hidden state.",),
     )
     blocks: tuple[Block, ...] = (
         Paragraph.of(found.first, Break(), found.second, look="quote"),
@@ -42,7 +42,7 @@ def vectors(subject: Subject) -> Drafted | None:
         table,
         *answers(subject, "sentence vectors"),
     )
-    return Drafted(Section("vectors", "Vectors of sentences", blocks))
+    return Drafted(Section("vectors", "Sentence vectors", blocks))
 
 
 def _row(found: PooledCosines) -> Row:

@@ -31,7 +31,9 @@ def walk(subject: Subject) -> Drafted:
     rows = [row for part in found.parts for row in _rows(part)]
     below = subtotal(found, subject.architecture)
     if below is not None:
-        said = ((), (f"Without {below.difference}",), (), (), (), (f"{below.parameters:,}",))
+        without = " and ".join(dict.fromkeys(f"the {part.what}" for part in below.on_top))
+        name = f"Subtotal without {without}"
+        said = ((), (name,), (), (), (), (f"{below.parameters:,}",))
         rows.append(Row(said, "total"))
     total = ((), ("Total",), (), (), (), (f"{found.trainable:,}", " ", Tick(found.reconciles)))
     rows.append(Row(total, "total"))
@@ -40,34 +42,43 @@ def walk(subject: Subject) -> Drafted:
         Column("Step", share=1.2),
         Column("Input"),
         Column("Output"),
-        Column("Counted as", share=1.2),
+        Column("Formula", share=1.2),
         Column("Trainable", "right"),
     )
     intro = Paragraph.of(
         See(_STEPS),
-        " goes from the inputs on: what goes into each step, what comes out, and what is "
-        "learnt. One layer stands for all that are alike. Shapes are of B sentences of S "
-        "tokens.",
+        " follows the data from the inputs to the output: the input, output and learned "
+        "parameters of each step. One layer represents all identical ones. Shapes are given for "
+        "B sentences of S tokens.",
     )
-    table = Table(columns, tuple(rows), _STEPS, ("The walk through the model, step by step.",))
-    return Drafted(Section("walk", "Step by step", (intro, table)))
+    table = Table(columns, tuple(rows), _STEPS, ("The forward pass, step by step.",))
+    return Drafted(Section("walk", "The forward pass, step by step", (intro, table)))
 
 
 def _rows(part: WalkPart) -> Iterator[Row]:
     times = f"{part.letters} = {part.times}" if part.letters else str(part.times)
-    said: Text = (part.title, Letters(f", of {times}" if part.times > 1 else ""))
+    said: Text = (part.title, Letters(f" (of {times})" if part.times > 1 else ""))
     if not part.is_planned:
-        said = (*said, " ", Muted("its modules in the tree's order"))
+        said = (*said, " ", Muted("modules in the order of the module tree"))
     yield Row.of(said, (f"{part.trainable:,}", " ", Tick(part.reconciles)), look="head")
     for step in part.steps:
         yield Row.of(
             Muted(str(step.number)),
-            (step.name,) if step.path is None else (step.name, Break(), Code(step.path)),
+            (step.name,) if step.path is None else (step.name, Break(), Code(_paths(step))),
             _shape(step.input_shape),
             _shape(step.output_shape),
             _counted(step),
             () if step.is_input else (f"{step.count.trainable:,}",),
         )
+
+
+def _paths(step: WalkStep) -> str:
+    """Return a step's module; of several successive layers ``encoder.layer.1 … 5``."""
+    numbers = [int(path.rpartition(".")[2]) for path in step.others]
+    is_range = len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1
+    if is_range and step.path == step.others[0]:
+        return f"{step.path}\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}{numbers[-1]}"
+    return step.path or ""
 
 
 def _counted(step: WalkStep) -> Text:

@@ -86,8 +86,8 @@ def format_of(path: Path, name: str | None = None) -> ReportFormat:
     asked = next((known for known in FORMATS if known.name == name), ends_as)
     if asked is None:
         endings = ", ".join(known.suffixes[0] for known in FORMATS)
-        ending = f"the ending {path.suffix} is of no format" if suffix else "it has no ending"
-        raise UserError(f"cannot write {path}: {ending} of a report; there are {endings}")
+        ending = f"{path.suffix} is not a report format" if suffix else "the name has no extension"
+        raise UserError(f"cannot write {path}: {ending}; use one of {endings}")
     if ends_as not in (None, asked):
-        raise UserError(f"cannot write {path} as {asked.name}: it ends in {path.suffix}")
+        raise UserError(f"cannot write {path} as {asked.name}: its extension is {path.suffix}")
     return asked

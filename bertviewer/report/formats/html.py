@@ -62,7 +62,7 @@ def _head(front: Front, theme: Theme) -> Iterator[str]:
 def _front(front: Front, reading: Reading) -> Iterator[str]:
     yield "<header>"
     if front.picture:
-        alt = "The stack of the model's layers"
+        alt = "The stack of the model’s layers"
         svg = reading.document.pictures[front.picture]
         yield f'<div class="cover">{inline_svg(svg, _COVER, alt)}</div>'
     yield element("h1", front.title)

@@ -41,7 +41,7 @@ def _front(front: Front, blocks: MarkdownBlocks) -> Iterator[str]:
     if front.warning:
         yield from (*blocks.lines(Paragraph.of(front.warning, look="warning"), 2), "")
     if front.picture:
-        yield from (blocks.picture(front.picture, "The stack of the model's layers"), "")
+        yield from (blocks.picture(front.picture, "The stack of the model’s layers"), "")
     if front.facts:
         yield from (*blocks.lines(Facts(front.facts), 2), "")
 

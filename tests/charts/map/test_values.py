@@ -124,7 +124,7 @@ def test_a_shared_layer_has_the_statistic_of_each_call() -> None:
     plain = Coloring(atlas, Values(atlas, Known()), PART, LIGHT)
     figures = [plain.block(block, 12).figure for block in blocks]
     assert figures[0].endswith("%")
-    assert set(figures[1:]) == {"again"}
+    assert set(figures[1:]) == {"repeated"}
 
 
 def test_a_check_tells_whether_all_steps_in_a_node_hold() -> None:
@@ -177,7 +177,7 @@ def test_what_is_written_on_a_colour_can_be_read(theme: object) -> None:
 
 def test_figures_are_short_and_right() -> None:
     assert [share_text(share) for share in (0, 0.00002, 0.0065, 0.0781, 0.524, 1.0)] == [
-        "0 %", "<0.1 %", "0.7 %", "7.8 %", "52 %", "100 %",
+        "0%", "<0.1%", "0.7%", "7.8%", "52%", "100%",
     ]  # fmt: skip
     assert figure_text(B_MINUS_A, 0.25) == "+0.25"
     assert figure_text(B_MINUS_A, -0.25) == "\N{MINUS SIGN}0.25"

@@ -68,7 +68,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
 def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     module = module_of(case, node)
     times = module.q_proj.out_features // module.k_proj.out_features
-    return answer.text.startswith(f"{times} heads of queries share one")
+    return answer.text.startswith(f"Every {times} query heads share one")
 
 
 @claims("scale")
@@ -129,7 +129,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     }
     buckets, heads, count = numbers_in(answer.text)[:3]
     has_table = any("position_embeddings" in name for name, _ in case.model.named_parameters())
-    order = answer.text.startswith("Beside") == has_table
+    order = answer.text.startswith("In addition to") == has_table
     stacks = {name.partition("block")[0] for name in tables}
     return (
         order
@@ -163,7 +163,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
         parameter.numel() for parameter in module.parameters()
     ):
         return False
-    if "multiplied by 1 + gamma" in answer.text:
+    if "by its own factor 1 + γ" in answer.text:
         with torch.no_grad():
             plain = copy.deepcopy(module)
             plain.weight.zero_()
@@ -212,7 +212,10 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     if answer.name != "gated-width":
         return str(wide) in answer.text or answer.name == "four-times"
     held = sum(shape.numel() for shape in shapes)
-    return held == 3 * wide * width and f"{wide} for {width}" in answer.text
+    return (
+        held == 3 * wide * width
+        and f"{wide} inner features for vectors of size {width}" in answer.text
+    )
 
 
 @claims("pooler")

@@ -104,5 +104,5 @@ def test_beside_the_weight_of_the_queries_stands_that_it_is_not_counted_by_heads
     one = case("bert")
     node = one.node("encoder.layer.0.attention.self.query")
     (answer,) = answers_for_module(one.architecture, node)
-    assert answer.question == "Why 3 heads of 8 and not one of 24?"
+    assert answer.question == "Why 3 heads of size 8 rather than one of size 24?"
     assert answer.text.endswith("nothing is counted 3 times.")

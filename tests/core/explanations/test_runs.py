@@ -68,14 +68,14 @@ def in_view(title: ViewTitle, one: Opened, maps: AttentionMaps | None = None) ->
 def test_attention_to_special_tokens_is_told_with_its_share() -> None:
     maps = maps_of(demo(), "encoder.layer.3.attention.self")
     answer = in_view("Attention", demo(), maps)["special-tokens"]
-    assert answer.question == "Why do so many heads look at [CLS] and [SEP]?"
+    assert answer.question == "Why do so many heads attend to [CLS] and [SEP]?"
     tokens = [token.text for token in demo().run.tokens]
     special = [place for place, text in enumerate(tokens) if text in {"[CLS]", "[SEP]"}]
     shares = maps.probabilities[:, :, special].sum(2).mean(1)
     assert answer.measured == (
-        f"Here they get {shares.mean():.0%} of what this layer's heads give, though they are "
-        f"{len(special)} of {len(tokens)} tokens, {len(special) / len(tokens):.0%}; "
-        f"head {shares.argmax()} gives them {shares.max():.0%}."
+        f"Here special tokens make up {len(special) / len(tokens):.0%} of the tokens "
+        f"({len(special)} of {len(tokens)}) and receive {shares.mean():.0%} of the attention in "
+        f"this layer; head {shares.argmax()} gives them {shares.max():.0%}."
     )
     assert answer.source == "Clark et al. 2019; Kovaleva et al. 2019"
     assert answer.path == "encoder.layer.3.attention.self"
@@ -96,7 +96,7 @@ def test_cosines_are_high_for_a_reason_with_this_states_own_numbers() -> None:
     cosines = cosine_matrix(state)
     mean = cosines[~np.eye(len(cosines), dtype=bool)].mean()
     assert mean >= 0.25
-    assert f"a cosine of {mean:.2g} on average" in answer.measured
+    assert f"a mean cosine of {mean:.2g}," in answer.measured
     assert "3 of 384 features" in answer.measured
 
 
@@ -111,9 +111,15 @@ def test_it_is_not_asked_where_cosines_are_low() -> None:
 def test_outlier_features_are_named() -> None:
     answer = in_view("Layers", demo())["outlier-features"]
     features = outlier_features(demo().run)
-    assert f"Here {len(features)} of 384 are farther than 6 std" in answer.measured
+    assert (
+        f"Here, {len(features)} of 384 features deviate by more than 6 standard" in answer.measured
+    )
     states = len(features[0].states)
-    assert f"feature {features[0].index} is in {states} of 7 hidden states" in answer.measured
+    assert f"feature {features[0].index} is an outlier in {states} of 7 hidden" in answer.measured
+
+
+def _range(low: str, high: str) -> str:
+    return f"{low} in every layer" if low == high else f"between {low} and {high}"
 
 
 def test_random_weights_give_flat_lines_behind_norms() -> None:
@@ -121,7 +127,8 @@ def test_random_weights_give_flat_lines_behind_norms() -> None:
     answer = in_view("Layers", one)["flat-lines"]
     stds = [std_of(one.run, f"encoder.layer.{n}") for n in range(4)]
     assert answer.measured == (
-        f"The std of the layers' outputs lies between {min(stds):.3f} and {max(stds):.3f} here."
+        "Here the standard deviation of the layers’ outputs is "
+        f"{_range(f'{min(stds):.3f}', f'{max(stds):.3f}')}."
     )
     assert max(stds) - min(stds) < 0.01
     assert not {"outlier-features", "growing-lines"} & in_view("Layers", one).keys()
@@ -132,7 +139,8 @@ def test_random_weights_give_rising_lines_where_norms_come_first() -> None:
     answers = in_view("Layers", one)
     stds = [std_of(one.run, f"h.{n}") for n in range(4)]
     assert answers["growing-lines"].measured == (
-        f"The std of the layers' outputs goes from {stds[0]:.3g} to {stds[-1]:.3g} here."
+        "Here the standard deviation of the layers’ outputs rises "
+        f"from {stds[0]:.3g} to {stds[-1]:.3g}."
     )
     assert stds == sorted(stds)
     assert "flat-lines" not in answers
@@ -143,7 +151,7 @@ def test_random_weights_look_at_all_alike() -> None:
     maps = maps_of(one, "encoder.layer.1.attention.self")
     answers = in_view("Attention", one, maps)
     most = np.log(len(one.run.tokens))
-    assert f"The mean entropy is {maps.entropies.mean():.4g} nats" in (
+    assert f"Here the mean entropy is {maps.entropies.mean():.4g} nats" in (
         answers["even-attention"].measured
     )
     assert maps.entropies.mean() > 0.95 * most
@@ -162,7 +170,7 @@ def test_a_decoder_has_a_sink_and_hidden_scores() -> None:
     answers = in_view("Attention", one, maps)
     count = len(one.run.tokens)
     assert answers["causal-mask"].measured == (
-        f"In this run {count * (count - 1) // 2} of {count * count} scores of a head are hidden."
+        f"In this run {count * (count - 1) // 2} of {count * count} scores per head are masked."
     )
     assert "first-token" not in answers  # its weights are random
     assert not {"mask", "special-tokens"} & answers.keys()
@@ -170,12 +178,10 @@ def test_a_decoder_has_a_sink_and_hidden_scores() -> None:
 
 def test_tokens_are_explained_by_this_run() -> None:
     answers = in_view("Tokens", demo())
-    assert answers["segments"].measured == (
-        "In this run 11 tokens are of segment 0 and 8 of segment 1."
-    )
-    assert answers["start-token"].measured == "In this run it is token 0 of 19."
-    assert answers["end-token"].measured == "In this run it stands at 10 and 18."
-    assert answers["pieces"].measured == "In this run 12212121 became 122 ##12 ##12 ##1."
+    assert answers["segments"].measured == ("Tokens in this run: 11 in segment 0, 8 in segment 1.")
+    assert answers["start-token"].measured == "In this run it is at position 0 (of 19)."
+    assert answers["end-token"].measured == "In this run it is at positions 10 and 18."
+    assert answers["pieces"].measured == "In this run “12212121” was split into 122 ##12 ##12 ##1."
     assert "30,522 entries" in answers["pieces"].text
     assert answers["mask-token"].measured == ""
 
@@ -187,7 +193,7 @@ def test_marks_of_other_vocabularies_are_explained(texts: tuple[str, ...], name:
     run = run_of(tokens_of(*texts), np.eye(2))
     found = {a.name: a for a in answers_for_view("Tokens", architecture_of("gpt2"), run)}
     count = sum(text[0] in "Ġ▁" for text in texts)
-    assert found[name].measured == f"In this run {count} of 2 tokens begin with it."
+    assert found[name].measured == f"In this run it begins {count} of 2 tokens."
     assert not {"pieces", "start-token", "segments"} & found.keys()
 
 
@@ -201,23 +207,25 @@ def test_a_module_is_explained_with_what_the_run_gave_there() -> None:
     run = demo().run
     norm = at(demo(), "encoder.layer.2.output.LayerNorm")["gamma"]
     assert norm.measured == (
-        "In this run there were 19 positions, so as many means and variances, and no parameter "
-        "more."
+        "This run has 19 positions, each with its own mean and variance, but no additional "
+        "parameters."
     )
     states = [state.astype(float) for state in run.hidden_states[2:4]]
     units = [state / np.linalg.norm(state, axis=1, keepdims=True) for state in states]
     cosine = (units[0] * units[1]).sum(1).mean()
-    assert f"a cosine of {cosine:.2f} with" in at(demo(), "encoder.layer.2")["residual"].measured
+    assert (
+        f"a mean cosine of {cosine:.2f} with" in at(demo(), "encoder.layer.2")["residual"].measured
+    )
     pooled = run.outputs["pooler_output"]
     assert at(demo(), "pooler")["pooler"].measured == (
-        f"In this run its numbers lie between {pooled.min():.3g} and {pooled.max():.3g}.".replace(
+        f"In this run its values lie between {pooled.min():.3g} and {pooled.max():.3g}.".replace(
             "-", "−"
         )
     )
     flops = at(demo(), "")["flops"]
     macs = run.modules[0].macs
     assert macs is not None
-    assert flops.measured == f"In this run {macs:,} multiply-adds are {2 * macs:,} FLOPs."
+    assert flops.measured == f"In this run, {macs:,} multiply-adds equal {2 * macs:,} FLOPs."
 
 
 @pytest.mark.parametrize(
@@ -228,10 +236,10 @@ def test_positions_are_counted_wherever_the_batch_stands(family: str, norm: str)
     one = ran(small_model(family), Sentence("the cat sat on the mat"))
     sides = 2 if family == "bart" else 1
     count = len(one.run.tokens) // sides
-    assert f"there were {count} positions" in at(one, norm)["gamma"].measured
+    assert f"This run has {count} positions," in at(one, norm)["gamma"].measured
     if family == "bart":
         mask = at(one, "encoder.layers.0.self_attn")["mask"]
-        assert mask.measured.startswith(f"The {count} tokens of this run")
+        assert mask.measured.startswith(f"This run has a single sequence of {count} tokens")
 
 
 def test_nothing_is_said_of_attention_where_there_is_none() -> None:
@@ -250,7 +258,7 @@ def test_what_is_asked_of_a_module_is_told_without_a_look_at_all_hidden_states()
 
 def test_megabytes_and_mebibytes_are_told_apart() -> None:
     text = at(demo(), "")["bytes"].text
-    assert text.endswith("22,713,216 of them take 90,852,864 bytes: 90.85 MB, or 86.64 MiB.")
+    assert text.endswith("22,713,216 parameters take 90,852,864 bytes: 90.85 MB or 86.64 MiB.")
 
 
 def test_a_section_of_a_report_has_what_its_view_has_and_works_without_a_run() -> None:

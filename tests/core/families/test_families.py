@@ -161,10 +161,10 @@ def test_a_made_up_family_is_walked() -> None:
     found = {
         part.title: [step.name for step in part.steps] for part in build_walk(architecture).parts
     }
-    assert found["Embeddings"] == ["Input-Token", "Embedding-Token"]
+    assert found["Embeddings"] == ["Token IDs", "Token embedding"]
     assert found["One layer"] == [
-        *("Norm", "MultiHeadSelfAttention", "Add"),
-        *("Norm", "FeedForward", "Add"),
+        *("Norm", "Multi-head self-attention", "Add"),
+        *("Norm", "Feed-forward network", "Add"),
     ]
 
 

@@ -10,14 +10,14 @@ from bertviewer.core.walk.wires import Wires
 @pytest.mark.parametrize(
     ("operation", "section", "name"),
     [
-        ("layer norm", "embeddings", "Embedding-Norm"),
+        ("layer norm", "embeddings", "Embedding norm"),
         ("layer norm", "layer", "Norm"),
         ("rms norm", "rest", "Norm"),
-        ("linear", "embeddings", "Embedding-Projection"),
+        ("linear", "embeddings", "Embedding projection"),
         ("linear", "rest", "Linear"),
-        ("gated feed-forward", "layer", "FeedForward"),
+        ("gated feed-forward", "layer", "Feed-forward network"),
         ("routing", "layer", "Router"),
-        ("scale and shift", "layer", "ScaleAndShift"),
+        ("scale and shift", "layer", "Scale and shift"),
         (None, "layer", "mixer"),
     ],
 )
@@ -26,7 +26,7 @@ def test_names_of_steps(operation: str | None, section: Section, name: str) -> N
 
 
 def test_a_dropout_has_no_node() -> None:
-    assert name_of(None, "embeddings") == "Embedding-Dropout"
+    assert name_of(None, "embeddings") == "Embedding dropout"
     assert name_of(None, "rest") == "Dropout"
 
 
@@ -38,10 +38,10 @@ def table(source: Node | None, shape: tuple[int, ...] = (1, 16, 24)) -> str:
 
 
 def test_a_table_is_known_by_what_it_is_looked_up_by() -> None:
-    assert table(Node("n0", "input", "input ids")) == "Embedding-Token"
-    assert table(Node("n0", "input", "token type ids")) == "Embedding-Segment"
-    assert table(Node("n0", "constant", "input ids")) == "Embedding-Token"
-    assert table(Node("n0", "constant", "positions")) == "Embedding-Position"
-    assert table(Node("n0", "constant", "position ids")) == "Embedding-Position"
-    assert table(None) == "Embedding-Position"
-    assert table(Node("n0", "constant", "positions"), (16, 16, 3)) == "Embedding-Distance"
+    assert table(Node("n0", "input", "input ids")) == "Token embedding"
+    assert table(Node("n0", "input", "token type ids")) == "Segment embedding"
+    assert table(Node("n0", "constant", "input ids")) == "Token embedding"
+    assert table(Node("n0", "constant", "positions")) == "Position embedding"
+    assert table(Node("n0", "constant", "position ids")) == "Position embedding"
+    assert table(None) == "Position embedding"
+    assert table(Node("n0", "constant", "positions"), (16, 16, 3)) == "Distance embedding"

@@ -14,7 +14,7 @@ def test_modules_stand_in_the_trees_order_under_their_own_names() -> None:
     assert [(part.title, [step.name for step in part.steps]) for part in walk.parts] == [
         ("Embeddings", ["embeddings"]),
         ("One layer", ["attention", "intermediate", "output"]),
-        ("The other layers", ["the other 11 layers"]),
+        ("Other layers", ["Layers 1–11"]),
         ("After the layers", ["pooler"]),
     ]
     assert not any(part.is_planned for part in walk.parts)
@@ -32,12 +32,12 @@ def test_other_trees_add_up(name: str) -> None:
 def test_a_tied_head_says_so() -> None:
     head = build_walk(plain("bert-base-uncased", "masked-lm")).steps[-1]
     assert (head.path, head.count.parameters) == ("cls", 622_650)
-    assert head.note.startswith("tied to bert.embeddings.word_embeddings.weight")
+    assert head.note.startswith("Tied to bert.embeddings.word_embeddings.weight")
 
 
 def test_of_a_checkpoint_alone_the_names_are_known() -> None:
     bare = replace(plain("bert-base-uncased"), config={})
-    assert build_walk(bare).parts[0].title == "Modules by their names"
+    assert build_walk(bare).parts[0].title == "Modules by name"
 
 
 def test_a_pass_that_stopped_leaves_the_tree() -> None:

@@ -16,23 +16,23 @@ from tests.core.walk.walked import flowing, step
 
 # Name, count with numbers put in, elements: S3, BERT-large with the Chinese vocabulary.
 SEVENTEEN = (
-    ("Input-Token", "", 0),
-    ("Input-Segment", "", 0),
-    ("Embedding-Token", "21128*1024", 21_635_072),
-    ("Embedding-Segment", "2*1024", 2_048),
+    ("Token IDs", "", 0),
+    ("Segment IDs", "", 0),
+    ("Token embedding", "21128*1024", 21_635_072),
+    ("Segment embedding", "2*1024", 2_048),
     ("Add", "", 0),
-    ("Embedding-Position", "512*1024", 524_288),
-    ("Embedding-Norm", "2*1024", 2_048),
-    ("Embedding-Dropout", "", 0),
-    ("MultiHeadSelfAttention", "4*(1024*1024+1024)", 4_198_400),
+    ("Position embedding", "512*1024", 524_288),
+    ("Embedding norm", "2*1024", 2_048),
+    ("Embedding dropout", "", 0),
+    ("Multi-head self-attention", "4*(1024*1024+1024)", 4_198_400),
     ("Dropout", "", 0),
     ("Add", "", 0),
     ("Norm", "2*1024", 2_048),
-    ("FeedForward", "(1024*4096+4096)+(4096*1024+1024)", 8_393_728),
+    ("Feed-forward network", "(1024*4096+4096)+(4096*1024+1024)", 8_393_728),
     ("Dropout", "", 0),
     ("Add", "", 0),
     ("Norm", "2*1024", 2_048),
-    ("the other 23 layers", "23*12,596,224", 23 * 12_596_224),
+    ("Layers 1–23", "23*12,596,224", 23 * 12_596_224),
 )
 HEAD_TASKS = ("sequence-classification", "pretraining", "token-classification")
 
@@ -50,7 +50,7 @@ class TestBertLargeChinese:
         assert [(part.title, part.parameters) for part in walk.parts] == [
             ("Embeddings", 22_163_456),
             ("One layer", 12_596_224),
-            ("The other layers", 289_713_152),
+            ("Other layers", 289_713_152),
             ("After the layers", 1_049_600),
         ]
         assert sum(s.count.parameters for s in walk.steps[:17]) == 324_472_832
@@ -76,32 +76,32 @@ class TestBertLargeChinese:
 
     def test_shapes(self) -> None:
         walk = build_walk(replace(derived("bert-large-chinese"), costs=None))
-        attention = step(walk, "MultiHeadSelfAttention")
+        attention = step(walk, "Multi-head self-attention")
         assert attention.input_shape is not None
         assert attention.input_shape.text == "[B, S, D]"
         assert attention.input_shape.numbers == "[B, S, 1024]"
-        table, pooler = step(walk, "Embedding-Token"), step(walk, "Pooler")
+        table, pooler = step(walk, "Token embedding"), step(walk, "Pooler")
         assert table.input_shape is not None
         assert table.output_shape is not None
         assert (table.input_shape.text, table.output_shape.text) == ("[B, S]", "[B, S, D]")
         assert pooler.output_shape is not None
         assert pooler.output_shape.text == "[B, D]"
-        assert step(walk, "Input-Token").output_shape == table.input_shape
+        assert step(walk, "Token IDs").output_shape == table.input_shape
 
     def test_every_path_is_a_module(self) -> None:
         architecture = derived("bert-large-chinese")
         paths = {node.path for node in architecture.modules}
         walk = build_walk(architecture)
         assert {s.path for s in walk.steps if s.path is not None} <= paths
-        assert step(walk, "FeedForward").path == "encoder.layer.0.intermediate"
-        assert step(walk, "the other 23 layers").path == "encoder.layer.1"
+        assert step(walk, "Feed-forward network").path == "encoder.layer.0.intermediate"
+        assert step(walk, "Layers 1–23").path == "encoder.layer.1"
 
     def test_before_the_formulas_are_derived(self) -> None:
         walk = build_walk(flowing("bert-large-chinese"))
         seen = [(s.name, s.count.numbers, s.count.parameters) for s in walk.steps]
         assert tuple(seen[:17]) == SEVENTEEN
         assert not any(s.count.symbols for s in walk.steps)
-        attention = step(walk, "MultiHeadSelfAttention")
+        attention = step(walk, "Multi-head self-attention")
         assert attention.input_shape is not None
         assert attention.input_shape.text == "[B, S, 1024]"
 
@@ -141,7 +141,7 @@ def test_the_last_runs_ids(run_of_two: tuple[Architecture, ActivationRun]) -> No
     tokens, segments = walk.steps[:2]
     assert tokens.values == "101 1037 3231 102 1996 4937 102"
     assert segments.values == "0 0 0 0 1 1 1"
-    attention = step(walk, "MultiHeadSelfAttention")
+    attention = step(walk, "Multi-head self-attention")
     assert attention.output_shape is not None
     assert attention.output_shape.numbers == "[1, 7, 384]"
 

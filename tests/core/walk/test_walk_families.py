@@ -36,66 +36,66 @@ register()
     [
         ("bert", BERT, POST_NORM, [OTHER, "Pooler"]),
         ("roberta", BERT, POST_NORM, [OTHER, "Pooler"]),
-        ("electra", [*BERT, "Embedding-Projection"], POST_NORM, [OTHER]),
+        ("electra", [*BERT, "Embedding projection"], POST_NORM, [OTHER]),
         (
             "albert",
-            [*BERT, "Embedding-Projection"],
+            [*BERT, "Embedding projection"],
             [*POST_NORM[:5], *POST_NORM[6:]],
-            ["the same layer, once more", "Pooler"],
+            ["The same layer, once more", "Pooler"],
         ),
         (
             "distilbert",
-            [*WORDS, "Embedding-Position", "Add", *LAST],
+            [*WORDS, "Position embedding", "Add", *LAST],
             [ATTENTION, *POST_NORM[2:]],
             [OTHER],
         ),
         (
             "mpnet",
-            [*WORDS, "Embedding-Position", "Add", *LAST, "Embedding-Distance"],
+            [*WORDS, "Position embedding", "Add", *LAST, "Distance embedding"],
             POST_NORM,
             [OTHER, "Pooler"],
         ),
         (
             "deberta",
-            [*WORDS, "Embedding-Position", "Add", *LAST, "Embedding-Distance"],
+            [*WORDS, "Position embedding", "Add", *LAST, "Distance embedding"],
             POST_NORM,
             [OTHER],
         ),
         (
             "deberta-v2",
-            [*WORDS, *LAST, "Embedding-Distance", "Embedding-Distance-Norm"],
+            [*WORDS, *LAST, "Distance embedding", "Distance embedding norm"],
             POST_NORM,
             [OTHER],
         ),
         (
             "roformer",
-            [*SEGMENTED, *LAST, "Embedding-Projection", "Embedding-Position"],
+            [*SEGMENTED, *LAST, "Embedding projection", "Position embedding"],
             POST_NORM,
             [OTHER],
         ),
         ("esm", WORDS, PRE_NORM, [OTHER, "Norm", "Pooler", "contact_head"]),
         (
             "big_bird",
-            [*SEGMENTED, "Embedding-Position", *reversed(LAST)],
+            [*SEGMENTED, "Position embedding", *reversed(LAST)],
             [ATTENTION, "Linear", *POST_NORM[1:]],
             [OTHER, "Pooler"],
         ),
         (
             "squeezebert",
-            [*SEGMENTED[:3], "Embedding-Position", *SEGMENTED[3:], *LAST],
+            [*SEGMENTED[:3], "Position embedding", *SEGMENTED[3:], *LAST],
             POST_NORM,
             [OTHER, "Pooler"],
         ),
         (
             "gpt2",
-            [*WORDS, "Embedding-Position", "Add", "Embedding-Dropout"],
+            [*WORDS, "Position embedding", "Add", "Embedding dropout"],
             PRE_NORM,
             [OTHER, "Norm"],
         ),
         (
             "gptj",
-            [*WORDS, "Embedding-Dropout"],
-            ["Norm", ATTENTION, "Dropout", "FeedForward", "Dropout", "Add"],
+            [*WORDS, "Embedding dropout"],
+            ["Norm", ATTENTION, "Dropout", "Feed-forward network", "Dropout", "Add"],
             [OTHER, "Norm"],
         ),
         ("llama", WORDS, PLAIN, [OTHER, "Norm"]),
@@ -107,13 +107,13 @@ register()
         ("mamba", WORDS, ["Norm", "mixer", "Add"], [OTHER, "Norm"]),
         (
             "xlnet",
-            [*WORDS, "Embedding-Dropout"],
+            [*WORDS, "Embedding dropout"],
             [*POST_NORM, "r_s_bias, seg_embed"],
             [OTHER, "Dropout", "mask_emb"],
         ),
         (
             "vit",
-            ["Convolution", "Concatenate", "Add", "Embedding-Dropout"],
+            ["Convolution", "Concatenate", "Add", "Embedding dropout"],
             PRE_NORM,
             [OTHER, "Norm", "Pooler"],
         ),
@@ -133,7 +133,7 @@ def test_steps_in_the_order_of_execution(
 
 def decoder_of(encoder: list[str]) -> list[str]:
     """Return a decoder layer's steps: self-attention again, across to the encoder."""
-    start = encoder.index("FeedForward") - (encoder[0] == "Norm")
+    start = encoder.index("Feed-forward network") - (encoder[0] == "Norm")
     across = [CROSS if name == ATTENTION else name for name in encoder[:start]]
     return [MASKED if name == ATTENTION else name for name in encoder[:start]] + (
         across + encoder[start:]
@@ -163,7 +163,7 @@ def test_a_decoder_comes_after_its_encoder(family: str, layer: list[str]) -> Non
     target = next(part for part in walk.parts if part.title == TARGET)
     assert [at.name for at in target.steps[:2]] == WORDS
     # One table for both sides; it counts once.
-    assert [at.count.parameters for at in walk.steps if at.name == "Embedding-Token"] == [
+    assert [at.count.parameters for at in walk.steps if at.name == "Token embedding"] == [
         97 * 24,
         0,
     ]

@@ -12,8 +12,8 @@ class TestFamilies:
     def test_roberta_has_the_seventeen(self) -> None:
         walk = build_walk(flowing("roberta-base"))
         assert names(walk)[:8] == [name for name, _, _ in SEVENTEEN[:8]]
-        assert step(walk, "Embedding-Position").count.numbers == "514*768"
-        assert step(walk, "Input-Segment").note == notes.ONE_SEGMENT
+        assert step(walk, "Position embedding").count.numbers == "514*768"
+        assert step(walk, "Segment IDs").note == notes.ONE_SEGMENT
 
     def test_gpt2_projects_three_at_once(self) -> None:
         attention = step(build_walk(flowing("gpt2")), ATTENTION)
@@ -21,10 +21,10 @@ class TestFamilies:
 
     def test_albert_stores_one_layer(self) -> None:
         walk = build_walk(flowing("albert-base-v2"))
-        again = step(walk, "the same layer, 11 more times")
+        again = step(walk, "The same layer, 11 more times")
         assert again.count.parameters == 0
         assert "applied 12 times" in again.note
-        projection = step(walk, "Embedding-Projection")
+        projection = step(walk, "Embedding projection")
         assert projection.count.numbers == "128*768+768"
         assert projection.output_shape is not None
         assert projection.output_shape.text == "[B, S, 768]"
@@ -32,7 +32,7 @@ class TestFamilies:
 
     def test_electra_widens_its_embeddings(self) -> None:
         walk = build_walk(small("electra"))
-        projection = step(walk, "Embedding-Projection")
+        projection = step(walk, "Embedding projection")
         assert projection.count.numbers == "16*24+24"
         assert projection.input_shape is not None
         assert projection.input_shape.text == "[B, S, 16]"
@@ -42,24 +42,24 @@ class TestFamilies:
         assert [part.title for part in walk.parts] == [
             "Embeddings",
             "One encoder layer",
-            "The other encoder layers",
+            "Other encoder layers",
             "After the encoder layers",
-            "Embeddings of the target",
+            "Target embeddings",
             "One decoder layer",
-            "The other decoder layers",
+            "Other decoder layers",
             "After the decoder layers",
         ]
-        tables = [s for s in walk.steps if s.name == "Embedding-Token"]
+        tables = [s for s in walk.steps if s.name == "Token embedding"]
         assert [s.count.parameters for s in tables] == [18_944_000, 0]
         assert step(walk, "Add").note == notes.SINUSOIDS
         names = [[s.name for s in part.steps] for part in walk.parts[2:4]]
-        assert names == [["the other 5 layers"], ["Norm"]]
+        assert names == [["Layers 1–5"], ["Norm"]]
 
     def test_a_tied_head_counts_nothing(self) -> None:
         walk = build_walk(flowing("bert-base-chinese", "masked-lm"))
         head = walk.steps[-1]
         assert (head.name, head.path, head.count.parameters) == ("Head", "cls", 613_256)
-        assert head.note.startswith("tied to bert.embeddings.word_embeddings.weight")
+        assert head.note.startswith("Tied to bert.embeddings.word_embeddings.weight")
 
 
 def kinds(walk: Walk) -> list[tuple[str, int, str | None]]:
@@ -79,8 +79,8 @@ def test_local_and_global_layers_are_kinds_of_their_own() -> None:
     ]
     others = [s for s in walk.steps if s.others]
     assert [(s.name, s.path) for s in others] == [
-        ("the other 3 layers like layer 1", "layers.2"),
-        ("the other layer like layer 3", "layers.6"),
+        ("3 other layers, like layer 1", "layers.2"),
+        ("Layer 6, like layer 3", "layers.6"),
     ]
 
 
@@ -88,7 +88,7 @@ def test_layers_that_are_stored_in_groups() -> None:
     walk = build_walk(small("albert", num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2))
     assert walk.reconciles
     others = [at.name for at in walk.parts[2].steps]
-    assert others == [OTHER, "the same 2 layers, once more"]
+    assert others == [OTHER, "The same 2 layers, once more"]
     assert [at.name for at in walk.parts[3].steps] == ["Pooler"]
     assert names(walk).count(ATTENTION) == 2
 
@@ -102,8 +102,8 @@ def test_a_layer_that_is_alone_is_a_layer() -> None:
 def test_a_decoder_attends_to_an_encoder_that_is_not_its_own() -> None:
     walk = build_walk(small("bert", is_decoder=True, add_cross_attention=True))
     layer = [step.name for step in walk.parts[1].steps]
-    assert layer.index("MaskedSelfAttention") < layer.index("MultiHeadCrossAttention")
-    cross = next(s for s in walk.parts[1].steps if s.name == "MultiHeadCrossAttention")
+    assert layer.index("Masked self-attention") < layer.index("Multi-head cross-attention")
+    cross = next(s for s in walk.parts[1].steps if s.name == "Multi-head cross-attention")
     assert cross.count.parameters == 4 * (24 * 24 + 24)
     assert walk.reconciles
 
@@ -120,9 +120,9 @@ def test_a_narrow_layer_is_walked_through_whole() -> None:
     """MobileBERT goes through a bottleneck, and several feed-forward networks in each layer."""
     layer = build_walk(small("mobilebert")).parts[1]
     assert [at.name for at in layer.steps if at.path is not None] == [
-        *("Linear", "ScaleAndShift", "Linear", "ScaleAndShift", ATTENTION, "ScaleAndShift"),
-        *("FeedForward", "ScaleAndShift", "FeedForward", "ScaleAndShift"),
-        *("Linear", "Dropout", "ScaleAndShift"),
+        *("Linear", "Scale and shift", "Linear", "Scale and shift", ATTENTION, "Scale and shift"),
+        *("Feed-forward network", "Scale and shift", "Feed-forward network", "Scale and shift"),
+        *("Linear", "Dropout", "Scale and shift"),
     ]
 
 
@@ -139,7 +139,7 @@ def test_images_are_no_sentences() -> None:
 
 
 def test_a_table_of_distances_is_not_looked_up_by_tokens() -> None:
-    distances = step(build_walk(small("deberta")), "Embedding-Distance")
+    distances = step(build_walk(small("deberta")), "Distance embedding")
     assert (distances.input_shape, distances.output_shape) == (None, None)
     assert distances.count.parameters == 2 * 32 * 24
 
@@ -147,7 +147,7 @@ def test_a_table_of_distances_is_not_looked_up_by_tokens() -> None:
 def test_experts_are_counted_all_and_routed() -> None:
     walk = build_walk(small("mixtral"))
     router, experts = step(walk, "Router"), step(walk, "Experts")
-    assert router.note == "Chooses 2 of 4 experts for each token."
+    assert router.note == "Selects 2 of 4 experts for each token."
     assert router.count.parameters == 4 * 24
     assert experts.count.parameters == 4 * 3 * 24 * 40
 
@@ -156,4 +156,4 @@ def test_a_text_beside_a_picture_has_embeddings_of_its_own() -> None:
     walk = build_walk(small("clip"))
     assert walk.reconciles
     assert [part.kind for part in walk.parts] == ["embeddings", "layer", "others", "rest"] * 2
-    assert [at.name for at in walk.parts[4].steps] == [*WORDS, "Embedding-Position", "Add"]
+    assert [at.name for at in walk.parts[4].steps] == [*WORDS, "Position embedding", "Add"]

@@ -74,7 +74,7 @@ def test_heads(drafted: Drafted, many: Corpus) -> None:
     wanted = [heads.entropy.tolist() for heads in many.heads.values()]
     assert chart.values.tolist() == wanted
     first = rows(table(drafted.section, "corpus-heads"))[0]
-    assert first[0] == "Entropy, nats"
+    assert first[0] == "Entropy (nats)"
 
 
 def test_without_a_corpus(model: LoadedModel) -> None:

@@ -36,9 +36,9 @@ def test_what_the_model_is_in_words_with_its_own_numbers(demo: Subject) -> None:
     assert "maps a sequence of token ids to one context-dependent vector" in words
     assert "22,713,216 parameters" in words
     assert "encoder (46.87%)" in words
-    assert "6 equal layers of 1,774,464 parameters" in words
+    assert "6 identical layers (BertLayer) of 1,774,464 parameters each" in words
     (facts,) = each(drafted.section, Facts)
-    assert ("Total params", ("22,713,216",)) in facts.pairs
+    assert ("Parameters", ("22,713,216",)) in facts.pairs
     assert [figure.picture for figure in each(drafted.section, Figure)] == ["model", "layer"]
     assert drafted.pictures.keys() == {"model", "layer"}
     assert "pretrained weights" in said(drafted.section.sections[0])
@@ -84,7 +84,7 @@ def test_symbols_and_groups(demo: Subject) -> None:
     groups = rows(table(section, "groups"))
     assert groups[0] == ["Embedding", "V·D + 2·D + L·D + 2·D= V·D + L·D + 4·D", "11,918,592"]
     assert groups[1][1].endswith("= N·(12·D² + 13·D)")
-    assert groups[-1] == ["Total", "in 103 tensors", "22,713,216 "]
+    assert groups[-1] == ["Total", "103 tensors", "22,713,216 "]
     assert "where I = 4·D, T = 2" in said(section)
 
 
@@ -112,7 +112,7 @@ def test_costs_are_those_of_the_run(demo: Subject) -> None:
 def test_costs_that_nobody_knows_are_said(demo: Subject) -> None:
     unknown = Costs((), {}, (), reason="it is too loud")
     section = costs(replace(demo, architecture=replace(demo.architecture, costs=unknown))).section
-    assert "No formula was found: it is too loud; on its flow they are 171,196,416" in said(section)
+    assert "No formula was found: it is too loud; its data flow has 171,196,416" in said(section)
     assert each(section, Sum) == []
     nothing = costs(replace(demo, architecture=replace(demo.architecture, costs=None))).section
     assert [inner.name for inner in nothing.sections] == ["memory"]
@@ -123,15 +123,15 @@ def test_the_walk(demo: Subject) -> None:
     heads = [cells(row) for row in found.rows if row.look == "head"]
     assert heads == [
         ["Embeddings", "11,918,592 "],
-        ["One layer, of N = 6", "1,774,464 "],
-        ["The other layers", "8,872,320 "],
+        ["One layer (of N = 6)", "1,774,464 "],
+        ["Other layers", "8,872,320 "],
         ["After the layers", "147,840 "],
     ]
     steps = [cells(row) for row in found.rows if row.look == "plain"]
     assert steps[0][4] == "101 2023 2003 1037 13092 12521 12521 2487 … 102"
     assert steps[8][:3] == [
         "9",
-        "MultiHeadSelfAttentionencoder.layer.0.attention",
+        "Multi-head self-attentionencoder.layer.0.attention",
         "[B, S, D][1, 11, 384]",
     ]
     assert steps[8][4:] == ["4·(D·D+D)4·(384·384+384)", "591,360"]
@@ -192,7 +192,7 @@ def test_the_configuration_has_symbols_and_meanings(demo: Subject) -> None:
 def test_a_value_that_is_a_book_is_shortened(demo: Subject) -> None:
     architecture = replace(demo.architecture, config={"x": "\u0e01" * 70_000}, unused={})
     (row,) = rows(table(configuration(Subject(architecture)).section, "configuration"))
-    assert row[2].endswith("and 68,002 characters more")
+    assert row[2].endswith("and 68,002 more characters")
 
 
 def test_modules_are_the_folded_tree(demo: Subject) -> None:
@@ -223,7 +223,7 @@ def test_all_199_parameters_stand_in_groups(bert_base: Subject) -> None:
 def test_a_tied_parameter_is_listed_and_not_counted() -> None:
     opened = open_model(parse_source("bert-base-uncased", "masked-lm"))
     found = table(tensors(Subject(opened.architecture)).section, "tensors")
-    tied = [cells(row)[0] for row in found.rows if " is " in cells(row)[0]]
+    tied = [cells(row)[0] for row in found.rows if " tied to " in cells(row)[0]]
     assert any("word_embeddings.weight" in name for name in tied)
     counts = [cells(row)[1] for row in found.rows if row.look == "head"]
     total = sum(int(count.replace(",", "")) for count in counts)

@@ -42,7 +42,7 @@ def compared() -> Subject:
 def test_counts_and_totals(compared: Subject) -> None:
     section = there(models(compared))
     words = said(section)
-    assert "109,482,240 parameters, the right one 335,141,888: +225,659,648." in words
+    assert "109,482,240 parameters, the right one 335,141,888 (+225,659,648)." in words
     counts = {row[0]: row[1:] for row in rows(table(section, "model-counts"))}
     assert counts["only right"][0] == str(12 * 16)
     assert sum(int(count) for count, _ in counts.values()) == 199 + 12 * 16
@@ -60,7 +60,7 @@ def test_a_model_beside_itself(compared: Subject) -> None:
     architecture = compared.architecture
     same = Comparison(architecture.source, architecture.source, 1, 1, (), ())
     section = there(models(replace(compared, comparison=same)))
-    assert "the right one 1: as many." in said(section)
+    assert "Both models have 1 parameter." in said(section)
     assert [inner.name for inner in section.sections] == ["models-configuration"]
     other = replace(same, keys=(ComparedKey("x", None, 1),))
     section = there(models(replace(compared, comparison=other)))

@@ -84,7 +84,7 @@ def test_a_decoder_has_no_segments_and_looks_at_no_padding() -> None:
     assert all("·" not in box.under for box in tokens.tokens)
     assert padded is not None
     text = " ".join(said(block) for block in padded.blocks)
-    assert "without it nothing would either" in text
+    assert "without it, none does either" in text
 
 
 def test_statistics_of_every_layer_and_of_every_kind(demo: Subject) -> None:
@@ -111,7 +111,7 @@ def test_nan_and_inf_are_counted_and_shown_as_dashes(demo: Subject) -> None:
     section = there(sentence(replace(demo, run=replace(run_of(demo), modules=broken))))
     assert rows(table(section, "statistics"))[2] == ["2", *"–" * 5, "0", "7", "3"]
     assert rows(table(section, "output")) == [[*"–" * 5, "0", "7", "3"]]
-    assert "All modules gave 14 NaN and 6 infinite values." in said(section)
+    assert "All modules together produced 14 NaNs and 6 infinite values." in said(section)
 
 
 def test_outlier_features_are_listed_or_said_not_to_be_there(demo: Subject) -> None:
@@ -120,7 +120,7 @@ def test_outlier_features_are_listed_or_said_not_to_be_there(demo: Subject) -> N
     assert first[1].endswith("of 7")
     flat = tuple(np.zeros_like(state) for state in run_of(demo).hidden_states)
     calm = there(sentence(replace(demo, run=replace(run_of(demo), hidden_states=flat))))
-    assert "There is none here." in said(calm)
+    assert "There are none here." in said(calm)
 
 
 def test_attention_of_chosen_layers(demo: Subject, demo_source: ModelSource) -> None:
@@ -134,10 +134,14 @@ def test_attention_of_chosen_layers(demo: Subject, demo_source: ModelSource) -> 
     looks = of_layers(demo.looks, model, run, kept, (5,))
     chosen = replace(demo, looks=looks)
     assert shown(chosen) == ["entropy", last, "head"]
-    assert [one.title for one in looks.values] == ["The embeddings", "Layer 5"]
+    assert [one.title for one in looks.values] == ["the embeddings", "layer 5"]
     best = rows(table(there(attention(demo)), "heads"))
     assert best == rows(table(there(attention(chosen)), "heads"))
-    assert [row[0] for row in best][:3] == ["entropy", "distance", "share at the previous token"]
+    assert [row[0] for row in best][:3] == [
+        "Entropy",
+        "Distance",
+        "Attention to the previous token",
+    ]
     assert all(float(row[3].split()[0]) > 0 for row in best)
 
 
@@ -176,12 +180,12 @@ def test_classes_say_what_is_random(tiny_bert_folder: object) -> None:
     model = open_model(parse_source(str(tiny_bert_folder), "sequence-classification"))
     section = there(predictions(subject_of(model, Sentence("the cat"))))
     assert len(rows(table(section, "classes"))) == 2
-    assert "2 tensors that are random: they mean nothing" in said(section)
+    assert "2 random tensors: they are meaningless" in said(section)
 
 
 def test_kinds_steps_and_crosses(demo: Subject) -> None:
     section = there(checks(replace(demo, run=replace(run_of(demo), check=CHECK))))
-    assert "1 of 4 steps is NOT within its tolerance" in said(section)
+    assert "1 of 4 steps is outside its tolerance" in said(section)
     assert rows(table(section, "checks")) == [
         ["layer", "2", "0", "3.0e−07", "2.0e−06"],
         ["self-attention", "2", "1", "–", "2.0e−06"],
@@ -192,7 +196,7 @@ def test_kinds_steps_and_crosses(demo: Subject) -> None:
     ]
     assert rows(table(section, "crosses")) == [[SELF, "head 3", "–", "2.0e−06", ""]]
     assert "Not checked (2): a reason." in said(section)
-    assert "1 step of 4 is proven by the flow" in said(section)
+    assert "1 of 4 steps was checked against the data flow" in said(section)
 
 
 def test_a_long_list_of_crosses_is_cut_and_counted(demo: Subject) -> None:
@@ -204,5 +208,5 @@ def test_a_long_list_of_crosses_is_cut_and_counted(demo: Subject) -> None:
 
 def test_the_number_of_steps_of_the_layers_is_explained(demo: Subject) -> None:
     section = there(checks(demo))
-    assert "6 layers were checked, in 30 steps of their own" in said(section)
+    assert "6 layers were checked, in 30 steps: attention" in said(section)
     assert cells(table(section, "checks").rows[0])

@@ -41,7 +41,7 @@ def test_a_run_beside_itself_differs_in_nothing(demo: Subject) -> None:
     other = replace(run_of(demo), sentence=Sentence("another", "one"))
     section = there(runs(replace(demo, other=other)))
     assert "another" in said(section.blocks[0])
-    assert "11 of B's 11 tokens have a partner" in said(section)
+    assert "11 of B’s 11 tokens were aligned" in said(section)
     for row in rows(table(section, "runs")):
         assert row[1] == row[2]
         assert row[3] == "0"

@@ -30,10 +30,10 @@ def test_what_modules_took_and_gave_stands_token_by_token(demo: Subject) -> None
     heads = [cells(row)[0] for row in found.rows if row.look == "head"]
     # What the embeddings gave is what the first layer took: it is printed once.
     assert heads == [
-        "The embeddings gave output and layer 0 took hidden_states [1, 11, 384] float32",
-        "Layer 0 gave output [1, 11, 384] float32",
-        "Layer 5 took hidden_states [1, 11, 384] float32",
-        "Layer 5 gave output [1, 11, 384] float32",
+        "Output of the embeddings, input of layer 0 (hidden_states) [1, 11, 384] float32",
+        "Output of layer 0 [1, 11, 384] float32",
+        "Input of layer 5 (hidden_states) [1, 11, 384] float32",
+        "Output of layer 5 [1, 11, 384] float32",
     ]
     plain = [cells(row) for row in found.rows if row.look == "plain"]
     assert [row[0] for row in plain[:7]] == (
@@ -53,7 +53,7 @@ def test_two_tokens_are_followed_through_the_layers(demo: Subject) -> None:
     assert [row[0] for row in found] == ["embeddings", *(f"layer {n}" for n in range(6))]
     for state, row in zip(run_of(demo).hidden_states, found, strict=True):
         assert number(row[2]) == pytest.approx(state[9, 1], abs=5e-7)
-    assert "6 of the 384 numbers" in said(section)
+    assert "6 of the 384 components" in said(section)
 
 
 def test_a_run_from_a_file_shows_its_states_alone(demo: Subject) -> None:

@@ -39,11 +39,11 @@ def test_a_file_has_a_format(file: str, name: str | None, expected: str) -> None
 @pytest.mark.parametrize(
     ("file", "name", "message"),
     [
-        ("a.doc", None, "cannot write a.doc: the ending .doc is of no format of a report; "
-         "there are .pdf, .html, .md, .tex, .json"),
-        ("a", None, "cannot write a: it has no ending of a report; "
-         "there are .pdf, .html, .md, .tex, .json"),
-        ("a.html", "latex", "cannot write a.html as latex: it ends in .html"),
+        ("a.doc", None, "cannot write a.doc: .doc is not a report format; "
+         "use one of .pdf, .html, .md, .tex, .json"),
+        ("a", None, "cannot write a: the name has no extension; "
+         "use one of .pdf, .html, .md, .tex, .json"),
+        ("a.html", "latex", "cannot write a.html as latex: its extension is .html"),
     ],
 )  # fmt: skip
 def test_a_file_that_has_none_is_refused(file: str, name: str | None, message: str) -> None:

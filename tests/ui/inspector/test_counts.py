@@ -202,7 +202,7 @@ def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
 
     assert shown_with(None)[0] == "no formula found"
     reason = replace(architecture.costs, modules={}, peak=(), reason="it is too loud")
-    on_flow = "on its flow they are 0 for B = 1, S = 16"
+    on_flow = "its data flow has 0 for B = 1, S = 16"
     assert shown_with(reason)[0] == f"no formula found: it is too loud; {on_flow}"
     without = ModuleCosts(None, None, None, "its products come and go")
     modules = {**architecture.costs.modules, "embeddings.LayerNorm": without}

@@ -118,7 +118,7 @@ def test_a_check_is_offered_and_its_result_shown(
     strip = strip_of(tab)
     block = next(block for block in strip.blocks if block.name == "layer 3")
     assert strip.tints[block].figure == "✓"
-    assert "hold" in find(tab, LegendBar, "mapLegend").accessibleName()
+    assert "passed" in find(tab, LegendBar, "mapLegend").accessibleName()
 
 
 def test_a_difference_needs_a_run_a_and_goes_with_it(

@@ -77,7 +77,7 @@ def test_a_step_says_its_shapes_its_formula_and_its_count(tab: MapTab, qtbot: Qt
     canvas, bar = canvas_of(tab), find(tab, WalkBar, "mapWalkBar")
     qtbot.keyClick(canvas, Qt.Key.Key_W)
     names = [stop.step.name for stop in bar.stops]
-    bar.step(names.index("MultiHeadSelfAttention"))
+    bar.step(names.index("Multi-head self-attention"))
     said = bar.accessibleDescription()
     assert "[B, S, D]" in said
     assert "2,362,368" in said
@@ -115,9 +115,9 @@ def test_it_follows_what_is_selected_elsewhere(
     canvas, bar = canvas_of(tab), find(tab, WalkBar, "mapWalkBar")
     qtbot.keyClick(canvas, Qt.Key.Key_W)
     for path, name in (
-        ("encoder.layer.0.attention.self.query", "MultiHeadSelfAttention"),
-        ("encoder.layer.0.output.dense", "FeedForward"),
-        ("encoder.layer.7.attention.self", "the other 11 layers"),
+        ("encoder.layer.0.attention.self.query", "Multi-head self-attention"),
+        ("encoder.layer.0.output.dense", "Feed-forward network"),
+        ("encoder.layer.7.attention.self", "Layers 1–11"),
     ):
         workspace.selection.select(path)
         assert bar.stop is not None
@@ -133,7 +133,7 @@ def test_it_begins_where_one_is(tab: MapTab, workspace: Workspace, qtbot: QtBot)
     workspace.selection.select("encoder.layer.0.output.dense")
     qtbot.keyClick(canvas, Qt.Key.Key_W)
     assert bar.stop is not None
-    assert bar.stop.step.name == "FeedForward"
+    assert bar.stop.step.name == "Feed-forward network"
     # What was left is gone on with.
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     stop = bar.stop

@@ -40,14 +40,14 @@ def test_a_corpus_is_chosen_and_remembered(
     qtbot: QtBot,
 ) -> None:
     dialog = open_report(demo_window, qtbot)
-    assert chapter(dialog, "Many sentences").text() == "Many sentences – no corpus"
-    assert not chapter(dialog, "Many sentences").flags() & _ENABLED
+    assert chapter(dialog, "Corpus statistics").text() == "Corpus statistics – no corpus"
+    assert not chapter(dialog, "Corpus statistics").flags() & _ENABLED
     before = pages(dialog)
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
     find(dialog, QToolButton, "reportChooseCorpus").click()
     qtbot.waitUntil(lambda: pages(dialog) > before, timeout=OPEN_TIMEOUT)
-    assert chapter(dialog, "Many sentences").text() == "Many sentences"
-    assert chapter(dialog, "Many sentences").checkState() == Qt.CheckState.Checked
+    assert chapter(dialog, "Corpus statistics").text() == "Corpus statistics"
+    assert chapter(dialog, "Corpus statistics").checkState() == Qt.CheckState.Checked
     path = tmp_path / "report.pdf"
     answer(monkeypatch, path)
     with qtbot.waitSignal(demo_window.workspace.exported, timeout=OPEN_TIMEOUT):
@@ -59,7 +59,7 @@ def test_a_corpus_is_chosen_and_remembered(
     qtbot.waitUntil(lambda: not demo_window.findChildren(ReportDialog))
     again = open_report(demo_window, qtbot)
     assert find(again, QLineEdit, "reportCorpus").text() == str(folder)
-    assert chapter(again, "Many sentences").text() == "Many sentences"
+    assert chapter(again, "Corpus statistics").text() == "Corpus statistics"
 
 
 def test_the_corpus_that_is_shown_is_offered(
@@ -69,7 +69,7 @@ def test_the_corpus_that_is_shown_is_offered(
     qtbot.waitUntil(lambda: bool(demo_window.findChildren(CorpusWindow)))
     dialog = open_report(demo_window, qtbot)
     assert dialog.wishes.corpus == str(folder)
-    assert chapter(dialog, "Many sentences").checkState() == Qt.CheckState.Checked
+    assert chapter(dialog, "Corpus statistics").checkState() == Qt.CheckState.Checked
     find(demo_window, CorpusWindow).close()
 
 
@@ -84,4 +84,4 @@ def test_what_is_no_corpus_is_a_line(demo_window: MainWindow, tmp_path: Path, qt
     assert pages(dialog) == before
     find(dialog, QLineEdit, "reportCorpus").clear()
     assert not trouble.isVisibleTo(dialog)
-    assert chapter(dialog, "Many sentences").text() == "Many sentences – no corpus"
+    assert chapter(dialog, "Corpus statistics").text() == "Corpus statistics – no corpus"

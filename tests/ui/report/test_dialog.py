@@ -54,11 +54,14 @@ def test_the_model_alone(demo_window: MainWindow, qtbot: QtBot) -> None:
 def test_a_run_has_chapters_of_its_own(demo_window: MainWindow, qtbot: QtBot) -> None:
     run(demo_window, SENTENCE, qtbot)
     dialog = open_report(demo_window, qtbot)
-    for title in ("The sentence", "Attention", "Similarity of tokens", "Predictions"):
+    for title in ("The sentence", "Attention", "Token similarity", "Predictions"):
         assert chapter(dialog, title).checkState() == Qt.CheckState.Checked
-    assert chapter(dialog, "Two runs").text() == "Two runs – no run A"
+    assert chapter(dialog, "Comparison of two runs").text() == "Comparison of two runs – no run A"
     assert chapter(dialog, "Checks").text() == "Checks – nothing verified"
-    assert chapter(dialog, "Two models").text() == "Two models – no comparison"
+    assert (
+        chapter(dialog, "Comparison of two models").text()
+        == "Comparison of two models – no comparison"
+    )
     assert find(dialog, QLineEdit, "reportLayers").isEnabled()
     # A model without a head predicts nothing.
     assert chapter(dialog, "Predictions").text() == "Predictions – not available"
@@ -69,8 +72,8 @@ def test_a_model_beside_another_one(demo_window: MainWindow, qtbot: QtBot) -> No
     demo_window.comparing.compare_with("demo")
     qtbot.waitUntil(lambda: bool(demo_window.workspace.comparison.other), timeout=OPEN_TIMEOUT)
     dialog = open_report(demo_window, qtbot)
-    assert chapter(dialog, "Two models").checkState() == Qt.CheckState.Checked
-    assert chapter(dialog, "Two models").text() == "Two models"
+    assert chapter(dialog, "Comparison of two models").checkState() == Qt.CheckState.Checked
+    assert chapter(dialog, "Comparison of two models").text() == "Comparison of two models"
     find(demo_window, QDialog, "comparisonWindow").close()
 
 
@@ -84,7 +87,7 @@ def test_run_a_and_all_checks_are_told_of(demo_window: MainWindow, qtbot: QtBot)
         step = CheckStep(path, "output", 1e-7, 1e-6, ok=True)
         demo_window.workspace.runs.set_check(watched, path, Check((step,)))
     dialog = open_report(demo_window, qtbot)
-    assert chapter(dialog, "Two runs").checkState() == Qt.CheckState.Checked
+    assert chapter(dialog, "Comparison of two runs").checkState() == Qt.CheckState.Checked
     assert chapter(dialog, "Checks").checkState() == Qt.CheckState.Checked
     check = dialog.maker.material.check
     assert check is not None

@@ -36,7 +36,7 @@ def exported(window: MainWindow, path: Path, worker: Worker, qtbot: QtBot) -> by
 def command_in(report: bytes) -> str:
     """Return the command that a report names."""
     facts = dict(json.loads(report)["front"]["facts"])
-    ((code),) = facts["Made by"]
+    ((code),) = facts["Command"]
     return str(code["text"])
 
 

@@ -62,7 +62,7 @@ def test_each_measure_has_its_figures(shown: MainWindow, settle: Settle) -> None
         settle()
         (chart,) = charts(shown, "allHeads")
         assert chart.values == pytest.approx(figures, abs=1e-5), name
-    assert charts(shown, "allHeads")[0].value_title == "Share on: [SEP]"
+    assert charts(shown, "allHeads")[0].value_title == "Attention to: [SEP]"
 
 
 def test_the_highest_is_marked_and_gone_to(shown: MainWindow, settle: Settle) -> None:

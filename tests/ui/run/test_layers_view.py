@@ -239,7 +239,7 @@ def test_the_report_has_what_is_on_screen(
     with qtbot.waitSignal(ran.workspace.exported):
         ran.exporting.write_report(path)
     text = text_of(path)
-    assert "The mean ± std of the output of each layer" in text
+    assert "The mean ± std of each layer’s output" in text
     settle(ran, worker, qtbot)
 
 

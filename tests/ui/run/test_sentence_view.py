@@ -78,7 +78,7 @@ def test_what_the_mask_does_is_said_and_shown_layer_by_layer(pair: MainWindow) -
     assert [row[0] for row in rows(padding)] == ["emb", "0", "1", "2", "3", "4", "5"]
     assert {row[3] for row in rows(padding)[1:]} == {"0"}
     assert all(row[4].endswith("%") for row in rows(padding)[1:])
-    assert "A padded row is not 0" in label(pair, "paddingWords").text()
+    assert "The vectors of padding are not zero" in label(pair, "paddingWords").text()
     assert label(pair, "pairMask").isVisible()
 
 
@@ -92,7 +92,7 @@ def test_another_length_is_padded_to(pair: MainWindow, qtbot: QtBot) -> None:
     assert length.maximum() == 512
     length.setValue(50)
     qtbot.waitUntil(
-        lambda: words.text() != before and f"0 × {50 - len(run.tokens)})" in words.text()
+        lambda: words.text() != before and f"{50 - len(run.tokens)} zeros)" in words.text()
     )
 
 

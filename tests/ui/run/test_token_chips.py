@@ -133,7 +133,7 @@ def test_each_figure_says_what_it_is(ran: MainWindow, settle: Settle) -> None:
     settle()
     said = find(ran, QToolButton, "tokenMeasure").text()
     assert said.startswith("colour: ‖h‖ after layer 3")
-    assert choose(ran, "cosine", settle).startswith("colour: cosine to start after layer 3")
+    assert choose(ran, "cosine", settle).startswith("colour: cosine to embedding after layer 3")
     said = choose(ran, "attention", settle)
     assert said.startswith("colour: attention received, layer 3, head 7")
     tips = [

@@ -179,7 +179,7 @@ def test_the_difference_from_run_a(sight: Sight) -> None:
     mine, other = (token_path(r, t).to_start for r, t in ((b, 3), (a, 2)))
     plain = [x - y for x, y in zip(mine, other, strict=True) if x is not None and y is not None]
     assert start.lines[0].values == pytest.approx(plain)
-    assert start.y_title == "Cosine to start, B − A"
+    assert start.y_title == "Cosine to embedding, B − A"
 
 
 def test_a_token_that_run_a_lacks(sight: Sight) -> None:

@@ -224,7 +224,7 @@ def test_their_report_leaves_out_what_needs_a_closer_look(
     (attention,) = chapters.findItems("Attention", Qt.MatchFlag.MatchStartsWith)
     assert attention.text() == "Attention – run from a file"
     assert not attention.flags() & Qt.ItemFlag.ItemIsEnabled
-    (runs,) = chapters.findItems("Two runs", Qt.MatchFlag.MatchStartsWith)
+    (runs,) = chapters.findItems("Comparison of two runs", Qt.MatchFlag.MatchStartsWith)
     assert runs.checkState() == Qt.CheckState.Checked
     said = find(dialog, QLabel, "reportOutcome")
     qtbot.waitUntil(lambda: said.text().endswith(" MB"), timeout=OPEN_TIMEOUT)
