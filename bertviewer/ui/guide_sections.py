@@ -1,7 +1,7 @@
 """The user guide as sections to search: the Markdown chapters in ``resources/help``."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,8 +11,12 @@ from bertviewer.core.system.resources import resources_folder
 CONTENTS = "README.md"
 """The first page, whose links give the order of the chapters."""
 
+VIEWS_CHAPTER = "running-a-sentence.md"
+"""The chapter with a table of the views of a run."""
+
 _CHAPTER = re.compile(r"^- \[[^]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^]]*)\]\([^)]*\)")
+_ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 _MARKUP = re.compile(r"```\w*|[`*|]|^#+ |^[ |:-]+$", re.MULTILINE)
 
 
@@ -49,6 +53,13 @@ def guide_sections() -> tuple[Section, ...]:
     contents = (guide_folder() / CONTENTS).read_text(encoding="utf-8")
     files = CONTENTS, *_CHAPTER.findall(contents)
     return tuple(section for file in files for section in _sections(file))
+
+
+@cache
+def table_rows(file: str) -> Mapping[str, str]:
+    """Return the rows of a chapter's tables of two columns, as plain text."""
+    text = (guide_folder() / file).read_text(encoding="utf-8")
+    return {_plain(name): _plain(meaning) for name, meaning in _ROW.findall(text)}
 
 
 def _sections(file: str) -> Iterator[Section]:

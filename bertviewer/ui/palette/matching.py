@@ -89,7 +89,7 @@ def _in_a_row(word: str, text: str, small: str) -> Match | None:
     while first >= 0:
         stop = first + len(word)
         score = FOLLOWS * (len(word) - 1)
-        if _begins(text, first):
+        if begins(text, first):
             score += BEGINS
             if _ends(text, stop) and text[first - 1 : first] != "_":
                 score += WHOLE
@@ -110,7 +110,7 @@ def _scattered(word: str, text: str, small: str) -> Match | None:
         places = _places(letter, small, levels[-1][0][0] + 1 if levels else 0)
         if not places:
             return None
-        begun = [BEGINS if _begins(text, place) else INSIDE for place in places]
+        begun = [BEGINS if begins(text, place) else INSIDE for place in places]
         if number == 0:
             levels.append((places, begun, [-1] * len(places)))
             continue
@@ -153,7 +153,7 @@ def _places(letter: str, small: str, first: int) -> list[int]:
     return found
 
 
-def _begins(text: str, place: int) -> bool:
+def begins(text: str, place: int) -> bool:
     """Tell whether a word, or a hump of one, begins at a place."""
     letter = text[place]
     if place == 0 or not letter.isalnum():
@@ -166,6 +166,6 @@ def _begins(text: str, place: int) -> bool:
 
 def _ends(text: str, place: int) -> bool:
     """Tell whether a name has come to its end before a place."""
-    if place == len(text) or _begins(text, place):
+    if place == len(text) or begins(text, place):
         return True
     return not text[place].isalnum() and text[place] != "_"

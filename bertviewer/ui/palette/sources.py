@@ -27,7 +27,7 @@ from bertviewer.ui.action import (
     why_not,
     written_keys,
 )
-from bertviewer.ui.guide_sections import guide_sections
+from bertviewer.ui.guide_sections import VIEWS_CHAPTER, guide_sections, table_rows
 from bertviewer.ui.links import show_tensor
 from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.haystack import Haystack
@@ -56,6 +56,7 @@ _KEYS = QT_TRANSLATE_NOOP("palette", "Configuration")
 _QUESTIONS = QT_TRANSLATE_NOOP("palette", "Questions")
 _HELP = QT_TRANSLATE_NOOP("palette", "User guide")
 _VIEWS = QT_TRANSLATE_NOOP("palette", "Run views")
+_HAVE_FIGURES = frozenset((_FIGURES, _SYMBOLS, _KEYS))
 _PREFIXES = {_COMMANDS: COMMANDS, _SETTINGS: SETTINGS}
 _ASKING = frozenset(
     (
@@ -94,6 +95,7 @@ class Source:
         item: what there is to know of the one of that number.
         skipped: words that are not looked for, where others were typed too.
         is_prose: whether sentences are said of each: no word is an abbreviation of these.
+        has_figures: whether numbers of the model are among them, which "how many" asks for.
     """
 
     title: str
@@ -102,6 +104,7 @@ class Source:
     item: Callable[[int], Item]
     skipped: frozenset[str] = frozenset()
     is_prose: bool = True
+    has_figures: bool = False
 
 
 def name_of(text: str) -> str:
@@ -147,8 +150,8 @@ class TopicSources:
             ),
             self._source(
                 _FIGURES,
-                (architecture,),
-                lambda: topics.figures(architecture, workspace),
+                (architecture, run),
+                lambda: topics.figures(architecture, run, workspace),
                 skipped=_ASKING,
             ),
             self._source(
@@ -195,12 +198,24 @@ def _of(
 ) -> Source:
     known = tuple(found)
     texts = [f"{visible(each.name)}{BETWEEN}{each.about}" for each in known]
-    return Source(title, prefix, Haystack(texts), lambda n: Item(known[n].choose), skipped)
+    return Source(
+        title,
+        prefix,
+        Haystack(texts),
+        lambda n: Item(known[n].choose),
+        skipped,
+        has_figures=title in _HAVE_FIGURES,
+    )
 
 
 def _of_views(workspace: Workspace) -> Source:
+    shown = table_rows(VIEWS_CHAPTER)
     views = [
-        Topic(translate("views", title), "", partial(workspace.page_wanted.emit, title))
+        Topic(
+            translate("views", title),
+            shown.get(title, ""),
+            partial(workspace.page_wanted.emit, title),
+        )
         for title in topics.VIEWS
     ]
     return _of(_VIEWS, views)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import get_args
 
@@ -10,16 +10,21 @@ from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.activations.letter_values import letter_values
+from bertviewer.core.analysis.attention_places import attention_paths, is_cross
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.asking import answers_for_module, answers_for_view
 from bertviewer.core.explanations.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.frozen import frozen
+from bertviewer.core.lengths.length_limits import table_room
 from bertviewer.core.source.key_meanings import KEY_MEANINGS
 from bertviewer.core.tensors.heads import heads_in
+from bertviewer.core.tensors.part_costs import head_cost, part_costs
 from bertviewer.core.text.numerals import count_text
+from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -93,15 +98,24 @@ def keys(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
         yield Topic(key, about, partial(_show_key, workspace, key))
 
 
-def figures(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
-    """Yield the totals of the model."""
+def figures(
+    architecture: Architecture, run: ActivationRun | None, workspace: Workspace
+) -> Iterator[Topic]:
+    """Yield numbers and properties of the model as a whole."""
     root = architecture.root
     counted = tensors_text(architecture.parameters)
-    shown: tuple[tuple[str, str, str], ...] = (
+    shown: list[tuple[str, str, str]] = [
         (translate("palette", "parameters"), f"{root.parameters:,} · {counted}", "Formula"),
         (
             translate("palette", "trainable parameters"),
             f"{root.trainable:,} of {root.parameters:,}",
+            "Formula",
+        ),
+        (
+            translate("palette", "memory of the weights"),
+            " · ".join(
+                f"{dtypes}: {size_text(size)}" for dtypes, size in memory_sizes(root.parameters)
+            ),
             "Formula",
         ),
         (translate("palette", "tensors"), counted, "Tensors"),
@@ -110,9 +124,58 @@ def figures(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]
             count_text(len(architecture.modules), "1 module", "{0} modules"),
             "Map",
         ),
-    )
+    ]
     for name, about, page in shown:
         yield Topic(name, about, partial(_show_page, workspace, root.path, page))
+    yield from _costs(architecture, letter_values(architecture, run), workspace)
+    yield from _attention(architecture, workspace)
+
+
+def _costs(
+    architecture: Architecture, values: Mapping[str, int], workspace: Workspace
+) -> Iterator[Topic]:
+    """Yield the part with the most multiply-adds, and what one head has."""
+    parts = part_costs(architecture, "", values)
+    if len(parts) > 1:
+        share = parts[0].macs / sum(part.macs for part in parts)
+        about = translate("palette", "{0}, {1} of all multiply-adds (FLOPs)")
+        yield Topic(
+            translate("palette", "most expensive part"),
+            about.format(parts[0].label or architecture.root.class_name, f"{share:.1%}"),
+            partial(_show_page, workspace, "", "Formula"),
+        )
+    for path in attention_paths(architecture)[:1]:
+        cost = head_cost(architecture, path, values)
+        if cost is None:
+            continue
+        output = cost.parameters.get("output", 0)
+        own = sum(cost.parameters.values()) - output
+        about = translate("palette", "{0} parameters without W_O").format(f"{own:,}")
+        if output:
+            about += translate("palette", ", {0} with W_O").format(f"{own + output:,}")
+        name = translate("palette", "one attention head")
+        yield Topic(name, about, partial(_show_formula, workspace, path))
+
+
+def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
+    """Yield how long a text can be, and whether tokens see later ones."""
+    room = table_room(architecture)
+    if room is not None:
+        yield Topic(
+            translate("palette", "context length"),
+            translate("palette", "at most {0} tokens in one text").format(f"{room:,}"),
+            partial(_show_page, workspace, "", "Configuration"),
+        )
+    is_masked = is_causal(architecture)
+    paths = [path for path in attention_paths(architecture) if not is_cross(path)]
+    if is_masked is not None and paths:
+        yes = translate("palette", "yes: no token sees a later one")
+        no = translate("palette", "no: each token also sees later ones")
+        yield Topic(
+            translate("palette", "causal attention"),
+            yes if is_masked else no,
+            partial(_show_formula, workspace, paths[-1]),
+        )
 
 
 def questions(
