@@ -17,7 +17,7 @@ VIEWS_CHAPTER = "running-a-sentence.md"
 _CHAPTER = re.compile(r"^- \[[^]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^]]*)\]\([^)]*\)")
 _ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
-_MARKUP = re.compile(r"```\w*|[`*|]|^#+ |^[ |:-]+$", re.MULTILINE)
+_MARKUP = re.compile(r"```\w*|^[ |:-]+$|^- |[`*|]|^#+ ", re.MULTILINE)
 
 
 @frozen

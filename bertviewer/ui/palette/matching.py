@@ -20,6 +20,7 @@ PHRASE = 6
 """For each further word where all follow one another as they were typed."""
 
 LONGEST_QUERY = 64
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")
 
 
@@ -40,9 +41,12 @@ def folded(text: str) -> str:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """Return the words that were typed, in small letters; shapes are written with a cross."""
+    """Return the words that were typed, in small letters; shapes are written with a cross.
+
+    A hyphen parts two words: "self-attention" is ``attention.self`` too.
+    """
     shapes = _SIZES.sub(lambda found: f"{found[1]}×" if found[1] else "", query[:LONGEST_QUERY])
-    words = (word.rstrip("?!,;") or word for word in folded(shapes).split())
+    words = (word.rstrip("?!,;") or word for word in _HYPHEN.sub(" ", folded(shapes)).split())
     return tuple(dict.fromkeys(words))
 
 

@@ -47,6 +47,7 @@ class Search:
         searched = typed[1:] if chosen else typed
         self._words = words_of(searched)
         self._typed = folded(searched.strip())
+        self._is_counted = not COUNT_WORDS.isdisjoint(self._words)
         self._found: list[tuple[Source, list[Hit]]] = []
         self._is_loose = False
         self._pieces = self._look()
@@ -77,12 +78,11 @@ class Search:
             if few:
                 groups.append((rank(few[0])[:3], Group(source, tuple(few))))
         is_asked = not QUESTION_WORDS.isdisjoint(self._words)
-        is_counted = not COUNT_WORDS.isdisjoint(self._words)
 
         def order(ranked: tuple[tuple[bool, bool, int], Group]) -> tuple[bool | int, ...]:
             (is_other, *rank), group = ranked
             is_answer = is_asked and group.source.prefix == HELP
-            is_figure = is_counted and group.source.has_figures
+            is_figure = self._is_counted and group.source.has_figures
             return is_other, not is_figure, not is_answer, *rank
 
         return [group for _, group in sorted(groups, key=order)]
@@ -93,8 +93,10 @@ class Search:
         return not self._is_named(hit, words), said >= len(name_of(hit.text)), *hit.rank
 
     def _is_named(self, hit: Hit, words: tuple[str, ...]) -> bool:
-        """Tell whether what was typed, or the words that are looked for, is a hit's whole name."""
-        return bool(words) and folded(name_of(hit.text)) in (self._typed, " ".join(words))
+        """Tell whether what was typed is a hit's whole name, or what "how many" asks for."""
+        name = folded(name_of(hit.text))
+        is_asked_for = self._is_counted and name == " ".join(words)
+        return bool(words) and (name == self._typed or is_asked_for)
 
     def _words_for(self, source: Source) -> tuple[str, ...]:
         """Return the words to look for: "why" finds all questions and says little."""

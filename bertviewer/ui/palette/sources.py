@@ -61,7 +61,7 @@ _PREFIXES = {_COMMANDS: COMMANDS, _SETTINGS: SETTINGS}
 _ASKING = frozenset(
     (
         *("why", "what", "which", "where", "how", "is", "are", "does", "do"),
-        *("number", "many", "the", "a", "of", "for", "in", "to", "it", "its", "this"),
+        *("number", "many", "the", "a", "of", "for", "in", "to", "it", "its", "this", "model"),
     )
 )
 _DESCRIPTIONS = {preset.name: preset.description for preset in PRESETS}
@@ -218,7 +218,7 @@ def _of_views(workspace: Workspace) -> Source:
         )
         for title in topics.VIEWS
     ]
-    return _of(_VIEWS, views)
+    return _of(_VIEWS, views, skipped=_ASKING)
 
 
 def first_sources(entries: Sequence[Entry], commands: Commands) -> tuple[Source, ...]:
@@ -290,7 +290,7 @@ def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source
             keys = written_keys(option_keys(entry, place))
             items.append(Item(choose, keys, reason, option.name == chosen))
     return [
-        Source(title, _PREFIXES.get(title, ""), Haystack(texts), items.__getitem__)
+        Source(title, _PREFIXES.get(title, ""), Haystack(texts), items.__getitem__, _ASKING)
         for title, (texts, items) in found.items()
     ]
 

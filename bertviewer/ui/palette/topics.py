@@ -21,7 +21,7 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.frozen import frozen
 from bertviewer.core.lengths.length_limits import table_room
 from bertviewer.core.source.key_meanings import KEY_MEANINGS
-from bertviewer.core.tensors.heads import heads_in
+from bertviewer.core.tensors.heads import head_layout, heads_in
 from bertviewer.core.tensors.part_costs import head_cost, part_costs
 from bertviewer.core.text.numerals import count_text
 from bertviewer.report.costs import memory_sizes, size_text
@@ -150,7 +150,10 @@ def _costs(
             continue
         output = cost.parameters.get("output", 0)
         own = sum(cost.parameters.values()) - output
-        about = translate("palette", "{0} parameters without W_O").format(f"{own:,}")
+        layouts = (head_layout(architecture, one) for one in architecture.tensors_below(path))
+        size = next((layout.size for layout in layouts if layout is not None), 0)
+        about = translate("palette", "size {0}, {1} parameters without W_O")
+        about = about.format(size, f"{own:,}")
         if output:
             about += translate("palette", ", {0} with W_O").format(f"{own + output:,}")
         name = translate("palette", "one attention head")
