@@ -61,7 +61,7 @@ class Search:
 
     def groups(self) -> list[Group]:
         """Return what was found, the kind with the best hit first."""
-        groups: list[tuple[tuple[bool, bool, int], Group]] = []
+        groups: list[tuple[tuple[bool, bool, int, int], Group]] = []
         best = max((hit.match.score for _, hits in self._found for hit in hits), default=0)
         for source, hits in self._found:
             words = self._words_for(source)
@@ -70,20 +70,19 @@ class Search:
                 hit for hit in hits if hit.match.score >= LEAST * best or self._is_named(hit, words)
             ]
             if words:
-                fit = sorted(
-                    (h for h in fit if self._is_loose or _is_near(h, words, source.is_prose)),
-                    key=rank,
-                )
+                near = [h for h in fit if self._is_loose or _is_near(h, words, source.is_prose)]
+                written = [h for h in near if all(word in folded(h.text) for word in words)]
+                fit = sorted(written if written and source.is_prose else near, key=rank)
             few = fit if self._is_of_one_kind else fit[:FEW]
             if few:
-                groups.append((rank(few[0])[:3], Group(source, tuple(few))))
+                groups.append((rank(few[0]), Group(source, tuple(few))))
         is_asked = not QUESTION_WORDS.isdisjoint(self._words)
 
-        def order(ranked: tuple[tuple[bool, bool, int], Group]) -> tuple[bool | int, ...]:
-            (is_other, *rank), group = ranked
+        def order(ranked: tuple[tuple[bool, bool, int, int], Group]) -> tuple[bool | int, ...]:
+            (is_other, *rank, length), group = ranked
             is_answer = is_asked and group.source.prefix == HELP
             is_figure = self._is_counted and group.source.has_figures
-            return is_other, not is_figure, not is_answer, *rank
+            return is_other, not is_figure, not is_answer, *rank, length if is_figure else 0
 
         return [group for _, group in sorted(groups, key=order)]
 

@@ -134,16 +134,18 @@ def figures(
 def _costs(
     architecture: Architecture, values: Mapping[str, int], workspace: Workspace
 ) -> Iterator[Topic]:
-    """Yield the part with the most multiply-adds, and what one head has."""
+    """Yield the parts with the most multiply-adds, and what one head has."""
     parts = part_costs(architecture, "", values)
-    if len(parts) > 1:
-        share = parts[0].macs / sum(part.macs for part in parts)
-        about = translate("palette", "{0}, {1} of all multiply-adds (FLOPs)")
-        yield Topic(
-            translate("palette", "most expensive part"),
-            about.format(parts[0].label or architecture.root.class_name, f"{share:.1%}"),
-            partial(_show_page, workspace, "", "Formula"),
-        )
+    whole = sum(part.macs for part in parts)
+    names = (
+        translate("palette", "most expensive part"),
+        translate("palette", "second most expensive part"),
+        translate("palette", "third most expensive part"),
+    )
+    about = translate("palette", "{0}, {1} of all multiply-adds (FLOPs)")
+    for name, part in zip(names, parts if len(parts) > 1 else (), strict=False):
+        said = about.format(part.label or architecture.root.class_name, f"{part.macs / whole:.1%}")
+        yield Topic(name, said, partial(_show_formula, workspace, part.path))
     for path in attention_paths(architecture)[:1]:
         cost = head_cost(architecture, path, values)
         if cost is None:
@@ -169,16 +171,22 @@ def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Top
             translate("palette", "at most {0} tokens in one text").format(f"{room:,}"),
             partial(_show_page, workspace, "", "Configuration"),
         )
-    is_masked = is_causal(architecture)
-    paths = [path for path in attention_paths(architecture) if not is_cross(path)]
-    if is_masked is not None and paths:
-        yes = translate("palette", "yes: no token sees a later one")
-        no = translate("palette", "no: each token also sees later ones")
-        yield Topic(
-            translate("palette", "causal attention"),
-            yes if is_masked else no,
-            partial(_show_formula, workspace, paths[-1]),
-        )
+    yes = translate("palette", "yes: no token sees a later one")
+    no = translate("palette", "no: each token also sees later ones")
+    first = {_stack(path): path for path in reversed(attention_paths(architecture))}
+    for path in reversed(first.values()):
+        hides = is_causal(architecture, path)
+        if hides is not None and not is_cross(path):
+            name, about = (
+                translate("palette", "causal attention"),
+                f"{yes if hides else no}, {path}",
+            )
+            yield Topic(name, about, partial(_show_formula, workspace, path))
+
+
+def _stack(path: str) -> tuple[str, ...]:
+    """Return the path of an attention in any layer of its stack."""
+    return tuple("" if part.isdecimal() else part for part in path.split("."))
 
 
 def questions(
