@@ -150,7 +150,7 @@ class TopicSources:
             ),
             self._source(
                 _FIGURES,
-                (architecture, run),
+                (architecture, run, workspace.is_deriving),
                 lambda: topics.figures(architecture, run, workspace),
                 skipped=_ASKING,
             ),

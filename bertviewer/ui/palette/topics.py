@@ -129,6 +129,10 @@ def figures(
         yield Topic(name, about, partial(_show_page, workspace, root.path, page))
     yield from _costs(architecture, letter_values(architecture, run), workspace)
     yield from _attention(architecture, workspace)
+    if architecture.costs is None and workspace.is_deriving:
+        for name in (_most_expensive(), _causal()):
+            derived = translate("inspector", "being derived…")
+            yield Topic(name, derived, partial(_show_page, workspace, "", "Formula"))
 
 
 def _costs(
@@ -138,7 +142,7 @@ def _costs(
     parts = part_costs(architecture, "", values)
     whole = sum(part.macs for part in parts)
     names = (
-        translate("palette", "most expensive part"),
+        _most_expensive(),
         translate("palette", "second most expensive part"),
         translate("palette", "third most expensive part"),
     )
@@ -177,11 +181,16 @@ def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Top
     for path in reversed(first.values()):
         hides = is_causal(architecture, path)
         if hides is not None and not is_cross(path):
-            name, about = (
-                translate("palette", "causal attention"),
-                f"{yes if hides else no}, {path}",
-            )
-            yield Topic(name, about, partial(_show_formula, workspace, path))
+            about = f"{yes if hides else no}, {path}"
+            yield Topic(_causal(), about, partial(_show_formula, workspace, path))
+
+
+def _most_expensive() -> str:
+    return translate("palette", "most expensive part")
+
+
+def _causal() -> str:
+    return translate("palette", "causal attention")
 
 
 def _stack(path: str) -> tuple[str, ...]:

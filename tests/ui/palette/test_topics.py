@@ -1,6 +1,7 @@
 """Heads, symbols, configuration keys, questions, totals and sections of the guide are found."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -11,10 +12,13 @@ from bertviewer.ui.guide_sections import VIEWS_CHAPTER, table_rows
 from bertviewer.ui.help.guide import GuideDialog
 from bertviewer.ui.help.page import GuidePage
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
 from bertviewer.ui.palette.topics import VIEWS, plain_symbol
 from bertviewer.ui.run import views
+from bertviewer.ui.workspace import Workspace
+from tests.core.opened import derived
 from tests.ui.finding import activate, find, is_drawn
 
 Search = Callable[[str], list[HitRow]]
@@ -116,6 +120,24 @@ def test_views_are_found_by_what_they_show(
         rows = search(typed)
         assert rows[0].heading == "Views of the run", typed
         assert rows[1].text.startswith(view), typed
+
+
+def test_what_is_still_derived_is_found(
+    demo_window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = demo_window.workspace
+    assert workspace.architecture is not None
+    early = replace(workspace.architecture, costs=None, flows=None)
+    monkeypatch.setattr(Workspace, "is_deriving", True)
+    found = {topic.name: topic.about for topic in topics.figures(early, None, workspace)}
+    assert found["most expensive part"] == found["causal attention"] == "being derived…"
+
+
+def test_each_stack_says_whether_it_is_causal(demo_window: MainWindow) -> None:
+    for name, causal in (("gpt2", ["yes"]), ("transformer-base", ["no", "yes"])):
+        found = topics.figures(derived(name), None, demo_window.workspace)
+        about = [topic.about for topic in found if topic.name == "causal attention"]
+        assert [each.partition(":")[0] for each in about] == causal
 
 
 def test_letters_scattered_over_sentences_find_nothing(search: Search) -> None:
