@@ -14,6 +14,9 @@ CONTENTS = "README.md"
 VIEWS_CHAPTER = "running-a-sentence.md"
 """The chapter with a table of the views of a run."""
 
+TERMS = "| Term | Meaning |"
+"""Head of a table whose rows are found like sections."""
+
 _CHAPTER = re.compile(r"^- \[[^]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^]]*)\]\([^)]*\)")
 _ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
@@ -63,14 +66,18 @@ def table_rows(file: str) -> Mapping[str, str]:
 
 
 def _sections(file: str) -> Iterator[Section]:
-    """Yield the sections of a chapter; its first one is the chapter's introduction."""
+    """Yield the sections and terms of a chapter; the first one is the chapter's introduction."""
     text = (guide_folder() / file).read_text(encoding="utf-8")
     chapter, *parts = re.split(r"^#{1,2} ", text, flags=re.MULTILINE)[1:]
     title, _, introduction = chapter.partition("\n")
     yield Section(title, title, file, _plain(introduction))
     for part in parts:
         heading, _, body = part.partition("\n")
-        yield Section(title, heading, f"{file}#{anchor_of(heading)}", _plain(body))
+        address = f"{file}#{anchor_of(heading)}"
+        yield Section(title, heading, address, _plain(body))
+        if TERMS in body:
+            rows = _ROW.findall(body.partition(TERMS)[2])
+            yield from (Section(title, term, address, _plain(meaning)) for term, meaning in rows)
 
 
 def _plain(markdown: str) -> str:
