@@ -73,11 +73,11 @@ def _sections(file: str) -> Iterator[Section]:
     yield Section(title, title, file, _plain(introduction))
     for part in parts:
         heading, _, body = part.partition("\n")
+        text, _, terms = body.partition(TERMS)
         address = f"{file}#{anchor_of(heading)}"
-        yield Section(title, heading, address, _plain(body))
-        if TERMS in body:
-            rows = _ROW.findall(body.partition(TERMS)[2])
-            yield from (Section(title, term, address, _plain(meaning)) for term, meaning in rows)
+        yield Section(title, heading, address, _plain(text))
+        for term, meaning in _ROW.findall(terms):
+            yield Section(title, term, address, _plain(meaning))
 
 
 def _plain(markdown: str) -> str:
