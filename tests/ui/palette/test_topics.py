@@ -118,7 +118,7 @@ def test_views_are_found_by_what_they_show(
         ("mean of heads without CLS", "Attention"),
     ):
         rows = search(typed)
-        assert rows[0].heading == "Views of the run", typed
+        assert rows[0].heading == "Run views", typed
         assert rows[1].text.startswith(view), typed
 
 
