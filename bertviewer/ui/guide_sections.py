@@ -1,7 +1,7 @@
 """The user guide as sections to search: the Markdown chapters in ``resources/help``."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,9 +11,16 @@ from bertviewer.core.system.resources import resources_folder
 CONTENTS = "README.md"
 """The first page, whose links give the order of the chapters."""
 
+VIEWS_CHAPTER = "running-a-sentence.md"
+"""The chapter with a table of the views of a run."""
+
+TERMS = "| Term | Meaning |"
+"""Head of a table whose rows are found like sections."""
+
 _CHAPTER = re.compile(r"^- \[[^]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^]]*)\]\([^)]*\)")
-_MARKUP = re.compile(r"```\w*|[`*|]|^#+ |^[ |:-]+$", re.MULTILINE)
+_ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+_MARKUP = re.compile(r"```\w*|^[ |:-]+$|^- |[`*|]|^#+ ", re.MULTILINE)
 
 
 @frozen
@@ -51,15 +58,26 @@ def guide_sections() -> tuple[Section, ...]:
     return tuple(section for file in files for section in _sections(file))
 
 
+@cache
+def table_rows(file: str) -> Mapping[str, str]:
+    """Return the rows of a chapter's tables of two columns, as plain text."""
+    text = (guide_folder() / file).read_text(encoding="utf-8")
+    return {_plain(name): _plain(meaning) for name, meaning in _ROW.findall(text)}
+
+
 def _sections(file: str) -> Iterator[Section]:
-    """Yield the sections of a chapter; its first one is the chapter's introduction."""
+    """Yield the sections and terms of a chapter; the first one is the chapter's introduction."""
     text = (guide_folder() / file).read_text(encoding="utf-8")
     chapter, *parts = re.split(r"^#{1,2} ", text, flags=re.MULTILINE)[1:]
     title, _, introduction = chapter.partition("\n")
     yield Section(title, title, file, _plain(introduction))
     for part in parts:
         heading, _, body = part.partition("\n")
-        yield Section(title, heading, f"{file}#{anchor_of(heading)}", _plain(body))
+        text, _, terms = body.partition(TERMS)
+        address = f"{file}#{anchor_of(heading)}"
+        yield Section(title, heading, address, _plain(text))
+        for term, meaning in _ROW.findall(terms):
+            yield Section(title, term, address, _plain(meaning))
 
 
 def _plain(markdown: str) -> str:

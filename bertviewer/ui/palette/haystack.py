@@ -7,8 +7,8 @@ from bertviewer.charts.naming import shortened, visible
 from bertviewer.core.frozen import frozen
 from bertviewer.ui.palette.matching import Match, folded, match
 
-LONGEST = 300
-"""Letters of a text; a longer one is cut."""
+LONGEST = 2_000
+"""Letters of a text; a longer one is cut. A section of the guide has up to 1,500."""
 PIECE = 2_000
 """Texts that are looked at before others have their turn."""
 MOST = 250

@@ -1,5 +1,7 @@
 """Draws what was found: its name with the letters that match, what it is, and its keys."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
@@ -22,6 +24,8 @@ from bertviewer.ui.tables import Index
 PADDING = 3 * GRID
 MOST_NAME = 0.7
 """How much of a line a name may take from what stands at the right."""
+LEAD = 24
+"""Letters that are shown before those that match, where these would be out of sight."""
 TICK = "✓"
 DISABLED = QPalette.ColorGroup.Disabled
 
@@ -94,18 +98,35 @@ def _laid_out(row: HitRow, font: QFont, color: QColor, muted: QColor, width: int
     cut = 0
     while cut < said and metrics.horizontalAdvance(text[cut:said]) > width:
         cut += max(1, (said - cut) // 8)
-    shown = f"…{text[cut:]}" if cut else text
-    shown = metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
-    shift = 1 - cut if cut else 0
+    text, places = f"…{text[cut:]}" if cut else text, _shifted(places, cut, 1 if cut else 0)
+    said += (1 - cut) if cut else 0
+    skipped = _skipped(text, said, places)
+    if skipped and metrics.horizontalAdvance(text[: places[0]]) > width:
+        begun = said + len(BETWEEN)
+        text = f"{text[:begun]}…{text[begun + skipped :]}"
+        places = _shifted(places, skipped, 1)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
     strong = QTextCharFormat()
     strong.setFont(weighted(font))
-    hits = [place + shift for place in places if cut <= place and place + shift < len(shown)]
     spans = (
-        (0, said + shift, _in(color)),
-        (said + shift, len(shown) - said - shift, _in(muted)),
-        *((place, 1, strong) for place in hits),
+        (0, said, _in(color)),
+        (said, len(shown) - said, _in(muted)),
+        *((place, 1, strong) for place in places if place < len(shown)),
     )
     return marked_line(shown, font, spans, width)
+
+
+def _shifted(places: Sequence[int], cut: int, added: int) -> tuple[int, ...]:
+    """Return places in a text of which some letters are cut before them, and others added."""
+    return tuple(place - cut + added for place in places if place >= cut)
+
+
+def _skipped(text: str, said: int, places: Sequence[int]) -> int:
+    """Return how many letters of what is said come before those that match; 0 if few."""
+    begun = said + len(BETWEEN)
+    if not places or places[0] < begun + LEAD:
+        return 0
+    return max(0, text.rfind(" ", begun, places[0] - LEAD // 2) + 1 - begun)
 
 
 def _said(row: HitRow) -> int:

@@ -20,6 +20,7 @@ PHRASE = 6
 """For each further word where all follow one another as they were typed."""
 
 LONGEST_QUERY = 64
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")
 
 
@@ -40,9 +41,12 @@ def folded(text: str) -> str:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """Return the words that were typed, in small letters; shapes are written with a cross."""
+    """Return the words that were typed, in small letters; shapes are written with a cross.
+
+    A hyphen parts two words: "self-attention" is ``attention.self`` too.
+    """
     shapes = _SIZES.sub(lambda found: f"{found[1]}×" if found[1] else "", query[:LONGEST_QUERY])
-    words = (word.rstrip("?!,;") or word for word in folded(shapes).split())
+    words = (word.rstrip("?!,;") or word for word in _HYPHEN.sub(" ", folded(shapes)).split())
     return tuple(dict.fromkeys(words))
 
 
@@ -89,7 +93,7 @@ def _in_a_row(word: str, text: str, small: str) -> Match | None:
     while first >= 0:
         stop = first + len(word)
         score = FOLLOWS * (len(word) - 1)
-        if _begins(text, first):
+        if begins(text, first):
             score += BEGINS
             if _ends(text, stop) and text[first - 1 : first] != "_":
                 score += WHOLE
@@ -110,7 +114,7 @@ def _scattered(word: str, text: str, small: str) -> Match | None:
         places = _places(letter, small, levels[-1][0][0] + 1 if levels else 0)
         if not places:
             return None
-        begun = [BEGINS if _begins(text, place) else INSIDE for place in places]
+        begun = [BEGINS if begins(text, place) else INSIDE for place in places]
         if number == 0:
             levels.append((places, begun, [-1] * len(places)))
             continue
@@ -153,7 +157,7 @@ def _places(letter: str, small: str, first: int) -> list[int]:
     return found
 
 
-def _begins(text: str, place: int) -> bool:
+def begins(text: str, place: int) -> bool:
     """Tell whether a word, or a hump of one, begins at a place."""
     letter = text[place]
     if place == 0 or not letter.isalnum():
@@ -166,6 +170,6 @@ def _begins(text: str, place: int) -> bool:
 
 def _ends(text: str, place: int) -> bool:
     """Tell whether a name has come to its end before a place."""
-    if place == len(text) or _begins(text, place):
+    if place == len(text) or begins(text, place):
         return True
     return not text[place].isalnum() and text[place] != "_"

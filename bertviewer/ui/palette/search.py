@@ -1,12 +1,14 @@
 """One question to all that can be found, answered in small pieces of work."""
 
+import re
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from bertviewer.core.frozen import frozen
 from bertviewer.ui.action import HELP
 from bertviewer.ui.palette.haystack import Hit
-from bertviewer.ui.palette.matching import folded, match, words_of
+from bertviewer.ui.palette.matching import Match, begins, folded, match, words_of
 from bertviewer.ui.palette.sources import Source, name_of
 
 FEW = 7
@@ -15,8 +17,11 @@ LEAST = 0.6
 """What fits so much worse than the best is left out: letters are scattered over every text."""
 LEAST_LETTER = 4
 """Points for each letter of a word without which it does not abbreviate a name."""
+SHORTEST_STEM = 4
 QUESTION_WORDS = frozenset({"why", "what", "which", "where", "how"})
 """Words after which questions and help come first."""
+COUNT_WORDS = frozenset({"many", "much", "number"})
+"""Words after which numbers of the model come first."""
 
 
 @frozen
@@ -42,7 +47,9 @@ class Search:
         searched = typed[1:] if chosen else typed
         self._words = words_of(searched)
         self._typed = folded(searched.strip())
+        self._is_counted = not COUNT_WORDS.isdisjoint(self._words)
         self._found: list[tuple[Source, list[Hit]]] = []
+        self._is_loose = False
         self._pieces = self._look()
         self.is_done = False
 
@@ -54,34 +61,41 @@ class Search:
 
     def groups(self) -> list[Group]:
         """Return what was found, the kind with the best hit first."""
-        groups = []
+        groups: list[tuple[tuple[bool, bool, int, int], Group]] = []
         best = max((hit.match.score for _, hits in self._found for hit in hits), default=0)
         for source, hits in self._found:
             words = self._words_for(source)
-            fit = [hit for hit in hits if hit.match.score >= LEAST * best or self._is_named(hit)]
+            rank = partial(self._rank, words)
+            fit = [
+                hit for hit in hits if hit.match.score >= LEAST * best or self._is_named(hit, words)
+            ]
             if words:
-                fit = sorted(
-                    (hit for hit in fit if _is_near(hit, words, source.is_prose)), key=self._rank
-                )
+                near = [h for h in fit if self._is_loose or _is_near(h, words, source.is_prose)]
+                written = [h for h in near if all(word in folded(h.text) for word in words)]
+                fit = sorted(written if written and source.is_prose else near, key=rank)
             few = fit if self._is_of_one_kind else fit[:FEW]
             if few:
-                groups.append(Group(source, tuple(few)))
+                groups.append((rank(few[0]), Group(source, tuple(few))))
         is_asked = not QUESTION_WORDS.isdisjoint(self._words)
 
-        def order(group: Group) -> tuple[bool, bool, bool, int]:
+        def order(ranked: tuple[tuple[bool, bool, int, int], Group]) -> tuple[bool | int, ...]:
+            (is_other, *rank, length), group = ranked
             is_answer = is_asked and group.source.prefix == HELP
-            return not is_answer, *self._rank(group.hits[0])[:3]
+            is_figure = self._is_counted and group.source.has_figures
+            return is_other, not is_figure, not is_answer, *rank, length if is_figure else 0
 
-        return sorted(groups, key=order)
+        return [group for _, group in sorted(groups, key=order)]
 
-    def _rank(self, hit: Hit) -> tuple[bool, bool, int, int]:
+    def _rank(self, words: tuple[str, ...], hit: Hit) -> tuple[bool, bool, int, int]:
         """Return what sorts hits: the whole name first, then what fits within the name."""
         said = hit.match.places[-1] if hit.match.places else -1
-        return not self._is_named(hit), said >= len(name_of(hit.text)), *hit.rank
+        return not self._is_named(hit, words), said >= len(name_of(hit.text)), *hit.rank
 
-    def _is_named(self, hit: Hit) -> bool:
-        """Tell whether what was typed is the whole name of a hit."""
-        return bool(self._words) and folded(name_of(hit.text)) == self._typed
+    def _is_named(self, hit: Hit, words: tuple[str, ...]) -> bool:
+        """Tell whether what was typed is a hit's whole name, or what "how many" asks for."""
+        name = folded(name_of(hit.text))
+        is_asked_for = self._is_counted and name == " ".join(words)
+        return bool(words) and (name == self._typed or is_asked_for)
 
     def _words_for(self, source: Source) -> tuple[str, ...]:
         """Return the words to look for: "why" finds all questions and says little."""
@@ -92,17 +106,63 @@ class Search:
             hits: list[Hit] = []
             self._found.append((source, hits))
             yield from source.haystack.find(self._words_for(source), hits)
+        if not self.groups():
+            yield from self._look_for_most()
+
+    def _look_for_most(self) -> Iterator[None]:
+        """Find what has most of the words, or how they begin, where nothing has all of them.
+
+        What was numbered, as "layer 40", is not there: another number is no answer.
+        """
+        skipped = frozenset[str]().union(*(source.skipped for source in self._sources))
+        words = [word for word in self._words if word not in skipped]
+        if any(letter.isdigit() for word in words for letter in word):
+            return
+        stems = tuple(dict.fromkeys(map(_stem, words)))
+        merged: list[dict[int, list[Hit]]] = []
+        for source, _ in self._found:
+            of_source: dict[int, list[Hit]] = {}
+            for stem in stems:
+                hits: list[Hit] = []
+                yield from source.haystack.find((stem,), hits)
+                for hit in hits:
+                    if _begins_word(stem, hit.text):
+                        of_source.setdefault(hit.number, []).append(hit)
+            merged.append(of_source)
+        most = max((len(hits) for found in merged for hits in found.values()), default=0)
+        self._is_loose = True
+        for (_, found), of_source in zip(self._found, merged, strict=True):
+            found[:] = [_merged(hits) for hits in of_source.values() if len(hits) == most]
+
+
+def _stem(word: str) -> str:
+    """Return how a word begins, without an ending that another form of it may not have."""
+    return word[: max(SHORTEST_STEM, len(word) - len(word) // 3)]
+
+
+def _merged(hits: Sequence[Hit]) -> Hit:
+    """Return one hit for those of several words in the same text."""
+    places = sorted({place for hit in hits for place in hit.match.places})
+    score = sum(hit.match.score for hit in hits)
+    return Hit(hits[0].number, hits[0].text, Match(score, tuple(places)))
+
+
+def _begins_word(word: str, text: str) -> bool:
+    """Tell whether a word of a text begins with this one; signs may be anywhere."""
+    found = (place.start() for place in re.finditer(re.escape(word), folded(text)))
+    return any(not word[0].isalnum() or begins(text, place) for place in found)
 
 
 def _is_near(hit: Hit, words: Sequence[str], is_prose: bool) -> bool:
     """Tell whether each word is in a hit as it is, or abbreviates it.
 
-    The letters of any word are somewhere in a sentence, of which only the name is abbreviated.
+    The letters of any word are somewhere in a sentence, and short words are in the middle of
+    others: outside of its name, a word of the sentence has to begin so.
     """
-    text = folded(hit.text)
     whole = name_of(hit.text) if is_prose else hit.text
+    text = folded(whole)
     for word in words:
-        if word not in text:
+        if word not in text and not (is_prose and _begins_word(word, hit.text)):
             found = match((word,), whole)
             if found is None or found.score < LEAST_LETTER * len(word):
                 return False

@@ -27,7 +27,7 @@ from bertviewer.ui.action import (
     why_not,
     written_keys,
 )
-from bertviewer.ui.guide_sections import guide_sections
+from bertviewer.ui.guide_sections import VIEWS_CHAPTER, guide_sections, table_rows
 from bertviewer.ui.links import show_tensor
 from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.haystack import Haystack
@@ -56,11 +56,12 @@ _KEYS = QT_TRANSLATE_NOOP("palette", "Configuration")
 _QUESTIONS = QT_TRANSLATE_NOOP("palette", "Questions")
 _HELP = QT_TRANSLATE_NOOP("palette", "User guide")
 _VIEWS = QT_TRANSLATE_NOOP("palette", "Run views")
+_HAVE_FIGURES = frozenset((_FIGURES, _SYMBOLS, _KEYS))
 _PREFIXES = {_COMMANDS: COMMANDS, _SETTINGS: SETTINGS}
 _ASKING = frozenset(
     (
         *("why", "what", "which", "where", "how", "is", "are", "does", "do"),
-        *("number", "many", "the", "a", "of", "for", "in", "to", "it", "its", "this"),
+        *("number", "many", "the", "a", "of", "for", "in", "to", "it", "its", "this", "model"),
     )
 )
 _DESCRIPTIONS = {preset.name: preset.description for preset in PRESETS}
@@ -94,6 +95,7 @@ class Source:
         item: what there is to know of the one of that number.
         skipped: words that are not looked for, where others were typed too.
         is_prose: whether sentences are said of each: no word is an abbreviation of these.
+        has_figures: whether numbers of the model are among them, which "how many" asks for.
     """
 
     title: str
@@ -102,6 +104,7 @@ class Source:
     item: Callable[[int], Item]
     skipped: frozenset[str] = frozenset()
     is_prose: bool = True
+    has_figures: bool = False
 
 
 def name_of(text: str) -> str:
@@ -147,8 +150,8 @@ class TopicSources:
             ),
             self._source(
                 _FIGURES,
-                (architecture,),
-                lambda: topics.figures(architecture, workspace),
+                (architecture, run, workspace.is_deriving),
+                lambda: topics.figures(architecture, run, workspace),
                 skipped=_ASKING,
             ),
             self._source(
@@ -195,15 +198,27 @@ def _of(
 ) -> Source:
     known = tuple(found)
     texts = [f"{visible(each.name)}{BETWEEN}{each.about}" for each in known]
-    return Source(title, prefix, Haystack(texts), lambda n: Item(known[n].choose), skipped)
+    return Source(
+        title,
+        prefix,
+        Haystack(texts),
+        lambda n: Item(known[n].choose),
+        skipped,
+        has_figures=title in _HAVE_FIGURES,
+    )
 
 
 def _of_views(workspace: Workspace) -> Source:
+    shown = table_rows(VIEWS_CHAPTER)
     views = [
-        Topic(translate("views", title), "", partial(workspace.page_wanted.emit, title))
+        Topic(
+            translate("views", title),
+            shown.get(title, ""),
+            partial(workspace.page_wanted.emit, title),
+        )
         for title in topics.VIEWS
     ]
-    return _of(_VIEWS, views)
+    return _of(_VIEWS, views, skipped=_ASKING)
 
 
 def first_sources(entries: Sequence[Entry], commands: Commands) -> tuple[Source, ...]:
@@ -275,7 +290,7 @@ def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source
             keys = written_keys(option_keys(entry, place))
             items.append(Item(choose, keys, reason, option.name == chosen))
     return [
-        Source(title, _PREFIXES.get(title, ""), Haystack(texts), items.__getitem__)
+        Source(title, _PREFIXES.get(title, ""), Haystack(texts), items.__getitem__, _ASKING)
         for title, (texts, items) in found.items()
     ]
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import get_args
 
@@ -10,16 +10,21 @@ from bertviewer.charts.counts import tensors_text
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_places import attention_paths
+from bertviewer.core.activations.letter_values import letter_values
+from bertviewer.core.analysis.attention_places import attention_paths, is_cross
+from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.asking import answers_for_module, answers_for_view
 from bertviewer.core.explanations.explanation import Answer, ViewTitle
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.frozen import frozen
+from bertviewer.core.lengths.length_limits import table_room
 from bertviewer.core.source.key_meanings import KEY_MEANINGS
-from bertviewer.core.tensors.heads import heads_in
+from bertviewer.core.tensors.heads import head_layout, heads_in
+from bertviewer.core.tensors.part_costs import head_cost, part_costs
 from bertviewer.core.text.numerals import count_text
+from bertviewer.report.costs import memory_sizes, size_text
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -93,15 +98,24 @@ def keys(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
         yield Topic(key, about, partial(_show_key, workspace, key))
 
 
-def figures(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
-    """Yield the totals of the model."""
+def figures(
+    architecture: Architecture, run: ActivationRun | None, workspace: Workspace
+) -> Iterator[Topic]:
+    """Yield numbers and properties of the model as a whole."""
     root = architecture.root
     counted = tensors_text(architecture.parameters)
-    shown: tuple[tuple[str, str, str], ...] = (
+    shown: list[tuple[str, str, str]] = [
         (translate("palette", "parameters"), f"{root.parameters:,} · {counted}", "Formula"),
         (
             translate("palette", "trainable parameters"),
             f"{root.trainable:,} of {root.parameters:,}",
+            "Formula",
+        ),
+        (
+            translate("palette", "memory of the weights"),
+            " · ".join(
+                f"{dtypes}: {size_text(size)}" for dtypes, size in memory_sizes(root.parameters)
+            ),
             "Formula",
         ),
         (translate("palette", "tensors"), counted, "Tensors"),
@@ -110,9 +124,78 @@ def figures(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]
             count_text(len(architecture.modules), "1 module", "{0} modules"),
             "Map",
         ),
-    )
+    ]
     for name, about, page in shown:
         yield Topic(name, about, partial(_show_page, workspace, root.path, page))
+    yield from _costs(architecture, letter_values(architecture, run), workspace)
+    yield from _attention(architecture, workspace)
+    if architecture.costs is None and workspace.is_deriving:
+        for name in (_most_expensive(), _causal()):
+            derived = translate("inspector", "being derived…")
+            yield Topic(name, derived, partial(_show_page, workspace, "", "Formula"))
+
+
+def _costs(
+    architecture: Architecture, values: Mapping[str, int], workspace: Workspace
+) -> Iterator[Topic]:
+    """Yield the parts with the most multiply-adds, and what one head has."""
+    parts = part_costs(architecture, "", values)
+    whole = sum(part.macs for part in parts)
+    names = (
+        _most_expensive(),
+        translate("palette", "second most expensive part"),
+        translate("palette", "third most expensive part"),
+    )
+    about = translate("palette", "{0}, {1} of all multiply-adds (FLOPs)")
+    for name, part in zip(names, parts if len(parts) > 1 else (), strict=False):
+        said = about.format(part.label or architecture.root.class_name, f"{part.macs / whole:.1%}")
+        yield Topic(name, said, partial(_show_formula, workspace, part.path))
+    for path in attention_paths(architecture)[:1]:
+        cost = head_cost(architecture, path, values)
+        if cost is None:
+            continue
+        output = cost.parameters.get("output", 0)
+        own = sum(cost.parameters.values()) - output
+        layouts = (head_layout(architecture, one) for one in architecture.tensors_below(path))
+        size = next((layout.size for layout in layouts if layout is not None), 0)
+        about = translate("palette", "size {0}, {1} parameters without W_O")
+        about = about.format(size, f"{own:,}")
+        if output:
+            about += translate("palette", ", {0} with W_O").format(f"{own + output:,}")
+        name = translate("palette", "one attention head")
+        yield Topic(name, about, partial(_show_formula, workspace, path))
+
+
+def _attention(architecture: Architecture, workspace: Workspace) -> Iterator[Topic]:
+    """Yield how long a text can be, and whether tokens see later ones."""
+    room = table_room(architecture)
+    if room is not None:
+        yield Topic(
+            translate("palette", "context length"),
+            translate("palette", "at most {0} tokens in one text").format(f"{room:,}"),
+            partial(_show_page, workspace, "", "Configuration"),
+        )
+    yes = translate("palette", "yes: no token sees a later one")
+    no = translate("palette", "no: each token also sees later ones")
+    first = {_stack(path): path for path in reversed(attention_paths(architecture))}
+    for path in reversed(first.values()):
+        hides = is_causal(architecture, path)
+        if hides is not None and not is_cross(path):
+            about = f"{yes if hides else no}, {path}"
+            yield Topic(_causal(), about, partial(_show_formula, workspace, path))
+
+
+def _most_expensive() -> str:
+    return translate("palette", "most expensive part")
+
+
+def _causal() -> str:
+    return translate("palette", "causal attention")
+
+
+def _stack(path: str) -> tuple[str, ...]:
+    """Return the path of an attention in any layer of its stack."""
+    return tuple("" if part.isdecimal() else part for part in path.split("."))
 
 
 def questions(

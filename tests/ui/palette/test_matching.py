@@ -124,5 +124,10 @@ def test_shapes_are_found_however_they_are_written(shape: str) -> None:
     assert len(found.places) == len("30522×384")
 
 
+def test_a_hyphen_parts_words() -> None:
+    assert words_of("Self-attention -1 a-") == ("self", "attention", "-1", "a-")
+    assert fits("self-attention", "encoder.layer.3.attention.self") is not None
+
+
 def test_a_long_query_is_cut() -> None:
     assert len(words_of("a" * 1000)[0]) == 64

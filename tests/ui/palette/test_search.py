@@ -49,6 +49,13 @@ def test_what_fits_much_worse_is_left_out() -> None:
     assert "Commands" not in found("encoder layer attention")
 
 
+def test_where_nothing_has_all_words_most_of_them_are_found() -> None:
+    assert found("pooled attentions") == {"Commands": ["Pool of attention"]}
+    assert found("embedding dimension") == {"Modules": ["embeddings"]}
+    assert found("dimension") == {}
+    assert found("attention layer 21") == {}, "another layer is no answer"
+
+
 ODD = st.sampled_from([*">#@()[]*+?\\|^$.\"'\0\u202e×x3٣İß", "[CLS]", "(a+)+$", "7×8", " "])
 
 

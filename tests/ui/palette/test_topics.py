@@ -1,20 +1,25 @@
 """Heads, symbols, configuration keys, questions, totals and sections of the guide are found."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QTableView, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.ui.guide_sections import VIEWS_CHAPTER, table_rows
 from bertviewer.ui.help.guide import GuideDialog
 from bertviewer.ui.help.page import GuidePage
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.palette import topics
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
 from bertviewer.ui.palette.topics import VIEWS, plain_symbol
 from bertviewer.ui.run import views
-from tests.ui.finding import activate, find
+from bertviewer.ui.workspace import Workspace
+from tests.core.opened import derived
+from tests.ui.finding import activate, find, is_drawn
 
 Search = Callable[[str], list[HitRow]]
 
@@ -58,10 +63,81 @@ def test_what_is_typed_is_found_first(search: Search) -> None:
         ("baseline", "User guide", "Baseline, Run A: a run that is kept"),
         ("outlier feature", "User guide", "Outlier feature, A feature of the hidden states"),
         ("flops", "User guide", "Multiply-adds and FLOPs, One multiply-add"),
+        ("how many parameters", "Totals", "parameters, 22,713,216"),
+        ("how many layers", "Configuration", "num_hidden_layers, 6, layers"),
+        ("parameters of one head", "Totals", "one attention head, size 32, 36,960 parameters"),
+        ("head size", "Totals", "one attention head, size 32"),
+        ("most expensive", "Totals", "most expensive part, encoder.layer.0–5.intermediate.dense"),
+        ("context length", "Totals", "context length, at most 512 tokens"),
+        ("is this model causal?", "Totals", "causal attention, no: each token"),
+        ("float16", "Totals", "memory of the weights, float32: 90.85 MB"),
+        ("why causal", "User guide", "Causal model"),
+        ("token norms", "User guide", "Views"),
+        ("tied weights", "User guide", "Tied weights"),
+        ("ffn", "User guide", "Feed-forward network"),
+        ("wordpiece", "User guide", "Tokenizer"),
+        ("mean over heads", "User guide", "Mean over heads"),
+        ("attention without SEP", "User guide", "Mean over heads"),
+        ("two senses of bank", "User guide", "Two runs"),
     ):
         rows = search(typed)
         assert rows[0].heading == heading, typed
         assert rows[1].text.startswith(first), typed
+
+
+def test_other_forms_and_most_words_are_found(search: Search) -> None:
+    for typed, part in (
+        ("embedding dimension", "word_embeddings"),
+        ("multi-head attention", "attention"),
+        ("why divide by sqrt", "Why divide by √32?"),
+        ("dropouts", "dropout"),
+    ):
+        assert any(part in row.text for row in search(typed)), typed
+
+
+def test_a_number_that_is_not_there_is_not_another_one(search: Search) -> None:
+    assert not any("layer 0" in row.text for row in search("zzz head 12"))
+
+
+def test_short_words_are_not_found_in_the_middle_of_sentences(search: Search) -> None:
+    assert search("?vocabular")
+    assert not search("?ocabular")
+
+
+def test_views_are_found_by_what_they_show(
+    demo_window: MainWindow, search: Search, qtbot: QtBot
+) -> None:
+    assert all(table_rows(VIEWS_CHAPTER).get(title) for title in VIEWS)
+    demo_window.set_sentence("The bank", None)
+    demo_window.run()
+    qtbot.waitUntil(lambda: is_drawn(demo_window))
+    for typed, view in (
+        ("token norms", "Layers"),
+        ("same word two sentences", "Similarity"),
+        ("probable tokens", "Predictions"),
+        ("mean of heads without CLS", "Attention"),
+    ):
+        rows = search(typed)
+        assert rows[0].heading == "Run views", typed
+        assert rows[1].text.startswith(view), typed
+
+
+def test_what_is_still_derived_is_found(
+    demo_window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = demo_window.workspace
+    assert workspace.architecture is not None
+    early = replace(workspace.architecture, costs=None, flows=None)
+    monkeypatch.setattr(Workspace, "is_deriving", True)
+    found = {topic.name: topic.about for topic in topics.figures(early, None, workspace)}
+    assert found["most expensive part"] == found["causal attention"] == "being derived…"
+
+
+def test_each_stack_says_whether_it_is_causal(demo_window: MainWindow) -> None:
+    for name, causal in (("gpt2", ["yes"]), ("transformer-base", ["no", "yes"])):
+        found = topics.figures(derived(name), None, demo_window.workspace)
+        about = [topic.about for topic in found if topic.name == "causal attention"]
+        assert [each.partition(":")[0] for each in about] == causal
 
 
 def test_letters_scattered_over_sentences_find_nothing(search: Search) -> None:
