@@ -163,7 +163,7 @@ def test_a_model_that_looks_at_its_numbers_is_run_with_some() -> None:
     [
         ("bert", {"hidden_act": "gelu", "max_position_embeddings": 8}, "embeddings", "16"),
         ("sam2_video", {}, "", "inference_session"),
-        ("bark", {}, "", "no forward pass"),
+        ("bark", {}, "", "no known kind of input"),
     ],
 )
 def test_a_model_that_stops_says_where_and_why(
