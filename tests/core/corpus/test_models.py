@@ -162,7 +162,8 @@ def test_heads_that_cannot_be_measured_are_mentioned(tmp_path: Path) -> None:
     paths = [one["path"] for one in corpus.manifest["attentions_left_out"]]
     assert paths == [f"encoder.layer.{layer}.attention.self" for layer in (0, 1)]
     assert (
-        "Heads not measured: 2 attention modules (YosoSelfAttention): it returns no attention weights"
+        "Heads not measured: 2 attention modules (YosoSelfAttention): it returns no attention "
+        "weights"
     ) in corpus_text(corpus)
 
 
