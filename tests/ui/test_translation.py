@@ -29,7 +29,9 @@ from tests.translations import collect, release
 MARK = "⟦"
 
 
-NAMES = frozenset({"", "bertviewer", "embeddings", "None", "mean", "mean ± std", "Close"})
+NAMES = frozenset(
+    {"", "bertviewer", "embeddings", "None", "mean", "min", "max", "mean ± std", "Close"}
+)
 """The program, a module, a value, statistics and a word of Qt's; elsewhere they are words."""
 
 

@@ -207,11 +207,12 @@ class LoadedModel:
         """Check that there are weights to run it with, or that random ones were asked for.
 
         Raises:
-            UserError: neither is so, or the weights are quantized.
+            UserError: neither is so, the weights are quantized, or the model is unknown.
         """
         quantization = self.architecture.source.quantization
         if quantization is not None and self.checkpoint is not None:
             raise UserError(why_quantized(self.source.name, quantization))
+        self._check_is_known()
         if random_weights or (self.checkpoint is not None and self.keys is not None):
             return
         if self.source.kind == "pickle":

@@ -150,7 +150,7 @@ def _named(source: Path, loaded: Any) -> dict[str, Any]:
             )
         own = parts[best[0]]
     if not own:
-        raise UserError(f"{source}: there are no named tensors in it")
+        raise UserError(f"{source}: it contains no named tensors")
     return _with_proper_names(source, own)
 
 

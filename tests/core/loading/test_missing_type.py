@@ -47,7 +47,7 @@ def test_a_type_that_transformers_does_not_have_shows_the_tensors(tmp_path: Path
         assert model.architecture.root.class_name == "Checkpoint"
         with pytest.raises(bertviewer.Error, match="model_type that transformers knows"):
             model.run("a")
-    with pytest.raises(bertviewer.Error, match="'of_my_own' is not known to transformers"):
+    with pytest.raises(bertviewer.Error, match="'of_my_own' is unknown to transformers"):
         bertviewer.open(tmp_path / "config.json")
 
 

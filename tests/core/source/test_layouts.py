@@ -151,7 +151,7 @@ def test_weights_of_other_programs(model: Path, name: str, what: str) -> None:
         ("openvino/model.mlmodel", "a Core ML graph"),
         ("model.safetensors.part", "an unfinished download"),
         ("pytorch_model_fsdp_0/__0_0.distcp", "shards of FSDP training"),
-        ("global_step100/mp_rank_00_model_states.pt", "DeepSpeed's state"),
+        ("global_step100/mp_rank_00_model_states.pt", "DeepSpeed training state"),
     ],
 )
 def test_weights_that_are_not_read_are_found(model: Path, name: str, what: str) -> None:

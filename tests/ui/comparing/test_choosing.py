@@ -302,7 +302,7 @@ def test_models_that_are_built_differently_say_so(
         lambda: has_error(tiny_window),
         timeout=OPEN_TIMEOUT,
     )
-    assert "built differently" in shown_error(tiny_window).text()
-    assert "built differently" in shown_error(window).text()
+    assert "a different structure" in shown_error(tiny_window).text()
+    assert "a different structure" in shown_error(window).text()
     assert window.isVisible()
     assert tiny_window.workspace.runs.run is None

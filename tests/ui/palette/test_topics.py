@@ -74,7 +74,7 @@ def test_what_is_typed_is_found_first(search: Search) -> None:
         ("why causal", "User guide", "Causal model"),
         ("token norms", "User guide", "Views"),
         ("tied weights", "User guide", "Tied weights"),
-        ("ffn", "User guide", "Feed-forward network"),
+        ("ffn", "Questions", "Why is the feed-forward network four times"),
         ("wordpiece", "User guide", "Tokenizer"),
         ("mean over heads", "User guide", "Mean over heads"),
         ("attention without SEP", "User guide", "Mean over heads"),
@@ -176,7 +176,7 @@ def test_a_formula_and_a_question_are_shown(
     assert demo_window.workspace.selection.place.path == "encoder.layer.0.attention.self"
     demo_window.panes.toggle("module")
     assert not demo_window.panes.dock("module").isVisible()
-    search("what does gamma")
+    search("gamma scale")
     choose(demo_window, qtbot)
     assert demo_window.panes.dock("module").isVisible()
     assert demo_window.workspace.selection.place.path == "embeddings.LayerNorm"

@@ -72,7 +72,7 @@ def test_the_attention_in_sight_is_what_is_told_of(ran: MainWindow, qtbot: QtBot
     qtbot.waitUntil(lambda: is_drawn(ran) and has_heads(ran))
     assert ask(ran, "Attention", qtbot)[0] == "special-tokens"
     (answer,) = [one for one in page(ran).findChildren(Prose) if one.isVisible()]
-    assert "Here they get" in answer.accessibleName()
+    assert "Here special tokens" in answer.accessibleName()
 
 
 def test_the_first_answer_is_open_and_the_focus_is_on_it(ran: MainWindow, qtbot: QtBot) -> None:
