@@ -6,7 +6,6 @@ between them. Letters in a row count most, then those that begin a word; ``bsa``
 """
 
 import re
-import unicodedata
 from functools import lru_cache
 
 from bertviewer.core.frozen import frozen
@@ -21,8 +20,6 @@ PHRASE = 6
 """For each further word where all follow one another as they were typed."""
 
 LONGEST_QUERY = 64
-_GREEK = {unicodedata.name(letter).split()[-1].lower(): letter for letter in "αβγδεηθλμπρσφ"}
-"""Letters that keyboards lack, by their names."""
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SIZES = re.compile(r"\[?(\d+)\s*[x×,]\s*(?=\d)|(?<=\d)\]")
 
@@ -81,7 +78,7 @@ def _phrase(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _match_word(word: str, text: str, small: str) -> Match | None:
-    best = _in_a_row(word, text, small) or _in_a_row(_GREEK.get(word, word), text, small)
+    best = _in_a_row(word, text, small)
     if best is not None and best.score >= BEGINS + FOLLOWS * (len(word) - 1):
         return best  # nothing is better
     scattered = _scattered(word, text, small)

@@ -176,7 +176,7 @@ def test_a_formula_and_a_question_are_shown(
     assert demo_window.workspace.selection.place.path == "encoder.layer.0.attention.self"
     demo_window.panes.toggle("module")
     assert not demo_window.panes.dock("module").isVisible()
-    search("gamma scale")
+    search("layer normalisation")
     choose(demo_window, qtbot)
     assert demo_window.panes.dock("module").isVisible()
     assert demo_window.workspace.selection.place.path == "embeddings.LayerNorm"
