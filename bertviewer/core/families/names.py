@@ -16,11 +16,6 @@ POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_em
 """Tables of position vectors."""
 ANGLES = "encoder.embed_positions.weight"
 """A tensor that holds the angles of a rotation."""
-LAST_NORMS = (
-    *("ln_f", "norm", "final_norm", "layer_norm", "final_layer_norm"),
-    "emb_layer_norm_after",
-)
-"""Norms behind the last layer."""
 OF_SEQUENCES = (
     *("pooler", "pooler.dense", "seq_relationship", "sop_classifier.classifier", "pre_classifier"),
     *("classifier.dense", "classifier.out_proj"),

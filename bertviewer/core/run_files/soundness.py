@@ -118,7 +118,7 @@ def _check_run(run: ActivationRun) -> None:
         "the token norms do not match its tokens",
     )
     norms = [norm for row in run.token_norms for norm in row if norm is not None]
-    _check(all(0 <= norm < np.inf for norm in norms), "a norm is not a number from 0 on")
+    _check(all(0 <= norm < np.inf for norm in norms), "a norm is negative or not finite")
     _check_states(run)
     outputs = run.outputs.values()
     _check(
@@ -158,7 +158,7 @@ def _check_module(module: ModuleActivation, tokens: int) -> None:
         is_row = norms.ndim == 1 and np.issubdtype(norms.dtype, np.floating)
         _check(
             is_row and 0 < norms.size <= tokens,
-            "a module's the token norms do not match its tokens",
+            "a module's norms do not match its tokens",
         )
     for statistics in module.calls:
         _check_statistics(statistics)

@@ -41,11 +41,6 @@ class FolderState:
     data: tuple[str, ...] = ()
     choices: Choices = Choices()
 
-    @property
-    def can_be_written(self) -> bool:
-        """Whether a run may begin or go on there."""
-        return self.kind in ("new", "part", "whole")
-
     def goes_on_with(self, choices: Choices) -> bool:
         """Whether these choices are the same; where it runs is not chosen here."""
         return replace(self.choices, device=choices.device) == choices
