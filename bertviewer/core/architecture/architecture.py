@@ -26,10 +26,11 @@ BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
 
 @frozen(eq=False)
 class _Index:
-    """The modules directly below each path, and the tensors in it and in all below it."""
+    """Modules by path, the modules directly below each path, and the tensors in and below it."""
 
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
+    by_path: Mapping[str, ModuleNode]
     children: Mapping[str, list[ModuleNode]]
     below: Mapping[str, list[TensorInfo]]
 
@@ -46,7 +47,7 @@ def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...
             around[owner] = [below.setdefault(path, []) for path in ancestors(owner)]
         for tensors in around[owner]:
             tensors.append(tensor)
-    return _Index(modules, parameters, children, below)
+    return _Index(modules, parameters, {node.path: node for node in modules}, children, below)
 
 
 @frozen
@@ -97,6 +98,11 @@ class Architecture:
         if self.root.own_parameters:
             shares["(own)"] = self.root.own_parameters / self.root.parameters
         return shares
+
+    def module(self, path: str) -> ModuleNode | None:
+        """Return the module at ``path``, ``None`` if there is none."""
+        assert self._index is not None
+        return self._index.by_path.get(path)
 
     def children(self, path: str) -> tuple[ModuleNode, ...]:
         """Return the modules directly below ``path``, in order."""

@@ -4,14 +4,15 @@ from collections.abc import Callable, Sequence
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, Expression, Legend
-from bertviewer.core.formulas.from_flow.loops import AT
-from bertviewer.core.formulas.from_flow.naming import Names
-from bertviewer.core.formulas.from_flow.shapes import Shapes
-from bertviewer.core.formulas.from_flow.steps import Step, Steps
-from bertviewer.core.formulas.from_flow.weights import Weights
-from bertviewer.core.formulas.from_flow.words import activation, of_word
+from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.notation import number_maths, quoted
+from bertviewer.core.formulas.steps.expression import ATOM, PRODUCT, Expression, Legend
+from bertviewer.core.formulas.steps.loops import AT
+from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.shapes import Shapes
+from bertviewer.core.formulas.steps.weights import Weights
+from bertviewer.core.formulas.steps.words import of_word
+from bertviewer.core.formulas.templates.activation import activation_term, operator_of
 from bertviewer.core.frozen import frozen
 
 _GIVEN = {"input": "input", "parameter": "parameter"}
@@ -27,7 +28,7 @@ class Values:
     ``inside`` writes a step that stands inside another one's line.
     """
 
-    steps: Steps
+    steps: ModuleGraph
     names: Names
     legend: Legend
     weights: Weights
@@ -106,8 +107,8 @@ class Values:
 
     def activation(self, step: Step) -> str:
         """Return the operator of an activation, and explain it."""
-        symbol = activation(str(step.node.details.get("activation") or step.node.name))
-        self.legend.add(symbol, "the activation function")
+        symbol = operator_of(step)
+        self.legend.put(activation_term(step))
         return symbol
 
     def operation_of(self, node: str) -> str | None:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from bertviewer.core.formulas.from_flow.expression import Expression, call
-from bertviewer.core.formulas.from_flow.naming import shortest, weight_path
-from bertviewer.core.formulas.from_flow.steps import Step, inner_steps
-from bertviewer.core.formulas.from_flow.values import Values
-from bertviewer.core.formulas.from_flow.words import of_word
+from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.steps.expression import Expression, call
+from bertviewer.core.formulas.steps.naming import shortest, weight_path
+from bertviewer.core.formulas.steps.values import Values
+from bertviewer.core.formulas.steps.words import of_word
 
 _KINDS = ("feed-forward", "gated feed-forward")
 _INDICES = {2: ("1", "2"), 3: ("G", "U", "D")}
@@ -36,7 +36,7 @@ class Networks:
         return call(function, states.text)
 
     def _maths(self, step: Step, states: Expression, *, alone: bool) -> Expression:
-        inner = inner_steps(step.node)
+        inner = step.inner
         indices = self._indices(inner, alone=alone)
         inside = {each.node.id for each in inner}
         found: dict[str, Expression] = {}
@@ -78,5 +78,5 @@ class Networks:
 
 def _paths(step: Step) -> list[str]:
     """Return the paths of all linear layers in a step."""
-    inner = inner_steps(step.node) if step.node.operation in _KINDS else (step,)
+    inner = step.inner if step.node.operation in _KINDS else (step,)
     return [path for each in inner if (path := weight_path(each)) is not None]

@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.from_flow import mixtures
-from bertviewer.core.formulas.from_flow.attention import ROOT, Roles, attention_of
-from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression, Legend, call
-from bertviewer.core.formulas.from_flow.naming import Names
-from bertviewer.core.formulas.from_flow.networks import Networks
-from bertviewer.core.formulas.from_flow.origins import turned_by
-from bertviewer.core.formulas.from_flow.shapes import Shapes
-from bertviewer.core.formulas.from_flow.steps import Step, Steps, inner_steps
-from bertviewer.core.formulas.from_flow.values import MASK, Values
-from bertviewer.core.formulas.from_flow.weights import Weights
-from bertviewer.core.formulas.from_flow.words import of_word
+from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SOFTMAX, quoted
+from bertviewer.core.formulas.steps import mixtures
+from bertviewer.core.formulas.steps.attention import ROOT, Roles, attention_of
+from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, Legend, call
+from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.networks import Networks
+from bertviewer.core.formulas.steps.origins import turned_by
+from bertviewer.core.formulas.steps.shapes import Shapes
+from bertviewer.core.formulas.steps.values import MASK, Values
+from bertviewer.core.formulas.steps.weights import Weights
+from bertviewer.core.formulas.steps.words import of_word
 from bertviewer.core.text.numerals import count_text, number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {
@@ -38,7 +38,7 @@ class Expressions:
     ``networks`` and ``definitions`` gather the functions that need a line of their own.
     """
 
-    steps: Steps
+    steps: ModuleGraph
     names: Names
     view: ModuleView
     shapes: Shapes
@@ -175,7 +175,7 @@ class Expressions:
         return found
 
     def _group(self, step: Step) -> Expression:
-        inner = inner_steps(step.node)
+        inner = step.inner
         return self.values.put_together(inner, inner[-1]) if inner else self._word(step)
 
     def _closed(self, step: Step) -> Expression:

@@ -9,7 +9,7 @@ import typst
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.from_flow.from_flow import SOURCE, flow_formula
+from bertviewer.core.formulas.steps.formula import SOURCE, flow_formula
 from bertviewer.core.formulas.module_view import ModuleView
 from tests.core.formulas.flow_models import traced
 from tests.core.formulas.formula_models import TINY

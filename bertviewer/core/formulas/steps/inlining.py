@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from bertviewer.core.formulas.from_flow.loops import NOW
-from bertviewer.core.formulas.from_flow.origins import origins
-from bertviewer.core.formulas.from_flow.steps import Step, Steps
+from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.steps.loops import NOW
+from bertviewer.core.formulas.steps.origins import origins
 
 MOST_IN_ONE = 3
 """So many small steps stand in one line."""
@@ -17,7 +17,7 @@ _APART = ("routing", "experts", "position bias")
 _TAKES_LINEAR = ("residual", "add", "activation", "mul")
 
 
-def own_steps(steps: Steps, rounds: Mapping[str, int]) -> frozenset[str]:
+def own_steps(steps: ModuleGraph, rounds: Mapping[str, int]) -> frozenset[str]:
     """Return the steps that have a line of their own; those of a loop are told by ``rounds``."""
     named = {node for node, _ in origins(steps)} | _across(steps, rounds)
     uses: Counter[str] = Counter()
@@ -49,7 +49,7 @@ def _width(step: Step) -> int:
     return 1 + sum(map(len, words)) // _WORDS
 
 
-def _across(steps: Steps, rounds: Mapping[str, int]) -> set[str]:
+def _across(steps: ModuleGraph, rounds: Mapping[str, int]) -> set[str]:
     """Return the values of a loop that another round, or what comes after it, reads."""
     return {
         each.node

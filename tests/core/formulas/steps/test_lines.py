@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.from_flow.from_flow import flow_formula
+from bertviewer.core.formulas.steps.formula import flow_formula
 from bertviewer.core.formulas.module_view import ModuleView
 from tests.core.flow.readers import config_of
 from tests.core.formulas.flow_models import traced, with_flows

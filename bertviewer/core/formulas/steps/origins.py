@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.from_flow.steps import Step, Steps, inner_steps
+from bertviewer.core.formulas.graph import ModuleGraph, Step
 
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """The letters of what goes into an attention."""
@@ -15,7 +15,7 @@ Place = tuple[str, tuple[str, ...]]
 """A node's id, and what is taken of what it gives."""
 
 
-def origins(steps: Steps) -> dict[Place, str]:
+def origins(steps: ModuleGraph) -> dict[Place, str]:
     """Return the linear layers, or parts of them, that make queries, keys and values."""
     by_id = {step.node.id: step for step in steps.steps}
     found: dict[Place, str] = {}
@@ -50,7 +50,7 @@ def _origin(operand: Operand, by_id: Mapping[str, Step]) -> Operand | None:
 def turned_by(step: Step) -> Operand:
     """Return what a rotation turns: what all the parts that it reads are parts of."""
     position = step.roles.get("position")
-    inner = inner_steps(step.node)
+    inner = step.inner
     inside = {each.node.id for each in inner} | {position.node if position else ""}
     read = [o for each in inner for o in each.operands if o.node and o.node not in inside]
     read = read or [o for o in step.tensors if o.node not in inside]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.from_flow.steps import Step, Steps
+from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.frozen import frozen
 
 FEW = 4
@@ -44,18 +44,18 @@ class Loop:
 
 @frozen
 class Folded:
-    """Steps with each loop as one round.
+    """ModuleGraph with each loop as one round.
 
     Attributes:
         steps: those that are left.
         rounds: how often each of the round's steps is done, by node.
     """
 
-    steps: Steps
+    steps: ModuleGraph
     rounds: Mapping[str, int]
 
 
-def folded(steps: Steps) -> Folded:
+def folded(steps: ModuleGraph) -> Folded:
     """Return steps with a loop as its second round: the first has nothing before it."""
     loop = _loop(steps.steps)
     if loop is None:

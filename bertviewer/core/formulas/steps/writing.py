@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
-from bertviewer.core.formulas.from_flow.attention import ROOT
-from bertviewer.core.formulas.from_flow.expressions import Expressions, list_of
-from bertviewer.core.formulas.from_flow.steps import Step
-from bertviewer.core.formulas.from_flow.values import at_round
+from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.steps.attention import ROOT
+from bertviewer.core.formulas.steps.expressions import Expressions, list_of
+from bertviewer.core.formulas.steps.values import at_round
 from bertviewer.core.text.numerals import count_text
 
 _MEANINGS = {

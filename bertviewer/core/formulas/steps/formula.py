@@ -2,31 +2,26 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from bertviewer.core.architecture.flow import Flow, KnownOperation
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.from_flow.expressions import Expressions
-from bertviewer.core.formulas.from_flow.inlining import own_steps
-from bertviewer.core.formulas.from_flow.leaves import leaf_formula
-from bertviewer.core.formulas.from_flow.loops import folded
-from bertviewer.core.formulas.from_flow.naming import Names
-from bertviewer.core.formulas.from_flow.shapes import Shapes
-from bertviewer.core.formulas.from_flow.steps import MANY, Steps, closed_steps_of, steps_of
-from bertviewer.core.formulas.from_flow.writing import Writer
+from bertviewer.core.formulas.graph import MANY, ModuleGraph, closed_graph_of, graph_of
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, quoted
+from bertviewer.core.formulas.steps.expressions import Expressions
+from bertviewer.core.formulas.steps.inlining import own_steps
+from bertviewer.core.formulas.steps.loops import folded
+from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.shapes import Shapes
+from bertviewer.core.formulas.steps.writing import Writer
 
 SOURCE = "traced from the code"
 _LENGTH = re.compile(r"\bS\b")
 _LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
 
 
-def flow_formula(flow: Flow, view: ModuleView) -> Formula:
+def formula_of_steps(flow: Flow, view: ModuleView) -> Formula:
     """Return the forward formula of a module, read off its flow."""
-    leaf = leaf_formula(flow, view)
-    if leaf is not None:
-        return replace(leaf, source=f"{leaf.source}; {SOURCE}")
     steps, rounds = _steps(flow)
     flows = view.architecture.flows
     lengths: Mapping[str, int] = {} if flows is None else flows.lengths
@@ -47,10 +42,10 @@ def flow_formula(flow: Flow, view: ModuleView) -> Formula:
     )
 
 
-def _steps(flow: Flow) -> tuple[Steps, Mapping[str, int]]:
+def _steps(flow: Flow) -> tuple[ModuleGraph, Mapping[str, int]]:
     """Return a flow's steps, loops as one round; a long one's children are closed."""
-    found = folded(steps_of(flow))
-    if len(found.steps.steps) > MANY and (closed := closed_steps_of(flow)) is not None:
+    found = folded(graph_of(flow))
+    if len(found.steps.steps) > MANY and (closed := closed_graph_of(flow)) is not None:
         found = folded(closed)
     return found.steps, found.rounds
 
@@ -71,7 +66,7 @@ _WORDS: Mapping[KnownOperation, str] = {
 }
 
 
-def _summary(steps: Steps) -> str:
+def _summary(steps: ModuleGraph) -> str:
     if not steps.steps:
         if any(node.kind == "constant" for node in steps.given.values()):
             return "Its output depends on positions, masks or its own constants, not on the text."

@@ -1,27 +1,28 @@
-"""A flow as steps, each with what it is carried out on, in an order in which they can be done."""
+"""The data-flow graph of one module, in an order of execution, for templates to match."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.architecture.operand import PARTS, Operand
 from bertviewer.core.frozen import frozen
 
 MANY = 25
-"""A module of more steps is told by its children, closed."""
+"""A module of more steps is described by its children."""
 
 _GIVEN = ("input", "constant", "parameter")
 
 
 @frozen
 class Step:
-    """One node of a flow that does something.
+    """One node of the graph that computes something.
 
     Attributes:
         node: the node.
-        operands: what it is carried out on, in the order of torch's arguments where that is told,
-            else in that of the edges.
-        roles: the operand of each role that edges have.
+        operands: its operands, in the order of torch's arguments where that is known, else in
+            that of the edges.
+        roles: operands by the role of their edge, such as ``residual`` or ``query``.
     """
 
     node: Node
@@ -29,43 +30,89 @@ class Step:
     roles: Mapping[str, Operand]
 
     @property
+    def operation(self) -> str:
+        """What it computes, "" for a closed module."""
+        return self.node.operation or ""
+
+    @property
     def tensors(self) -> tuple[Operand, ...]:
-        """The operands that other nodes give."""
+        """The operands that other nodes compute."""
         return tuple(each for each in self.operands if each.node)
 
+    @property
+    def inner(self) -> tuple["Step", ...]:
+        """The steps within a group, and none for other nodes."""
+        return _graph(self.node.nodes or (), self.node.edges).steps
 
-@frozen
-class Steps:
-    """A flow in order: what is given, what is done, and what comes out of it.
+
+@frozen(slots=False)
+class ModuleGraph:
+    """A data-flow graph in order of execution.
 
     Attributes:
-        given: inputs, parameters and what follows from masks and positions alone, by id.
-        steps: what is done.
-        results: what the module gives, each with the node of the output.
+        given: inputs, parameters, and constants (masks and positions), by id.
+        steps: what is computed.
+        results: the module's outputs, each with its output node.
     """
 
     given: Mapping[str, Node]
     steps: tuple[Step, ...]
     results: tuple[tuple[Node, Operand], ...]
 
+    @cached_property
+    def by_id(self) -> Mapping[str, Step]:
+        """The steps by the ids of their nodes."""
+        return {step.node.id: step for step in self.steps}
 
-def steps_of(flow: Flow) -> Steps:
-    """Return a flow's steps."""
-    return _of(flow.nodes, flow.edges)
+    @cached_property
+    def inputs(self) -> tuple[Node, ...]:
+        """The module's inputs that are read."""
+        return tuple(node for node in self.given.values() if node.kind == "input")
+
+    def maker(self, operand: Operand | None) -> Step | None:
+        """Return the step that computes an operand, ``None`` for what is given."""
+        return None if operand is None else self.by_id.get(operand.node)
+
+    def users(self, step: Step) -> tuple[Step, ...]:
+        """Return the steps that read a step's result."""
+        own = step.node.id
+        return tuple(
+            each
+            for each in self.steps
+            if any(o.node == own for o in (*each.operands, *each.roles.values()))
+        )
+
+    def is_result(self, step: Step) -> bool:
+        """Return whether a step's result is an output of the module."""
+        return any(operand.node == step.node.id for _, operand in self.results)
+
+    def of(self, *operations: str) -> tuple[Step, ...]:
+        """Return the steps that compute one of these operations."""
+        return tuple(step for step in self.steps if step.operation in operations)
+
+    def sole(self, *operations: str) -> Step | None:
+        """Return the one step that computes one of these, ``None`` for none or several."""
+        found = self.of(*operations)
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def only(self) -> Step | None:
+        """The module's only step, ``None`` if it has none or several."""
+        return self.steps[0] if len(self.steps) == 1 else None
 
 
-def closed_steps_of(flow: Flow) -> Steps | None:
-    """Return a flow's steps with its children closed; ``None`` where that goes round."""
+def graph_of(flow: Flow) -> ModuleGraph:
+    """Return a flow as a graph in order of execution."""
+    return _graph(flow.nodes, flow.edges)
+
+
+def closed_graph_of(flow: Flow) -> ModuleGraph | None:
+    """Return a graph with one node for each child; ``None`` where that makes a cycle."""
     closed = _closed(flow)
-    return None if closed is None else _of(*closed)
+    return None if closed is None else _graph(*closed)
 
 
-def inner_steps(node: Node) -> tuple[Step, ...]:
-    """Return the steps within a group."""
-    return _of(node.nodes or (), node.edges).steps
-
-
-def _of(nodes: Sequence[Node], edges: Sequence[Edge]) -> Steps:
+def _graph(nodes: Sequence[Node], edges: Sequence[Edge]) -> ModuleGraph:
     into: dict[str, list[Edge]] = {}
     for edge in edges:
         into.setdefault(edge.target, []).append(edge)
@@ -81,7 +128,7 @@ def _of(nodes: Sequence[Node], edges: Sequence[Edge]) -> Steps:
     read = {o.node for step in done for o in (*step.operands, *step.roles.values())}
     read |= {operand.node for _, operand in results}
     given = {node.id: node for node in nodes if node.kind in _GIVEN and node.id in read}
-    return Steps(given, tuple(_ordered(done)), results)
+    return ModuleGraph(given, tuple(_topological(done)), results)
 
 
 def _step(node: Node, edges: Sequence[Edge]) -> Step:
@@ -98,24 +145,22 @@ def _operand(edge: Edge) -> Operand:
     return Operand(edge.source, tuple(each for each in edge.movement if each.startswith(PARTS)))
 
 
-def _ordered(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps, each after those that it reads, else in the order that they come in."""
+def _topological(steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield each step after those that it reads, otherwise in the order of the code."""
     waiting, known = list(steps), {step.node.id for step in steps}
-    ordered: list[Step] = []
     done: set[str] = set()
     while waiting:
         ready = next(
-            (it for it in waiting if {o.node for o in it.tensors} & known <= done),
-            waiting[0],  # a circle: as the code has it
+            (step for step in waiting if {o.node for o in step.tensors} & known <= done),
+            waiting[0],  # a cycle: in the order of the code
         )
         waiting.remove(ready)
-        ordered.append(ready)
         done.add(ready.node.id)
-    return ordered
+        yield ready
 
 
 def _closed(flow: Flow) -> tuple[tuple[Node, ...], tuple[Edge, ...]] | None:
-    """Return nodes and edges with each child as one node; ``None`` where that goes round."""
+    """Return nodes and edges with one node for each child; ``None`` where that makes a cycle."""
     members: dict[str, list[Node]] = {}
     for node in flow.nodes:
         if (child := _child_of(node, flow.path)) is not None:
@@ -140,7 +185,7 @@ def _closed(flow: Flow) -> tuple[tuple[Node, ...], tuple[Edge, ...]] | None:
             moved = replace(edge, source=source, target=target, role=role)
             edges.setdefault((source, target, role), moved)
     found = tuple(nodes.values()), tuple(edges.values())
-    return None if not closed or _goes_round(*found) else found
+    return None if not closed or _has_cycle(*found) else found
 
 
 def _child_of(node: Node, path: str) -> str | None:
@@ -154,7 +199,7 @@ def _child_of(node: Node, path: str) -> str | None:
 
 
 def _renamed(node: Node, closed: Mapping[str, Node]) -> Node:
-    """Return a node whose operands are given by the closed children."""
+    """Return a node that reads the closed children."""
     operands = tuple(
         replace(each, node=closed[each.node].id) if each.node in closed else each
         for each in node.operands
@@ -162,7 +207,7 @@ def _renamed(node: Node, closed: Mapping[str, Node]) -> Node:
     return replace(node, operands=operands)
 
 
-def _goes_round(nodes: Sequence[Node], edges: Sequence[Edge]) -> bool:
+def _has_cycle(nodes: Sequence[Node], edges: Sequence[Edge]) -> bool:
     left = {node.id for node in nodes}
     sources: dict[str, set[str]] = {}
     for edge in edges:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.from_flow.origins import ROLES, Place, origins
-from bertviewer.core.formulas.from_flow.steps import Step, Steps
+from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.steps.origins import ROLES, Place, origins
 
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),
@@ -38,7 +38,7 @@ class Names:
         stacks: what goes through equal layers, by the node that stands for them.
     """
 
-    steps: Steps
+    steps: ModuleGraph
     path: str
     own: frozenset[str]
     places: dict[Place, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Names:
     stacks: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, steps: Steps, path: str, own: frozenset[str]) -> "Names":
+    def of(cls, steps: ModuleGraph, path: str, own: frozenset[str]) -> "Names":
         """Give every value and weight its name."""
         names = cls(steps, path, own)
         names._name_given()

@@ -2,24 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bertviewer.core.formulas.from_flow.expression import ATOM, EACH, PRODUCT, SUM, Expression, call
-from bertviewer.core.formulas.notation import GELU_TANH, LAYER_NORM, RMS_NORM, SOFTMAX, quoted
-
-ACTIVATIONS: Mapping[str, str] = {
-    "GELU": 'op("GELU")',
-    "GELU (tanh)": GELU_TANH,
-    "quick GELU": 'op("QuickGELU")',
-    "ReLU": 'op("ReLU")',
-    "SiLU": 'op("SiLU")',
-    "tanh": "tanh",
-    "sigmoid": "sigma",
-}
-"""Activations with a symbol of their own; the others go by their name."""
-
-
-def activation(name: str) -> str:
-    """Return the operator for an activation by its name."""
-    return ACTIVATIONS.get(name) or operator(name)
+from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, quoted
+from bertviewer.core.formulas.steps.expression import ATOM, EACH, PRODUCT, SUM, Expression, call
+from bertviewer.core.formulas.templates.activation import ACTIVATIONS
 
 
 def operator(word: str) -> str:
@@ -95,7 +80,7 @@ def of_word(
         plain: what the code says beside, by name: ``("dim", "-1")``.
     """
     if word in _WORDS and operands:
-        return call(activation(_WORDS[word]), operands[0].text)
+        return call(ACTIVATIONS[_WORDS[word]].operator, operands[0].text)
     if len(operands) == 2 and word in _OF_TWO and not plain:
         one, other = operands
         if word == "add" and "0" in (one.text, other.text):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, SUM, Expression, call
-from bertviewer.core.formulas.from_flow.steps import Step, inner_steps, steps_of
-from bertviewer.core.formulas.from_flow.words import of_word
+from bertviewer.core.formulas.graph import Step, graph_of
 from bertviewer.core.formulas.notation import SOFTMAX, number_maths, quoted
+from bertviewer.core.formulas.steps.expression import ATOM, PRODUCT, SUM, Expression, call
+from bertviewer.core.formulas.steps.words import of_word
 from bertviewer.core.frozen import frozen
 
 ROOT = "sqrt(d_k)"
@@ -72,12 +72,12 @@ def _fused(step: Step, roles: Roles) -> Expression:
 
 def _inner(step: Step, flows: Flows | None) -> tuple[tuple[Step, ...], Step]:
     """Return the operations of an attention, of the module that does them all if it is one."""
-    inner = inner_steps(step.node)
+    inner = step.inner
     if len(inner) == 1 and inner[0].node.kind == "module" and flows is not None:
         flow = flows.flow(inner[0].node.path or "")
-        for below in () if flow is None else steps_of(flow).steps:
+        for below in () if flow is None else graph_of(flow).steps:
             if below.node.operation == "attention" and below.node.nodes:
-                return inner_steps(below.node), below
+                return below.inner, below
     return inner, step
 
 

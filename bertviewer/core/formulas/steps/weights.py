@@ -3,12 +3,10 @@
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.families.families import CLASSES
-from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression, Legend
-from bertviewer.core.formulas.from_flow.steps import Step
+from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, quoted
+from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, Legend
 from bertviewer.core.frozen import frozen
 
 
@@ -32,11 +30,11 @@ class Weights:
     def _layer(self, node: Node, index: str) -> Affine:
         """Return the linear layer that a module is."""
         path = node.path or ""
-        weight = self._tensor(f"{path}.weight")
-        taken, given = node.details.get("in_features"), node.details.get("out_features")
-        shape = (int(given or 0), int(taken or 0)) if weight is None else weight.shape
-        is_transposed = CLASSES.get(node.class_name or "") is not ModuleKind.CONV1D
-        layer = Affine(shape, self._tensor(f"{path}.bias") is not None, is_transposed)
+        layer = self.view.affine(path)
+        if layer is None:
+            taken, given = node.details.get("in_features"), node.details.get("out_features")
+            bias = self._tensor(f"{path}.bias") is not None
+            layer = Affine((int(given or 0), int(taken or 0)), bias)
         self.legend.put(*layer.terms(f"“{self._short(path)}”", index))
         return layer
 

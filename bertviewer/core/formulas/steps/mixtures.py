@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.from_flow.expression import PRODUCT, Expression, call
-from bertviewer.core.formulas.from_flow.naming import weight_path
-from bertviewer.core.formulas.from_flow.steps import Step, inner_steps
-from bertviewer.core.formulas.from_flow.values import Values
-from bertviewer.core.formulas.from_flow.words import of_word
+from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import SOFTMAX, quoted
+from bertviewer.core.formulas.steps.expression import PRODUCT, Expression, call
+from bertviewer.core.formulas.steps.naming import weight_path
+from bertviewer.core.formulas.steps.values import Values
+from bertviewer.core.formulas.steps.words import of_word
 
 EXPERT = '"expert"_e'
 _PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
@@ -18,7 +18,7 @@ _MOST_STEPS = 14
 
 def routing(values: Values, step: Step) -> Expression:
     """Return the choice of a router: the best of its scores."""
-    inner = inner_steps(step.node)
+    inner = step.inner
     words = [each.node.operation or "" for each in inner]
     scores = _scores(values, step, inner)
     chosen = step.node.details.get("chosen")
@@ -40,7 +40,7 @@ def routing(values: Values, step: Step) -> Expression:
 
 def experts(values: Values, step: Step) -> tuple[Expression, str]:
     """Return the weighted sum of the chosen experts, and what one of them makes of x, if known."""
-    inner = inner_steps(step.node)
+    inner = step.inner
     router = next((o for o in step.tensors if values.operation_of(o.node) == "routing"), None)
     chosen, weights = _choice(inner)
     sources = {o.node for o in (chosen, weights) if o is not None and router is None}

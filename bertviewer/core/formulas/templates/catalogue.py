@@ -1,0 +1,18 @@
+"""All templates, in the order in which they are tried: the first that matches explains a module."""
+
+from bertviewer.core.formulas.templates.activation import ACTIVATION
+from bertviewer.core.formulas.templates.embedding import EMBEDDING
+from bertviewer.core.formulas.templates.linear import LINEAR
+from bertviewer.core.formulas.templates.norm import NORM
+from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
+from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
+
+TEMPLATES: tuple[Template, ...] = (
+    *TORCH_NN,
+    LINEAR,
+    *EMBEDDING,
+    ROTARY_POSITIONS,
+    *NORM,
+    ACTIVATION,
+)

@@ -1,0 +1,162 @@
+"""Linear layers, and what each is for, as the graphs of the modules around it show."""
+
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import indices, sized
+from bertviewer.core.formulas.place import Place, places
+from bertviewer.core.formulas.steps.origins import origins
+from bertviewer.core.formulas.templates.template import Template
+
+_DEFAULT = "Maps each vector to a new one, made of weighted sums."
+_PROJECTIONS = {
+    "Q": "Computes the queries: what each position looks for.",
+    "K": "Computes the keys: what each position is matched by.",
+    "V": "Computes the values: what each position passes on to those that attend to it.",
+    "QKV": "Computes queries, keys and values in one product, side by side.",
+    "KV": "Computes keys and values in one product, side by side.",
+    "QK": "Computes queries and keys in one product, side by side.",
+}
+_OUTPUT = "Mixes the heads’ outputs into one vector per position."
+_EXPANDS = "Expands each position’s vector for the feed-forward network."
+_GATES = "Determines, after its activation, how much of each feature passes the gate."
+_GATED = "Expands each position’s vector; its output is multiplied by the gate."
+_HALVES = "Expands each position’s vector to two halves, one of which gates the other."
+_NARROWS = "Projects the feed-forward network’s output back to the hidden size."
+_POOLS = "Maps the first token’s vector; the pooler’s activation follows."
+_TRANSFORMS = "Transforms each position’s vector for the prediction."
+_SCORES_WORDS = "Computes one score (logit) per vocabulary entry."
+_SCORES_CLASSES = "Computes one score (logit) per class."
+_WIDENS = "Projects the embeddings to the hidden size."
+_PASSED = ("layer norm", "rms norm", "activation", "rotary", "mul", "div", "add")
+
+
+def _linear(view: ModuleView) -> Formula | None:
+    """A linear layer: torch.nn.Linear, or Conv1D, which stores its weight transposed."""
+    graph, layer = view.graph, view.affine()
+    if layer is None or set(view.tensors) - {"weight", "bias"}:
+        return None
+    if graph is None:
+        if view.node.class_module != "torch.nn.modules.linear" or not _is_used(view):
+            return None
+    elif graph.only is None or graph.only.operation != "linear":
+        return None
+    entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
+    bias = " + b_j" if layer.bias else ""
+    order = (
+        "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W "
+        "produces output feature j."
+        if layer.transposed
+        else "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is "
+        "transposed: column j of W produces output feature j."
+    )
+    notes = [order]
+    if _is_per_position(view):
+        notes.append(
+            "x is the vector of one position: the same weights are applied to every position "
+            "independently."
+        )
+    if not layer.bias:
+        notes.append("This layer has no bias.")
+    return Formula(
+        title="Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)",
+        summary=_purpose(view),
+        maths=(
+            f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
+            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
+            f"quad j = {indices(layer.outputs)}",
+        ),
+        terms=(
+            Term("x", "input vector of one position", shape_text((layer.inputs,))),
+            *layer.terms("this layer"),
+            Term("y", "output vector of that position", shape_text((layer.outputs,))),
+        ),
+        notes=tuple(notes),
+        source="torch.nn.Linear"
+        if layer.transposed
+        else "Conv1D of transformers, after the code of Radford et al. 2018",
+    )
+
+
+def _is_used(view: ModuleView) -> bool:
+    """Return whether a layer that is not called can be: no other module multiplies its weight."""
+    flows = view.architecture.flows
+    weight = view.tensors["weight"].name
+    read = () if flows is None else flows.distinct.values()
+    return not any(weight in node.reads for flow in read for node in flow.nodes)
+
+
+def _is_per_position(view: ModuleView) -> bool:
+    """Return whether a layer receives one vector for each position of a sequence."""
+    graph = view.graph
+    if graph is None or not graph.inputs:
+        return False
+    flows = view.architecture.flows
+    lengths = {} if flows is None else flows.lengths
+    shape = graph.inputs[0].shape
+    return len(shape) > 1 and any(lengths.get(name) in shape[:-1] for name in ("S", "S_d"))
+
+
+def _purpose(view: ModuleView) -> str:
+    """Return what a layer is for: the first place in which its use is clear."""
+    for place in places(view):
+        if place.group is not None:
+            text = _purpose_in_group(place)
+        else:
+            text = _purpose_among(view, place)
+        if text:
+            return text
+    return _DEFAULT
+
+
+def _purpose_in_group(place: Place) -> str:
+    """Return what a layer does in a feed-forward network."""
+    assert place.group is not None
+    inner, own = place.group.inner, place.steps[0].node.id
+    if "feed-forward" not in place.group.operation:
+        return ""
+    if inner[-1].node.id == own:
+        return _NARROWS
+    if place.group.operation == "feed-forward":
+        return _EXPANDS
+    linears = [step for step in inner if step.operation == "linear"]
+    if len(linears) == 2:
+        return _HALVES
+    is_gate = any(
+        step.operation == "activation" and own in {o.node for o in step.tensors} for step in inner
+    )
+    return _GATES if is_gate else _GATED
+
+
+def _purpose_among(view: ModuleView, place: Place) -> str:
+    """Return what a layer does among the steps of an enclosing module."""
+    graph, step = place.graph, place.steps[0]
+    letters = [
+        name.rstrip("'") for (node, _), name in origins(graph).items() if node == step.node.id
+    ]
+    if letters:
+        return _PROJECTIONS.get("".join(sorted(set(letters), key="QKV".index)), "")
+    made_by = graph.maker(next(iter(step.tensors), None))
+    if made_by is not None and made_by.operation == "attention":
+        return _OUTPUT
+    if made_by is not None and made_by.operation == "embedding":
+        return _WIDENS
+    if place.view.node.path and not graph.is_result(step):
+        return ""
+    return _purpose_at_end(view, graph, step)
+
+
+def _purpose_at_end(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
+    """Return what a layer after the last hidden state is for."""
+    outputs = step.node.details.get("out_features")
+    if graph.is_result(step):
+        if outputs == view.config.get("vocab_size"):
+            return _SCORES_WORDS
+        labels = view.config.get("id2label")
+        if isinstance(labels, dict) and len(labels) == outputs:
+            return _SCORES_CLASSES
+    return ""
+
+
+LINEAR = Template("linear", _linear)
