@@ -8,7 +8,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.names import CONFIG_KEYS
-from bertviewer.core.formulas.graph import ModuleGraph, graph_of
+from bertviewer.core.formulas.graph import ModuleGraph, Step, graph_of
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
@@ -79,6 +79,18 @@ class ModuleView:
             return None
         return Affine(weight.shape, bias is not None, transposed=self._is_out_in(path))
 
+    def affine_of(self, step: Step) -> Affine | None:
+        """Return the linear layer that a step is, with or without a module for it."""
+        if step.node.kind == "module":
+            return self.affine(step.node.path or "")
+        stored = [o for o in step.operands if o.parameter]
+        shapes = [self._parameter_shape(o.parameter) for o in stored]
+        if not shapes or len(shapes[0]) != 2:
+            return None
+        function = str(step.node.details.get("function", "linear"))
+        is_out_in = (function == "linear") != bool(stored[0].parts)
+        return Affine(shapes[0], len(shapes) > 1, transposed=is_out_in)
+
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return this configuration's keys for the choices, those that it has."""
         return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)
@@ -86,6 +98,10 @@ class ModuleView:
     def _tensor(self, path: str, ending: str) -> TensorInfo | None:
         name = f"{path}.{ending}" if path else ending
         return next((t for t in self.architecture.tensors_below(path) if t.name == name), None)
+
+    def _parameter_shape(self, name: str) -> tuple[int, ...]:
+        parameters = self.architecture.tensors_below(name.rpartition(".")[0])
+        return next((each.shape for each in parameters if each.name == name), ())
 
     def _is_out_in(self, path: str) -> bool:
         """Return whether a linear layer's weight is stored [out, in], as its product shows."""

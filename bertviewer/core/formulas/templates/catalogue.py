@@ -2,6 +2,7 @@
 
 from bertviewer.core.formulas.templates.activation import ACTIVATION
 from bertviewer.core.formulas.templates.embedding import EMBEDDING
+from bertviewer.core.formulas.templates.feed_forward import FEED_FORWARD
 from bertviewer.core.formulas.templates.linear import LINEAR
 from bertviewer.core.formulas.templates.norm import NORM
 from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
@@ -15,4 +16,5 @@ TEMPLATES: tuple[Template, ...] = (
     ROTARY_POSITIONS,
     *NORM,
     ACTIVATION,
+    *FEED_FORWARD,
 )
