@@ -3,9 +3,11 @@
 from bertviewer.core.formulas.templates.activation import ACTIVATION
 from bertviewer.core.formulas.templates.embedding import EMBEDDING
 from bertviewer.core.formulas.templates.feed_forward import FEED_FORWARD
+from bertviewer.core.formulas.templates.layer import LAYER
 from bertviewer.core.formulas.templates.linear import LINEAR
 from bertviewer.core.formulas.templates.norm import NORM
 from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
+from bertviewer.core.formulas.templates.sub_layer import SUB_LAYERS
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
 
@@ -17,4 +19,6 @@ TEMPLATES: tuple[Template, ...] = (
     *NORM,
     ACTIVATION,
     *FEED_FORWARD,
+    *SUB_LAYERS,
+    LAYER,
 )

@@ -1,164 +1,269 @@
-"""Whole layers: attention and feed-forward network, normalised after or before each."""
+"""Whole layers: sub-layers with residual connections, one after the other or in parallel."""
 
-from bertviewer.core.families.layer import Halves, Layer
-from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.activations import GELU, operator_of
-from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, post_norm
-from bertviewer.core.formulas.feed_forward import FeedForward, network_from, read_network
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import Norm, norm_at, norm_of
-from bertviewer.core.formulas.notation import TOKENS, sized
+from bertviewer.core.formulas.notation import TOKENS, number_maths, quoted, sized
+from bertviewer.core.formulas.templates.feed_forward import DROPOUT, FeedForward, read_feed_forward
+from bertviewer.core.formulas.templates.norm import Norm
+from bertviewer.core.formulas.templates.residual import Branch, ResidualPath, residual_path
+from bertviewer.core.formulas.templates.sub_layer import ENCODER_OUTPUT, RESIDUAL, post_norm
+from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.frozen import frozen
 
-PRE_NORM = (
+_FFN = 'op("FFN")'
+_EXPERTS = 'op("MoE")'
+_NAMES = {"attention": '"Attention"', "cross-attention": '"CrossAttention"', "experts": _EXPERTS}
+_PRE_NORM = (
     "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the first "
     "layer to the last without normalisation."
 )
-BARE_FIRST = (
+_BARE_FIRST = (
     "The first layer has no norm before its attention because the embeddings end with one. "
     "Otherwise it is pre-norm: each sub-layer normalises its own input, and the residual path is "
     "not normalised."
 )
-_ATTENTION = '"Attention"'
-_CROSS = '"CrossAttention"'
-_FFN = 'op("FFN")'
-_ENC = 'X_"enc"'
+_SANDWICH = (
+    "Each sub-layer normalises both its input and its output; the residual path itself is not "
+    "normalised."
+)
+_OUTPUT_NORM = (
+    "Each sub-layer normalises its output before it is added; the residual path itself is not "
+    "normalised."
+)
+_PARALLEL = (
+    "Parallel sub-layers: attention and feed-forward network read the same input, and both are "
+    "added to it in one step. The two can be computed at the same time."
+)
+_ORDERS = {
+    "post": ("post-norm", "each followed by a residual connection and {norm}"),
+    "pre": ("pre-norm", "each preceded by {norm} and followed by a residual connection"),
+    "bare": ("pre-norm", "each preceded by {norm} and followed by a residual connection"),
+    "sandwich": (
+        "norms before and after",
+        "each preceded and followed by {norm} inside its residual connection",
+    ),
+    "output": ("output norm", "each followed by {norm} inside its residual connection"),
+    "none": ("without norms", "each followed by a residual connection"),
+    "mixed": ("mixed norms", "each with a residual connection"),
+}
 
 
 @frozen
 class _Layer:
-    """What a layer is made of; ``pre`` says that the norms stand before the sub-layers."""
+    """A layer with the name of each branch and the networks that are written out."""
 
-    network: FeedForward
-    norm: Norm
-    pre: bool = False
-    cross: bool = False
-    # A decoder layer that may run without an encoder's output.
-    optional: bool = False
-    # ModernBERT's first layer reads what the embeddings have normalised already.
-    first_is_bare: bool = False
+    path: ResidualPath
+    order: str
+    names: tuple[str, ...]
+    network: FeedForward | None
 
+    @property
+    def norms(self) -> tuple[Norm, ...]:
+        """All norms."""
+        found = [] if self.path.entry is None else [self.path.entry]
+        for sub_layer in self.path.sub_layers:
+            for branch in sub_layer.branches:
+                found += [norm for norm in (branch.before, branch.inside) if norm is not None]
+            found += [] if sub_layer.after is None else [sub_layer.after]
+        return tuple(found)
 
-def layer(view: ModuleView) -> Formula:
-    """A layer that its family describes: its norms stand after the residuals, or before.
-
-    After: Vaswani et al. 2017, section 3.1; before: Radford et al. 2019, section 2.3.
-
-    Raises:
-        LookupError: it is built otherwise than its family says.
-    """
-    made = view.description
-    if not isinstance(made, Layer):
-        raise LookupError(f"{view.node.class_name} is no layer that a family describes")
-    cross = made.cross if made.cross is not None and view.has(made.cross.path) else None
-    norm = norm_at(view, made.network_norm)
-    is_bare = view.below(made.attention.norm).kind is ModuleKind.IDENTITY
-    if not is_bare and norm_at(view, made.attention.norm).operator != norm.operator:
-        raise LookupError(f"{view.node.class_name} has norms of two kinds")
-    found = _Layer(
-        network_of(view, made),
-        norm,
-        pre=made.norms == "before"
-        or (made.norms == "chosen" and view.attribute("norm_first") is True),
-        cross=cross is not None,
-        optional=cross is not None and cross.is_optional,
-        first_is_bare=is_bare,
-    )
-    return _formula(view, found)
+    @property
+    def is_parallel(self) -> bool:
+        """Whether any sub-layers read the same input."""
+        return any(len(each.branches) > 1 for each in self.path.sub_layers)
 
 
-def network_of(view: ModuleView, made: Layer) -> FeedForward:
-    """Return a layer's network: two halves, modules of the layer's own, or a module."""
-    match made.network:
-        case Halves():
-            return halved_network(view, made.network)
-        case str(path):
-            return read_network(view.below(path))
-        case own:
-            return network_from(view, own)
+def _read(view: ModuleView) -> _Layer | None:
+    path = None if view.graph is None else residual_path(view.graph)
+    if path is None or (len(path.branches) < 2 and path.branches[0].kind != "other"):
+        return None
+    names: list[str] = []
+    network: FeedForward | None = None
+    networks = [branch for branch in path.branches if branch.kind == "feed-forward"]
+    for branch in path.branches:
+        if branch.kind == "feed-forward":
+            names.append(_FFN if len(networks) == 1 else f'op("FFN"_{networks.index(branch) + 1})')
+        else:
+            names.append(_NAMES.get(branch.kind) or quoted(_core_name(view, branch)))
+    if len(networks) == 1:
+        network = read_feed_forward(networks[0].last, view)
+    return _Layer(path, _order(path), tuple(names), network)
 
 
-def halved_network(view: ModuleView, made: Halves) -> FeedForward:
-    """Return a network in two modules, each with a layer 'dense'."""
-    inner, outer = view.below(made.first), view.below(made.second)
-    act = operator_of(inner, "intermediate_act_fn", GELU)
-    return FeedForward(inner.affine("dense"), outer.affine("dense"), act)
+def _core_name(view: ModuleView, branch: Branch) -> str:
+    """Return the name of the child module that computes a branch, else its operation."""
+    start = f"{view.node.path}." if view.node.path else ""
+    paths = {(step.node.path or "").removeprefix(start) for step in branch.core}
+    children = {path.partition(".")[0] for path in paths} & set(view.children)
+    if len(children) == 1:
+        return children.pop()
+    return branch.last.node.name
 
 
-def t5_block(view: ModuleView) -> Formula:
-    """T5's layer: two or three sub-layers in a list, pre-norm (Raffel et al. 2020, section 2.1).
+def _order(path: ResidualPath) -> str:
+    """Return where the norms of a layer are."""
+    places = [
+        (branch.before is not None, branch.inside is not None, sub_layer.after is not None)
+        for sub_layer in path.sub_layers
+        for branch in sub_layer.branches
+    ]
+    known = {
+        (True, False, False): "pre",
+        (False, False, True): "post",
+        (True, True, False): "sandwich",
+        (False, True, False): "output",
+        (False, False, False): "none",
+    }
+    found = {known.get(place, "mixed") for place in places}
+    if places[0] == (False, False, False) and found == {"none", "pre"}:
+        return "bare"
+    return found.pop() if len(found) == 1 else "mixed"
 
-    Where the network stands depends on whether there is a cross-attention: no path is for all.
-    """
-    parts = view.below("layer")
-    last = parts.below(str(len(parts.children) - 1))
-    network, norm = read_network(last.below("DenseReluDense")), norm_of(last, "layer_norm")
-    cross = len(parts.children) == 3
-    return _formula(view, _Layer(network, norm, pre=True, cross=cross, optional=cross))
 
-
-def _formula(view: ModuleView, layer: _Layer) -> Formula:
-    width = layer.network.second.outputs
-    cross, pre = layer.cross, layer.pre
-    kind = "Decoder layer" if cross else "Transformer layer"
-    where = "self-attention, cross-attention" if cross else "self-attention"
-    norm = layer.norm.one
-    order = (
-        f"preceded by {norm} and followed by a residual connection"
-        if pre
-        else f"followed by a residual connection and {norm}"
-    )
+def _layer(view: ModuleView) -> Formula | None:
+    """A layer (Vaswani et al. 2017, section 3.1; pre-norm: Radford et al. 2019, section 2.3)."""
+    layer = _read(view)
+    if layer is None:
+        return None
+    kinds = [branch.kind for branch in layer.path.branches]
+    width = layer.path.branches[-1].last.node.shape[-1]
+    is_cross = "cross-attention" in kinds
+    if is_cross:
+        kind = "Decoder layer"
+    elif "attention" in kinds:
+        kind = "Transformer layer"
+    else:
+        kind = "Layer"
+    placement, order = _ORDERS[layer.order]
+    norm = layer.norms[0].one if layer.norms else ""
+    parallel = ", parallel" if layer.is_parallel else ""
     return Formula(
-        title=f"{kind}, {'pre' if pre else 'post'}-norm",
-        summary=f"One layer of the stack: {where} and a feed-forward network, each {order}.",
-        maths=(*_steps(layer), f"{_FFN}(x) = {layer.network.maths('x')}"),
-        terms=(
-            TOKENS,
-            Term("X", "input, one row per position", f"[S, {width}]"),
-            Term(_ATTENTION, "multi-head self-attention, with its output projection"),
-            *((Term(_ENC, "the encoder’s output"),) if cross else ()),
-            *((Term(_CROSS, "attention to the encoder’s output"),) if cross else ()),
-            *layer.network.terms("the feed-forward network’s"),
-            *layer.norm.terms,
-        ),
-        notes=_notes(layer, width),
+        title=f"{kind}, {placement}{parallel}",
+        summary=f"One layer of the stack: {_listed(view, layer)}, {order.format(norm=norm)}.",
+        maths=(*_lines(layer, width), *_network_lines(layer)),
+        terms=_terms(view, layer, width),
+        notes=_notes(view, layer, width),
         config_keys=view.keys("width", "heads", "feed-forward", "activation", "norm first"),
         source="Vaswani et al. 2017, section 3.1"
-        + ("; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020" if pre else ""),
+        + (
+            "; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020"
+            if layer.order in ("pre", "bare")
+            else ""
+        )
+        + ("; parallel: Wang & Komatsuzaki 2021" if layer.is_parallel else ""),
     )
 
 
-def _steps(layer: _Layer) -> tuple[str, ...]:
-    steps = [("Z", "X", _ATTENTION, "")]
-    if layer.cross:
-        steps.append(("Z'", "Z", _CROSS, f", {_ENC}"))
-    steps.append(("Y", steps[-1][0], _FFN, ""))
-    norm = layer.norm.operator
-    lines = []
-    for result, argument, function, more in steps:
-        target = sized(result, "S", layer.network.second.outputs)
-        bare = layer.first_is_bare and argument == "X"
-        if layer.pre:
-            inner = argument if bare else f"{norm}({argument})"
-            lines.append(f"{target} = {argument} + {function}({inner}{more})")
-        else:
-            lines.append(f"{target} = {norm}({argument} + {function}({argument}{more}))")
+def _listed(view: ModuleView, layer: _Layer) -> str:
+    """Return the sub-layers in words."""
+    words = {
+        "attention": "self-attention",
+        "cross-attention": "cross-attention",
+        "feed-forward": "a feed-forward network",
+        "experts": "a mixture of experts",
+    }
+    named = [
+        words.get(branch.kind) or f"“{_core_name(view, branch)}”" for branch in layer.path.branches
+    ]
+    if len(named) == 1:
+        return named[0]
+    return f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _lines(layer: _Layer, width: int) -> tuple[str, ...]:
+    """Return one line for each residual connection."""
+    names = iter(layer.names)
+    argument, lines = "X", []
+    if layer.path.entry is not None:
+        lines.append(f"X' = {layer.path.entry.operator}(X)")
+        argument = "X'"
+    last = len(layer.path.sub_layers) - 1
+    for number, sub_layer in enumerate(layer.path.sub_layers):
+        result = "Y" if number == last else f"Z{chr(39) * number}"
+        total = " + ".join([argument, *(_added(b, next(names), argument) for b in sub_layer.branches)])
+        if sub_layer.after is not None:
+            total = f"{sub_layer.after.operator}({total})"
+        lines.append(f"{sized(result, 'S', width)} = {total}")
+        argument = result
     return tuple(lines)
 
 
-def _notes(layer: _Layer, width: int) -> tuple[str, ...]:
-    where = PRE_NORM if layer.pre else post_norm(layer.norm)
-    return (
-        RESIDUAL,
-        BARE_FIRST if layer.first_is_bare else where,
-        "Attention moves information between positions; the feed-forward network processes each "
-        "position independently.",
-        f"Input and output have the same shape, [S, {width}], so layers can be stacked.",
-        *(
-            ("Cross-attention runs only when encoder hidden states are given.",)
-            if layer.optional
-            else ()
-        ),
-        DROPOUT,
-    )
+def _added(branch: Branch, name: str, argument: str) -> str:
+    """Return what a branch adds to the residual path."""
+    inner = f"{branch.before.operator}({argument})" if branch.before else argument
+    more = f", {ENCODER_OUTPUT.symbol}" if branch.kind == "cross-attention" else ""
+    found = f"{name}({inner}{more})"
+    if branch.inside is not None:
+        return f"{branch.inside.operator}({found})"
+    if branch.scale is not None:
+        if branch.scale.parameter:
+            return f"lambda dot.o {found}"
+        return f"{number_maths(float(branch.scale.plain))} thin {found}"
+    return found
+
+
+def _network_lines(layer: _Layer) -> tuple[str, ...]:
+    return () if layer.network is None else (f"{_FFN}(x) = {layer.network.maths('x')}",)
+
+
+def _terms(view: ModuleView, layer: _Layer, width: int) -> tuple[Term, ...]:
+    terms = [TOKENS, Term("X", "input, one row per position", f"[S, {width}]")]
+    for branch, name in zip(layer.path.branches, layer.names, strict=True):
+        if branch.kind == "attention":
+            terms.append(Term(name, "multi-head self-attention, with its output projection"))
+        elif branch.kind == "cross-attention":
+            terms += [ENCODER_OUTPUT, Term(name, "attention to the encoder’s output")]
+        elif branch.kind == "experts":
+            terms.append(Term(name, _experts_meaning(branch)))
+        elif branch.kind == "other":
+            terms.append(_other_term(view, branch, name))
+        elif layer.network is None:
+            terms.append(Term(name, "a feed-forward network, applied to each row"))
+    if layer.network is not None:
+        terms += layer.network.terms("the feed-forward network’s")
+    if any(branch.scale is not None and branch.scale.parameter for branch in layer.path.branches):
+        terms.append(Term("lambda", "learnt scale of each feature (layer scale)", f"[{width}]"))
+        terms.append(Term("dot.o", "element-wise product"))
+    for norm in layer.norms:
+        terms += norm.terms
+    return tuple({term.symbol: term for term in reversed(terms)}[s] for s in dict.fromkeys(t.symbol for t in terms))
+
+
+def _experts_meaning(branch: Branch) -> str:
+    experts = next(step for step in branch.core if step.operation == "experts")
+    count, chosen = (experts.node.details.get(key) for key in ("experts", "chosen"))
+    some = f", {chosen} of {count} for each position" if chosen else f" of {count}"
+    return f"mixture of experts{some}"
+
+
+def _other_term(view: ModuleView, branch: Branch, name: str) -> Term:
+    child = view.children.get(_core_name(view, branch))
+    if child is not None:
+        return Term(name, f"the child “{child.name}” ({child.class_name}), explained on its own page")
+    return Term(name, "the operations between the norm and the addition")
+
+
+def _notes(view: ModuleView, layer: _Layer, width: int) -> tuple[str, ...]:
+    kinds = {branch.kind for branch in layer.path.branches}
+    where = {
+        "post": post_norm(layer.norms[0]) if layer.norms else "",
+        "pre": _PRE_NORM,
+        "bare": _BARE_FIRST,
+        "sandwich": _SANDWICH,
+        "output": _OUTPUT_NORM,
+    }.get(layer.order, "")
+    notes = [RESIDUAL, *((where,) if where else ()), *((_PARALLEL,) if layer.is_parallel else ())]
+    if kinds & {"attention", "cross-attention"} and kinds & {"feed-forward", "experts"}:
+        other = "feed-forward network" if "feed-forward" in kinds else "experts"
+        verb = "processes" if "feed-forward" in kinds else "process"
+        notes.append(
+            f"Attention moves information between positions; the {other} {verb} each "
+            "position independently."
+        )
+    notes.append(f"Input and output have the same shape, [S, {width}], so layers can be stacked.")
+    if "cross-attention" in kinds and view.node.class_module.startswith("transformers."):
+        notes.append("Cross-attention runs only when encoder hidden states are given.")
+    return (*notes, DROPOUT)
+
+
+LAYER = Template("layer", _layer)

@@ -1,27 +1,28 @@
-"""The halves of a layer: attention and feed-forward network, each with its add & norm."""
+"""Sub-layers: attention or feed-forward network with its residual connection and norm."""
 
-from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, GELU, operator_of
-from bertviewer.core.formulas.facts import (
-    drops_out,
-    follows_cross,
-    has_projected_embeddings,
-)
+from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import Norm, norm_of
-from bertviewer.core.formulas.notation import TOKENS, Affine, sized
+from bertviewer.core.formulas.notation import TOKENS, Affine, quoted, sized
 from bertviewer.core.formulas.notes import Note, no
+from bertviewer.core.formulas.templates.feed_forward import (
+    DROPOUT,
+    ROW_WISE,
+    half_of_network,
+    read_feed_forward,
+)
+from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.residual import Branch, residual_path
+from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.frozen import frozen
 
 RESIDUAL = (
     "Residual connection: each sub-layer’s input is added to its output, so that it need only "
     "learn a correction. The two must have the same shape, and gradients pass through the sum "
     "unchanged."
 )
-DROPOUT = Note(
-    "Dropout is active only during training; in evaluation mode it has no effect and is omitted "
-    "here.",
-    drops_out,
-)
+ENCODER_OUTPUT = Term('X_"enc"', "the encoder’s output")
 _GIVEN = (
     "The module has two inputs: Z comes from the sibling “self”, and R is the input of the "
     "attention, that is, "
@@ -30,28 +31,64 @@ _HALVES = (
     "The module has two inputs: H comes from the first half, and R is the input of the first "
     "half, that is, "
 )
-_RESIDUALS = (
-    Note(f"{_GIVEN}the output of the layer’s self-attention block.", lambda view: view.is_cross),
-    Note(
-        f"{_GIVEN}the output of the previous layer or of the embeddings.",
-        lambda view: not view.is_cross and not has_projected_embeddings(view),
-    ),
-    Note(
-        f"{_GIVEN}the output of the previous layer or of embeddings_project.",
-        lambda view: not view.is_cross and has_projected_embeddings(view),
-    ),
-)
-ROW_WISE = "Each position is processed independently; only attention mixes positions."
 
 
-def add_and_norm(view: ModuleView) -> Formula:
-    """The attention's projection with add & norm (Vaswani et al. 2017, section 3.1)."""
-    dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
+def post_norm(norm: Norm) -> str:
+    """Return the note on a norm after the residual connection."""
+    return (
+        f"Post-norm: the {norm.name} follows the addition, as in the original Transformer, so the "
+        "residual path itself is normalised in every layer."
+    )
+
+
+@frozen
+class _Addition:
+    """A linear layer whose result is added to another input, and the norm of the sum, if any."""
+
+    dense: Affine
+    norm: Norm | None
+    linear: Step
+
+    def maths(self, argument: str, index: str = "") -> str:
+        """Return the line that computes Y from ``argument`` and R."""
+        inner = self.dense.maths(sized(argument, "S", self.dense.inputs), index)
+        total = f"{inner} + {sized('R', 'S', self.dense.outputs)}"
+        if self.norm is not None:
+            total = f"{self.norm.operator}({total})"
+        return f"{sized('Y', 'S', self.dense.outputs)} = {total}"
+
+    @property
+    def norm_terms(self) -> tuple[Term, ...]:
+        """The term of the norm."""
+        return () if self.norm is None else self.norm.terms
+
+
+def _addition(view: ModuleView) -> _Addition | None:
+    """Read a module with two inputs: one goes through a linear layer and is added to the other."""
+    graph = view.graph
+    if graph is None or len(graph.steps) not in (2, 3) or len(graph.inputs) != 2:
+        return None
+    linear, residual, *rest = graph.steps
+    if linear.operation != "linear" or residual.operation != "residual":
+        return None
+    dense = view.affine_of(linear)
+    skip = residual.roles.get("residual")
+    if dense is None or skip is None or graph.maker(skip) is not None or (rest and not is_norm(rest[0])):
+        return None
+    return _Addition(dense, Norm.of(rest[0]) if rest else None, linear)
+
+
+def _add_and_norm(view: ModuleView) -> Formula | None:
+    """The attention's output projection with add & norm (Vaswani et al. 2017, section 3.1)."""
+    found = _addition(view)
+    if found is None or found.norm is None or half_of_network(view) is not None:
+        return None
+    dense, norm = found.dense, found.norm
     return Formula(
         title="Output projection, add & norm",
         summary="Mixes the heads’ outputs, adds the attention’s input (the residual) and "
         "normalises the sum.",
-        maths=(_normed_sum(norm, dense, "Z", "R", "O"),),
+        maths=(found.maths("Z", "O"),),
         terms=(
             TOKENS,
             Term("Z", "outputs of the heads, side by side", f"[S, {dense.inputs}]"),
@@ -59,51 +96,40 @@ def add_and_norm(view: ModuleView) -> Formula:
             *dense.terms("the output projection", "O"),
             *norm.terms,
         ),
-        notes=(
-            *_RESIDUALS,
-            RESIDUAL,
-            post_norm(norm),
-            DROPOUT,
-        ),
+        notes=(*_residual_inputs(view), RESIDUAL, post_norm(norm), DROPOUT),
         config_keys=view.keys("width", "epsilon", "dropout"),
         source="Vaswani et al. 2017, sections 3.1 and 3.2.2; He et al. 2016, section 3",
     )
 
 
-def widening(view: ModuleView) -> Formula:
-    """First half of the feed-forward network (Vaswani et al. 2017, section 3.3)."""
-    dense, act = view.affine("dense"), operator_of(view, "intermediate_act_fn", GELU)
-    return Formula(
-        title="Feed-forward network, first half",
-        summary=f"Projects each position’s vector from {dense.inputs} to {dense.outputs} features "
-        "and applies a non-linearity.",
-        maths=(
-            f"{sized('H', 'S', dense.outputs)} = {act}("
-            f"{dense.maths(sized('X', 'S', dense.inputs), '1')})",
+def _residual_inputs(view: ModuleView) -> tuple[Note, ...]:
+    """Say where the two inputs of an output projection come from."""
+    is_cross = "crossattention" in view.node.path.split(".")
+    if is_cross:
+        return (Note(f"{_GIVEN}the output of the layer’s self-attention block.", lambda _: True),)
+    return (
+        Note(
+            f"{_GIVEN}the output of the previous layer or of the embeddings.",
+            no(has_projected_embeddings),
         ),
-        terms=(
-            TOKENS,
-            Term("X", "input, one row per position", f"[S, {dense.inputs}]"),
-            *dense.terms("the first linear layer", "1"),
-            *activation_terms(act),
+        Note(
+            f"{_GIVEN}the output of the previous layer or of embeddings_project.",
+            has_projected_embeddings,
         ),
-        notes=(
-            ROW_WISE,
-            "Without the non-linearity in between, the two linear layers would collapse into one.",
-        ),
-        config_keys=view.keys("width", "feed-forward", "activation"),
-        source="Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
     )
 
 
-def narrowing(view: ModuleView) -> Formula:
+def _second_half(view: ModuleView) -> Formula | None:
     """Second half of the feed-forward network with add & norm (Vaswani et al. 2017, 3.1, 3.3)."""
-    dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
+    found, half = _addition(view), half_of_network(view)
+    if found is None or found.norm is None or half is None or half[0] != "second":
+        return None
+    dense, norm = found.dense, found.norm
     return Formula(
         title="Feed-forward network, second half, add & norm",
         summary=f"Projects each vector back to {dense.outputs} features, adds the network’s input "
         "(the residual) and normalises the sum.",
-        maths=(_normed_sum(norm, dense, "H", "R", "2"),),
+        maths=(found.maths("H", "2"),),
         terms=(
             TOKENS,
             Term("H", "output of the first half", f"[S, {dense.inputs}]"),
@@ -124,94 +150,143 @@ def narrowing(view: ModuleView) -> Formula:
     )
 
 
-def attention_block(view: ModuleView) -> Formula:
-    """Self-attention with its projection and add & norm (Vaswani et al. 2017, section 3.1)."""
-    output = view.below("output")
-    inner = '"CrossAttention"(X, X_"enc")' if view.is_cross else '"SelfAttention"(X)'
-    children = (
-        "Its children are the parts: “self” is the attention, “output” the output projection with "
-        "add & norm."
-    )
-    norm = norm_of(output, "LayerNorm")
-    return _block(view, output.affine("dense"), inner, norm, children)
-
-
-def mpnet_attention_block(view: ModuleView) -> Formula:
-    """MPNet's: the attention holds the projection, the block the add & norm."""
-    inner = '"Concat"(O_0, O_1, dots)'
-    children = (
-        "The child “attn” is the attention with its output projection; the norm belongs to this "
-        "module."
-    )
-    projection = view.below("attn").affine("o")
-    return _block(view, projection, inner, norm_of(view, "LayerNorm"), children)
-
-
-def pre_norm_attention(view: ModuleView) -> Formula:
-    """T5's attention sub-layer: norm, attention, residual (Raffel et al. 2020, section 2.1)."""
-    cross = "EncDecAttention" in view.children
-    attention = view.below("EncDecAttention" if cross else "SelfAttention")
-    width = attention.affine("o").outputs
-    name = '"CrossAttention"' if cross else '"SelfAttention"'
-    enc = (Term('X_"enc"', "the encoder’s output"),) if cross else ()
-    return _pre_norm(
-        view,
-        name,
-        width=width,
-        terms=(*enc, Term(name, "multi-head attention with its output projection")),
-        more='X_"enc"' if cross else "",
-    )
-
-
-def pre_norm_feed_forward(view: ModuleView) -> Formula:
-    """T5's feed-forward sub-layer: norm, network, residual (Raffel et al. 2020, section 2.1)."""
-    width = view.below("DenseReluDense").affine("wo").outputs
-    name = '"FeedForward"'
-    network = Term(
-        name, "the feed-forward network of the child “DenseReluDense”, applied to each row"
-    )
-    return _pre_norm(view, name, width=width, terms=(network,))
-
-
-def _block(view: ModuleView, dense: Affine, inner: str, norm: Norm, children: str) -> Formula:
-    cross = "Cross" in inner
+def _projection_and_residual(view: ModuleView) -> Formula | None:
+    """A linear layer and the residual of a pre-norm sub-layer (Radford et al. 2019, 2.3)."""
+    found = _addition(view)
+    if found is None or found.norm is not None:
+        return None
+    dense = found.dense
     return Formula(
-        title="Attention block",
-        summary="The first sub-layer of a layer: attention, its output projection, the residual "
-        f"connection and {norm.one}.",
+        title="Projection and residual",
+        summary=f"Projects each vector to {dense.outputs} features and adds the sub-layer’s input "
+        "(the residual).",
+        maths=(found.maths("Z"),),
+        terms=(
+            TOKENS,
+            Term("Z", "output of the preceding part", f"[S, {dense.inputs}]"),
+            Term("R", "residual: the input of the sub-layer, not normalised"),
+            *dense.terms("the projection"),
+        ),
+        notes=(RESIDUAL, DROPOUT),
+        config_keys=view.keys("width", "dropout"),
+        source="He et al. 2016, section 3; Radford et al. 2019, section 2.3",
+    )
+
+
+def _sole_branch(view: ModuleView) -> tuple[Branch, Norm | None] | None:
+    """Return the branch of a module with one residual connection, and the norm of its sum."""
+    path = None if view.graph is None else residual_path(view.graph)
+    if path is None or path.entry is not None or len(path.branches) != 1:
+        return None
+    return path.branches[0], path.sub_layers[0].after
+
+
+def _attention_block(view: ModuleView) -> Formula | None:
+    """Attention in a child, its projection, the residual and a norm (Vaswani et al. 2017, 3.1)."""
+    found = _sole_branch(view)
+    if found is None or "attention" not in found[0].kind:
+        return None
+    branch, after = found
+    attention = next(step for step in branch.core if step.operation == "attention")
+    norm = after or branch.before
+    if attention.node.path == view.node.path or norm is None or branch.inside is not None:
+        return None
+    dense = view.affine_of(branch.last) if branch.last.operation == "linear" else None
+    if dense is None or not _is_direct(view, branch):
+        return _pre_norm(view, branch) if after is None else None
+    is_cross = branch.kind == "cross-attention"
+    name = "CrossAttention" if is_cross else "SelfAttention"
+    argument = "X" if after is not None else f"{norm.operator}(X)"
+    inner = f'"{name}"({argument}{ENCODER_OUTPUT.symbol.join((", ", "")) if is_cross else ""})'
+    projected = dense.maths(sized("Z", "S", dense.inputs), "O")
+    total = f"{projected} + {sized('X', 'S', dense.outputs)}"
+    if after is not None:
+        total = f"{norm.operator}({total})"
+    return Formula(
+        title="Attention block" if after is not None else "Attention block, pre-norm",
+        summary="The first sub-layer of a layer: "
+        + (
+            "attention, its output projection, the residual connection and "
+            f"{norm.one}."
+            if after is not None
+            else f"{norm.one}, attention, its output projection and the residual connection."
+        ),
         maths=(
             f"{sized('Z', 'S', dense.inputs)} = {inner}",
-            _normed_sum(norm, dense, "Z", "X", "O"),
+            f"{sized('Y', 'S', dense.outputs)} = {total}",
         ),
         terms=(
             TOKENS,
             Term("X", "input, one row per position", f"[S, {dense.outputs}]"),
-            *((Term('X_"enc"', "the encoder’s output"),) if cross else ()),
+            *((ENCODER_OUTPUT,) if is_cross else ()),
             Term("Z", "outputs of the heads, side by side", f"[S, {dense.inputs}]"),
             *dense.terms("the output projection", "O"),
             *norm.terms,
         ),
-        notes=(children, RESIDUAL, post_norm(norm)),
+        notes=(
+            *_parts_note(view, attention, branch.last),
+            RESIDUAL,
+            post_norm(norm)
+            if after is not None
+            else "Pre-norm: the norm is applied to the attention’s input, not to the sum.",
+        ),
         config_keys=view.keys("width", "heads", "epsilon"),
         source="Vaswani et al. 2017, sections 3.1 and 3.2",
     )
 
 
-def _pre_norm(
-    view: ModuleView, name: str, *, width: int, terms: tuple[Term, ...], more: str = ""
-) -> Formula:
-    norm = norm_of(view, "layer_norm")
-    inner = f"{norm.operator}(X)" + (f", {more}" if more else "")
-    kind = "the feed-forward network" if "Feed" in name else "attention"
+def _is_direct(view: ModuleView, branch: Branch) -> bool:
+    """Return whether a block adds the projection itself, and does not leave all to one child."""
+    names = {_child_name(view, step) for step in branch.core}
+    return len(names) > 1 or branch.before is None
+
+
+def _child_name(view: ModuleView, step: Step) -> str:
+    start = f"{view.node.path}." if view.node.path else ""
+    return (step.node.path or "").removeprefix(start).partition(".")[0]
+
+
+def _parts_note(view: ModuleView, attention: Step, last: Step) -> tuple[str, ...]:
+    inner, outer = _child_name(view, attention), _child_name(view, last)
+    if inner != outer:
+        return (
+            f"Its children are the parts: “{inner}” is the attention, “{outer}” the output "
+            "projection with add & norm.",
+        )
+    return (
+        f"The child “{inner}” is the attention with its output projection; the norm belongs to "
+        "this module.",
+    )
+
+
+def _pre_norm(view: ModuleView, branch: Branch) -> Formula | None:
+    """A sub-layer whose norm is applied to its input (Raffel et al. 2020, section 2.1)."""
+    norm = branch.before
+    if norm is None or branch.inside is not None:
+        return None
+    width = branch.last.node.shape[-1]
+    is_network, is_cross = branch.kind == "feed-forward", branch.kind == "cross-attention"
+    name = {"feed-forward": "FeedForward", "cross-attention": "CrossAttention"}.get(
+        branch.kind, "SelfAttention"
+    )
+    inner = f"{norm.operator}(X)" + (f", {ENCODER_OUTPUT.symbol}" if is_cross else "")
+    what = (
+        f"the feed-forward network of the child “{_child_name(view, branch.last)}”, applied to "
+        "each row"
+        if is_network
+        else "multi-head attention with its output projection"
+    )
     return Formula(
-        title=("Feed-forward" if "Feed" in name else "Attention") + " sub-layer, pre-norm",
-        summary=f"Normalises its input, applies {kind} and adds the result to the input (the "
-        "residual connection).",
-        maths=(f"{sized('Y', 'S', width)} = {sized('X', 'S', width)} + {name}({inner})",),
+        title=("Feed-forward" if is_network else "Attention") + " sub-layer, pre-norm",
+        summary="Normalises its input, applies "
+        f"{'the feed-forward network' if is_network else 'attention'} and adds the result to the "
+        "input (the residual connection).",
+        maths=(f"{sized('Y', 'S', width)} = {sized('X', 'S', width)} + {quoted(name)}({inner})",),
         terms=(
             TOKENS,
             Term("X", "input, one row per position", f"[S, {width}]"),
-            *terms,
+            *((ENCODER_OUTPUT,) if is_cross else ()),
+            Term(quoted(name), what),
             *norm.terms,
         ),
         notes=(
@@ -219,25 +294,48 @@ def _pre_norm(
             "Pre-norm: the norm is applied to the sub-layer’s input, not to the sum.",
             DROPOUT,
         ),
-        config_keys=view.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),
+        config_keys=view.keys("width", "feed-forward" if is_network else "heads", "epsilon"),
         source="Raffel et al. 2020, section 2.1",
     )
 
 
-def post_norm(norm: Norm) -> str:
-    """Return the note on a norm that stands after the residual."""
-    return (
-        f"Post-norm: the {norm.name} follows the addition, as in the original Transformer, so the "
-        "residual path itself is normalised in every layer."
+def _feed_forward_sub_layer(view: ModuleView) -> Formula | None:
+    """A feed-forward network with its norm and residual connection in one module."""
+    found = _sole_branch(view)
+    if found is None or found[0].kind != "feed-forward":
+        return None
+    branch, after = found
+    if after is None:
+        return _pre_norm(view, branch)
+    network = read_feed_forward(branch.last, view)
+    if network is None:
+        return None
+    width = network.second.outputs
+    return Formula(
+        title="Feed-forward sub-layer, post-norm",
+        summary="Applies the feed-forward network, adds its input (the residual connection) and "
+        "normalises the sum.",
+        maths=(
+            f"{sized('Y', 'S', width)} = {after.operator}({sized('X', 'S', width)} + "
+            f'op("FFN")(X))',
+            f'op("FFN")(x) = {network.maths("x")}',
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "input, one row per position", f"[S, {width}]"),
+            *network.terms("the feed-forward network’s"),
+            *after.terms,
+        ),
+        notes=(RESIDUAL, ROW_WISE, post_norm(after), DROPOUT),
+        config_keys=view.keys("width", "feed-forward", "activation", "epsilon", "dropout"),
+        source="Vaswani et al. 2017, sections 3.1 and 3.3",
     )
 
 
-def activation_terms(operator: str) -> tuple[Term, ...]:
-    """Return the term for an activation's operator."""
-    return (Term(operator, ACTIVATION_MEANINGS[operator]),)
-
-
-def _normed_sum(norm: Norm, dense: Affine, argument: str, residual: str, index: str) -> str:
-    inner = dense.maths(sized(argument, "S", dense.inputs), index)
-    total = f"{inner} + {sized(residual, 'S', dense.outputs)}"
-    return f"{sized('Y', 'S', dense.outputs)} = {norm.operator}({total})"
+SUB_LAYERS = (
+    Template("add & norm", _add_and_norm),
+    Template("feed-forward, second half", _second_half),
+    Template("add", _projection_and_residual),
+    Template("attention block", _attention_block),
+    Template("sub-layer", _feed_forward_sub_layer),
+)

@@ -1,0 +1,196 @@
+"""Residual connections: how a module's sub-layers are chained, read from its graph."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.templates.feed_forward import KINDS
+from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.frozen import frozen
+
+BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "other"]
+
+
+@frozen
+class Branch:
+    """What is added to a residual path: a norm, a core, and a norm, as far as there are any.
+
+    Attributes:
+        kind: what the core is.
+        core: its steps.
+        before: the norm of its input.
+        inside: the norm of its output, before the addition.
+        scale: the operand that the output is multiplied by before the addition, if any.
+    """
+
+    kind: BranchKind
+    core: tuple[Step, ...]
+    before: Norm | None = None
+    inside: Norm | None = None
+    scale: Operand | None = None
+
+    @property
+    def last(self) -> Step:
+        """The step that computes the core's result."""
+        return self.core[-1]
+
+
+@frozen
+class SubLayer:
+    """One residual connection.
+
+    Attributes:
+        branches: what is added to the path; several in parallel layers.
+        after: the norm of the sum.
+    """
+
+    branches: tuple[Branch, ...]
+    after: Norm | None = None
+
+
+@frozen
+class ResidualPath:
+    """A chain of sub-layers from a module's input to its output.
+
+    Attributes:
+        source: the node that the path starts from.
+        entry: a norm of the input that is not inside a residual connection (RWKV's first layer).
+        sub_layers: the residual connections in order.
+    """
+
+    source: str
+    sub_layers: tuple[SubLayer, ...]
+    entry: Norm | None = None
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """All branches in order."""
+        return tuple(branch for each in self.sub_layers for branch in each.branches)
+
+
+def residual_path(graph: ModuleGraph) -> ResidualPath | None:
+    """Return the chain of sub-layers that a module is, ``None`` if it is anything else."""
+    residuals = graph.of("residual")
+    first = residuals[0].roles.get("residual") if residuals else None
+    if first is None or first.parts or not graph.results:
+        return None
+    entry_step = graph.maker(first)
+    if entry_step is not None and not is_norm(entry_step):
+        return None
+    state = first.node
+    found: list[SubLayer] = []
+    for residual in residuals:
+        sub_layer = _sub_layer(graph, residual, state)
+        if sub_layer is None:
+            return None
+        state, made = sub_layer
+        found.append(made)
+    if graph.results[0][1].node != state:
+        return None
+    entry = None if entry_step is None else Norm.of(entry_step)
+    source = first.node if entry_step is None else entry_step.tensors[0].node
+    return ResidualPath(source, tuple(found), entry)
+
+
+def _sub_layer(graph: ModuleGraph, residual: Step, state: str) -> tuple[str, SubLayer] | None:
+    """Return the node that the path continues from, and the residual connection before it."""
+    skip = residual.roles.get("residual")
+    if skip is None or skip.node != state:
+        return None
+    branches = []
+    for operand in residual.tensors:
+        if operand.node != state:
+            branch = _branch(graph, operand, state)
+            if branch is None:
+                return None
+            branches.append(branch)
+    if not branches:
+        return None
+    users = graph.users(residual)
+    is_normed = len(users) == 1 and is_norm(users[0]) and not graph.is_result(residual)
+    if not is_normed:
+        return residual.node.id, SubLayer(tuple(branches))
+    return users[0].node.id, SubLayer(tuple(branches), Norm.of(users[0]))
+
+
+def _branch(graph: ModuleGraph, operand: Operand, state: str) -> Branch | None:
+    """Return what is between the path and a residual connection, ``None`` if nothing is."""
+    last = graph.maker(operand)
+    inside, scale = None, None
+    if last is not None and is_norm(last) and last.tensors:
+        inside = Norm.of(last)
+        last = graph.maker(last.tensors[0])
+    elif last is not None and last.operation == "mul" and _factor(graph, last) is not None:
+        scale = _factor(graph, last)
+        last = graph.maker(last.tensors[0])
+    if last is None:
+        return None
+    core, before = _core(graph, last, state)
+    if not core:
+        return None
+    return Branch(_kind(graph, core, state), core, before, inside, scale)
+
+
+def _factor(graph: ModuleGraph, step: Step) -> Operand | None:
+    """Return the parameter or number that a product scales a branch by, ``None`` if it does not."""
+    others = [o for o in step.operands if o.plain or o.parameter]
+    if step.node.kind == "module" and not step.operands:
+        return None
+    return others[0] if len(others) == 1 and len(step.tensors) == 1 else None
+
+
+def _core(graph: ModuleGraph, last: Step, state: str) -> tuple[tuple[Step, ...], Norm | None]:
+    """Return the steps from the path to ``last``, and the norm that they read the path through."""
+    seen: dict[str, Step] = {}
+    before: Norm | None = None
+    waiting = [last]
+    while waiting:
+        step = waiting.pop()
+        if step.node.id in seen:
+            continue
+        if is_norm(step) and [o.node for o in step.tensors] == [state]:
+            before = Norm.of(step)
+            continue
+        seen[step.node.id] = step
+        read = (*step.tensors, *step.roles.values())
+        waiting += [made for o in read if o.node != state and (made := graph.maker(o)) is not None]
+    return tuple(step for step in graph.steps if step.node.id in seen), before
+
+
+def _kind(graph: ModuleGraph, core: tuple[Step, ...], state: str) -> BranchKind:
+    operations = {step.operation for step in core}
+    if "attention" in operations:
+        attention = next(step for step in core if step.operation == "attention")
+        is_cross = _reads_other(graph, attention, core, state)
+        return "cross-attention" if is_cross else "attention"
+    if "experts" in operations:
+        return "experts"
+    return "feed-forward" if operations & set(KINDS) and len(operations) == 1 else "other"
+
+
+def _reads_other(
+    graph: ModuleGraph, attention: Step, core: tuple[Step, ...], state: str
+) -> bool:
+    """Return whether an attention's keys come from another input than its queries."""
+    sources = {role: set(_sources(graph, attention.roles.get(role), state)) for role in ("query", "key")}
+    del core
+    return bool(sources["key"]) and state not in sources["key"] and sources["query"] != sources["key"]
+
+
+def _sources(graph: ModuleGraph, operand: Operand | None, state: str) -> Iterator[str]:
+    """Yield the nodes that a value is computed from, up to inputs and the residual path."""
+    waiting = [] if operand is None else [operand]
+    seen: set[str] = set()
+    while waiting:
+        each = waiting.pop()
+        if each.node in seen or not each.node:
+            continue
+        seen.add(each.node)
+        given = graph.given.get(each.node)
+        if each.node == state or (given is not None and given.kind == "input"):
+            yield each.node
+            continue
+        maker = graph.maker(each)
+        if maker is not None:
+            waiting += maker.tensors
