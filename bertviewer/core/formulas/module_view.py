@@ -75,8 +75,10 @@ class ModuleView:
         """
         path = self.node.path if path is None else path
         weight, bias = self._tensor(path, "weight"), self._tensor(path, "bias")
-        if weight is None or len(weight.shape) != 2:
+        if weight is None or len(weight.shape) < 2:
             return None
+        if len(weight.shape) > 2:
+            return self._pointwise(path, bias=bias is not None)
         return Affine(weight.shape, bias is not None, transposed=self._is_out_in(path))
 
     def affine_of(self, step: Step) -> Affine | None:
@@ -91,6 +93,18 @@ class ModuleView:
         is_out_in = (function == "linear") != bool(stored[0].parts)
         return Affine(shapes[0], len(shapes) > 1, transposed=is_out_in)
 
+    def width_of(self, step: Step) -> int:
+        """Return how many features a step computes for each position.
+
+        Convolutions have the features before the positions: [B, features, S].
+        """
+        shape = step.node.shape
+        flows = self.architecture.flows
+        lengths = set() if flows is None else {flows.lengths.get(name) for name in ("S", "S_d")}
+        if len(shape) == 3 and shape[-1] in lengths and shape[-2] not in lengths:
+            return shape[-2]
+        return shape[-1]
+
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return this configuration's keys for the choices, those that it has."""
         return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)
@@ -98,6 +112,16 @@ class ModuleView:
     def _tensor(self, path: str, ending: str) -> TensorInfo | None:
         name = f"{path}.{ending}" if path else ending
         return next((t for t in self.architecture.tensors_below(path) if t.name == name), None)
+
+    def _pointwise(self, path: str, *, bias: bool) -> Affine | None:
+        """Return a convolution as a linear layer if it reads one position at a time."""
+        flows = self.architecture.flows
+        flow = None if flows is None else flows.flow(path)
+        step = None if flow is None else graph_of(flow).sole("linear")
+        if step is None:
+            return None
+        shape = tuple(int(str(step.node.details[key])) for key in ("out_features", "in_features"))
+        return Affine(shape, bias, convolution=path.rpartition(".")[2])
 
     def _parameter_shape(self, name: str) -> tuple[int, ...]:
         parameters = self.architecture.tensors_below(name.rpartition(".")[0])

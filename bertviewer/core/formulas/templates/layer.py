@@ -4,12 +4,13 @@ from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, number_maths, quoted, sized
 from bertviewer.core.formulas.templates.feed_forward import DROPOUT, FeedForward, read_feed_forward
-from bertviewer.core.formulas.templates.norm import Norm
+from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import Branch, ResidualPath, residual_path
 from bertviewer.core.formulas.templates.sub_layer import ENCODER_OUTPUT, RESIDUAL, post_norm
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.frozen import frozen
 
+_ENTRY = "X'"
 _FFN = 'op("FFN")'
 _EXPERTS = 'op("MoE")'
 _NAMES = {"attention": '"Attention"', "cross-attention": '"CrossAttention"', "experts": _EXPERTS}
@@ -58,9 +59,17 @@ class _Layer:
     network: FeedForward | None
 
     @property
+    def entry(self) -> str:
+        """The function before the first residual connection, "" for none."""
+        step = self.path.entry
+        if step is None:
+            return ""
+        return Norm.of(step).operator if is_norm(step) else quoted(step.node.name)
+
+    @property
     def norms(self) -> tuple[Norm, ...]:
         """All norms."""
-        found = [] if self.path.entry is None else [self.path.entry]
+        found = [Norm.of(self.path.entry)] if is_norm(self.path.entry) else []
         for sub_layer in self.path.sub_layers:
             for branch in sub_layer.branches:
                 found += [norm for norm in (branch.before, branch.inside) if norm is not None]
@@ -75,7 +84,10 @@ class _Layer:
 
 def _read(view: ModuleView) -> _Layer | None:
     path = None if view.graph is None else residual_path(view.graph)
-    if path is None or (len(path.branches) < 2 and path.branches[0].kind != "other"):
+    if path is None:
+        return None
+    has_block = path.entry is not None and not is_norm(path.entry)
+    if len(path.branches) + has_block < 2 and path.branches[0].kind != "other":
         return None
     names: list[str] = []
     network: FeedForward | None = None
@@ -126,7 +138,7 @@ def _layer(view: ModuleView) -> Formula | None:
     if layer is None:
         return None
     kinds = [branch.kind for branch in layer.path.branches]
-    width = layer.path.branches[-1].last.node.shape[-1]
+    width = view.width_of(layer.path.branches[-1].last)
     is_cross = "cross-attention" in kinds
     if is_cross:
         kind = "Decoder layer"
@@ -136,6 +148,7 @@ def _layer(view: ModuleView) -> Formula | None:
         kind = "Layer"
     placement, order = _ORDERS[layer.order]
     norm = layer.norms[0].one if layer.norms else ""
+    order = order if len(kinds) > 1 else order.removeprefix("each ")
     parallel = ", parallel" if layer.is_parallel else ""
     return Formula(
         title=f"{kind}, {placement}{parallel}",
@@ -165,6 +178,9 @@ def _listed(view: ModuleView, layer: _Layer) -> str:
     named = [
         words.get(branch.kind) or f"“{_core_name(view, branch)}”" for branch in layer.path.branches
     ]
+    entry = layer.path.entry
+    if entry is not None and not is_norm(entry):
+        named.insert(0, f"“{entry.node.name}”")
     if len(named) == 1:
         return named[0]
     return f"{', '.join(named[:-1])} and {named[-1]}"
@@ -174,13 +190,14 @@ def _lines(layer: _Layer, width: int) -> tuple[str, ...]:
     """Return one line for each residual connection."""
     names = iter(layer.names)
     argument, lines = "X", []
-    if layer.path.entry is not None:
-        lines.append(f"X' = {layer.path.entry.operator}(X)")
-        argument = "X'"
+    if layer.entry:
+        lines.append(f"{sized(_ENTRY, 'S', width)} = {layer.entry}(X)")
+        argument = _ENTRY
     last = len(layer.path.sub_layers) - 1
     for number, sub_layer in enumerate(layer.path.sub_layers):
         result = "Y" if number == last else f"Z{chr(39) * number}"
-        total = " + ".join([argument, *(_added(b, next(names), argument) for b in sub_layer.branches)])
+        added = [_added(branch, next(names), argument) for branch in sub_layer.branches]
+        total = " + ".join([argument, *added])
         if sub_layer.after is not None:
             total = f"{sub_layer.after.operator}({total})"
         lines.append(f"{sized(result, 'S', width)} = {total}")
@@ -208,6 +225,10 @@ def _network_lines(layer: _Layer) -> tuple[str, ...]:
 
 def _terms(view: ModuleView, layer: _Layer, width: int) -> tuple[Term, ...]:
     terms = [TOKENS, Term("X", "input, one row per position", f"[S, {width}]")]
+    entry = layer.path.entry
+    if entry is not None and not is_norm(entry):
+        about = f"the child “{entry.node.name}” ({entry.node.class_name})"
+        terms.append(Term(layer.entry, f"{about}, explained on its own page"))
     for branch, name in zip(layer.path.branches, layer.names, strict=True):
         if branch.kind == "attention":
             terms.append(Term(name, "multi-head self-attention, with its output projection"))
@@ -226,7 +247,8 @@ def _terms(view: ModuleView, layer: _Layer, width: int) -> tuple[Term, ...]:
         terms.append(Term("dot.o", "element-wise product"))
     for norm in layer.norms:
         terms += norm.terms
-    return tuple({term.symbol: term for term in reversed(terms)}[s] for s in dict.fromkeys(t.symbol for t in terms))
+    first = {term.symbol: term for term in reversed(terms)}
+    return tuple(first[symbol] for symbol in dict.fromkeys(term.symbol for term in terms))
 
 
 def _experts_meaning(branch: Branch) -> str:
@@ -239,7 +261,8 @@ def _experts_meaning(branch: Branch) -> str:
 def _other_term(view: ModuleView, branch: Branch, name: str) -> Term:
     child = view.children.get(_core_name(view, branch))
     if child is not None:
-        return Term(name, f"the child “{child.name}” ({child.class_name}), explained on its own page")
+        about = f"the child “{child.name}” ({child.class_name})"
+        return Term(name, f"{about}, explained on its own page")
     return Term(name, "the operations between the norm and the addition")
 
 
@@ -263,7 +286,21 @@ def _notes(view: ModuleView, layer: _Layer, width: int) -> tuple[str, ...]:
     notes.append(f"Input and output have the same shape, [S, {width}], so layers can be stacked.")
     if "cross-attention" in kinds and view.node.class_module.startswith("transformers."):
         notes.append("Cross-attention runs only when encoder hidden states are given.")
+    if unused := _unused_children(view):
+        notes.append(f"Not used in this forward pass: {', '.join(unused)}.")
     return (*notes, DROPOUT)
+
+
+def _unused_children(view: ModuleView) -> tuple[str, ...]:
+    """Return the children with parameters that the traced forward pass does not call."""
+    flows = view.architecture.flows
+    called = set() if flows is None else {*flows.distinct, *flows.like}
+    return tuple(
+        f"“{name}”"
+        for name, child in view.children.items()
+        if child.parameters
+        and not any(path == child.path or path.startswith(f"{child.path}.") for path in called)
+    )
 
 
 LAYER = Template("layer", _layer)

@@ -55,13 +55,14 @@ class ResidualPath:
 
     Attributes:
         source: the node that the path starts from.
-        entry: a norm of the input that is not inside a residual connection (RWKV's first layer).
         sub_layers: the residual connections in order.
+        entry: a step before the first residual connection: a norm, as in RWKV's first layer, or a
+            module that is explained on its own page.
     """
 
     source: str
     sub_layers: tuple[SubLayer, ...]
-    entry: Norm | None = None
+    entry: Step | None = None
 
     @property
     def branches(self) -> tuple[Branch, ...]:
@@ -75,8 +76,8 @@ def residual_path(graph: ModuleGraph) -> ResidualPath | None:
     first = residuals[0].roles.get("residual") if residuals else None
     if first is None or first.parts or not graph.results:
         return None
-    entry_step = graph.maker(first)
-    if entry_step is not None and not is_norm(entry_step):
+    entry = graph.maker(first)
+    if entry is not None and not is_norm(entry) and not _is_closed(entry):
         return None
     state = first.node
     found: list[SubLayer] = []
@@ -88,9 +89,18 @@ def residual_path(graph: ModuleGraph) -> ResidualPath | None:
         found.append(made)
     if graph.results[0][1].node != state:
         return None
-    entry = None if entry_step is None else Norm.of(entry_step)
-    source = first.node if entry_step is None else entry_step.tensors[0].node
-    return ResidualPath(source, tuple(found), entry)
+    source = first.node if entry is None else main_input(graph, entry)
+    return None if not source else ResidualPath(source, tuple(found), entry)
+
+
+def _is_closed(step: Step) -> bool:
+    return step.node.kind == "module" and not step.operation
+
+
+def main_input(graph: ModuleGraph, step: Step) -> str:
+    """Return the input of the module that a step reads, "" if it reads none."""
+    inputs = {node.id for node in graph.inputs}
+    return next((o.node for o in step.tensors if o.node in inputs), "")
 
 
 def _sub_layer(graph: ModuleGraph, residual: Step, state: str) -> tuple[str, SubLayer] | None:
@@ -107,6 +117,7 @@ def _sub_layer(graph: ModuleGraph, residual: Step, state: str) -> tuple[str, Sub
             branches.append(branch)
     if not branches:
         return None
+    branches.sort(key=lambda branch: "attention" not in branch.kind)
     users = graph.users(residual)
     is_normed = len(users) == 1 and is_norm(users[0]) and not graph.is_result(residual)
     if not is_normed:
@@ -127,7 +138,7 @@ def _branch(graph: ModuleGraph, operand: Operand, state: str) -> Branch | None:
     if last is None:
         return None
     core, before = _core(graph, last, state)
-    if not core:
+    if before is None and not any(o.node == state for step in core for o in _read(step)):
         return None
     return Branch(_kind(graph, core, state), core, before, inside, scale)
 
@@ -153,8 +164,9 @@ def _core(graph: ModuleGraph, last: Step, state: str) -> tuple[tuple[Step, ...],
             before = Norm.of(step)
             continue
         seen[step.node.id] = step
-        read = (*step.tensors, *step.roles.values())
-        waiting += [made for o in read if o.node != state and (made := graph.maker(o)) is not None]
+        waiting += [
+            made for o in _read(step) if o.node != state and (made := graph.maker(o)) is not None
+        ]
     return tuple(step for step in graph.steps if step.node.id in seen), before
 
 
@@ -162,20 +174,30 @@ def _kind(graph: ModuleGraph, core: tuple[Step, ...], state: str) -> BranchKind:
     operations = {step.operation for step in core}
     if "attention" in operations:
         attention = next(step for step in core if step.operation == "attention")
-        is_cross = _reads_other(graph, attention, core, state)
+        is_cross = _reads_other(graph, attention, state)
         return "cross-attention" if is_cross else "attention"
     if "experts" in operations:
         return "experts"
     return "feed-forward" if operations & set(KINDS) and len(operations) == 1 else "other"
 
 
-def _reads_other(
-    graph: ModuleGraph, attention: Step, core: tuple[Step, ...], state: str
-) -> bool:
+def _read(step: Step) -> tuple[Operand, ...]:
+    return (*step.tensors, *step.roles.values())
+
+
+def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     """Return whether an attention's keys come from another input than its queries."""
-    sources = {role: set(_sources(graph, attention.roles.get(role), state)) for role in ("query", "key")}
-    del core
-    return bool(sources["key"]) and state not in sources["key"] and sources["query"] != sources["key"]
+    query, key = attention_inputs(attention)
+    queries, keys = set(_sources(graph, query, state)), set(_sources(graph, key, state))
+    return bool(keys) and not keys & queries
+
+
+def attention_inputs(attention: Step) -> tuple[Operand | None, Operand | None]:
+    """Return what an attention computes its queries and its keys from."""
+    if attention.node.details.get("projections"):
+        operands = attention.inner[0].tensors
+        return (operands[0], operands[1]) if len(operands) > 1 else (None, None)
+    return attention.roles.get("query"), attention.roles.get("key")
 
 
 def _sources(graph: ModuleGraph, operand: Operand | None, state: str) -> Iterator[str]:

@@ -73,7 +73,12 @@ def _addition(view: ModuleView) -> _Addition | None:
         return None
     dense = view.affine_of(linear)
     skip = residual.roles.get("residual")
-    if dense is None or skip is None or graph.maker(skip) is not None or (rest and not is_norm(rest[0])):
+    if (
+        dense is None
+        or skip is None
+        or graph.maker(skip) is not None
+        or (rest and not is_norm(rest[0]))
+    ):
         return None
     return _Addition(dense, Norm.of(rest[0]) if rest else None, linear)
 
@@ -206,8 +211,7 @@ def _attention_block(view: ModuleView) -> Formula | None:
         title="Attention block" if after is not None else "Attention block, pre-norm",
         summary="The first sub-layer of a layer: "
         + (
-            "attention, its output projection, the residual connection and "
-            f"{norm.one}."
+            f"attention, its output projection, the residual connection and {norm.one}."
             if after is not None
             else f"{norm.one}, attention, its output projection and the residual connection."
         ),
@@ -224,7 +228,7 @@ def _attention_block(view: ModuleView) -> Formula | None:
             *norm.terms,
         ),
         notes=(
-            *_parts_note(view, attention, branch.last),
+            *_parts_note(view, attention, branch.last, is_post=after is not None),
             RESIDUAL,
             post_norm(norm)
             if after is not None
@@ -246,12 +250,12 @@ def _child_name(view: ModuleView, step: Step) -> str:
     return (step.node.path or "").removeprefix(start).partition(".")[0]
 
 
-def _parts_note(view: ModuleView, attention: Step, last: Step) -> tuple[str, ...]:
+def _parts_note(view: ModuleView, attention: Step, last: Step, *, is_post: bool) -> tuple[str, ...]:
     inner, outer = _child_name(view, attention), _child_name(view, last)
     if inner != outer:
         return (
             f"Its children are the parts: “{inner}” is the attention, “{outer}” the output "
-            "projection with add & norm.",
+            f"projection with {'add & norm' if is_post else 'the residual connection'}.",
         )
     return (
         f"The child “{inner}” is the attention with its output projection; the norm belongs to "
@@ -264,7 +268,7 @@ def _pre_norm(view: ModuleView, branch: Branch) -> Formula | None:
     norm = branch.before
     if norm is None or branch.inside is not None:
         return None
-    width = branch.last.node.shape[-1]
+    width = view.width_of(branch.last)
     is_network, is_cross = branch.kind == "feed-forward", branch.kind == "cross-attention"
     name = {"feed-forward": "FeedForward", "cross-attention": "CrossAttention"}.get(
         branch.kind, "SelfAttention"
@@ -316,8 +320,7 @@ def _feed_forward_sub_layer(view: ModuleView) -> Formula | None:
         summary="Applies the feed-forward network, adds its input (the residual connection) and "
         "normalises the sum.",
         maths=(
-            f"{sized('Y', 'S', width)} = {after.operator}({sized('X', 'S', width)} + "
-            f'op("FFN")(X))',
+            f'{sized("Y", "S", width)} = {after.operator}({sized("X", "S", width)} + op("FFN")(X))',
             f'op("FFN")(x) = {network.maths("x")}',
         ),
         terms=(
