@@ -84,6 +84,12 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
         "encoder_ffn_dim",
         "decoder_ffn_dim",
     ),
+    "experts": (
+        "num_experts_per_tok",
+        *("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
+        *("n_shared_experts", "moe_intermediate_size", "shared_expert_intermediate_size"),
+        *("norm_topk_prob", "routed_scaling_factor"),
+    ),
     "activation": (
         "hidden_act",
         "hidden_activation",

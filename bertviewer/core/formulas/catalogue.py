@@ -72,9 +72,8 @@ def _explained(view: ModuleView) -> Explained | None:
                 template.role == "task model" and has_target(view.architecture)
             )
             return Explained(_for_target(formula) if of_target else formula, template.role)
-    flows = view.architecture.flows
-    flow = None if flows is None else flows.flow(view.node.path)
-    return None if flow is None else Explained(formula_of_steps(flow, view))
+    written = formula_of_steps(view)
+    return None if written is None else Explained(written)
 
 
 def equal_modules(architecture: Architecture) -> dict[str, int]:

@@ -20,11 +20,14 @@ _LENGTH = re.compile(r"\bS\b")
 _LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
 
 
-def formula_of_steps(flow: Flow, view: ModuleView) -> Formula:
-    """Return the forward formula of a module, read off its flow."""
-    steps, rounds = _steps(flow)
+def formula_of_steps(view: ModuleView) -> Formula | None:
+    """Return what a module computes, one line per step; ``None`` if it was not traced."""
     flows = view.architecture.flows
-    lengths: Mapping[str, int] = {} if flows is None else flows.lengths
+    flow = None if flows is None else flows.flow(view.node.path)
+    if flows is None or flow is None:
+        return None
+    steps, rounds = _steps(flow)
+    lengths = flows.lengths
     own = own_steps(steps, rounds)
     say = Expressions(steps, Names.of(steps, flow.path, own), view, Shapes(lengths))
     lines = tuple(Writer(say, rounds).lines())
@@ -84,11 +87,8 @@ def _summary(steps: ModuleGraph) -> str:
 
 def _notes(lengths: Mapping[str, int]) -> tuple[str, ...]:
     tokens = lengths.get("S")
-    told = (
-        f" on a sentence of {tokens} tokens, and its shapes are for that sentence" if tokens else ""
-    )
+    length = f" with {tokens} tokens; the shapes are for that length" if tokens else ""
     return (
-        f"This formula was not written by hand: it was traced from one forward pass{told}.",
-        "Views, transposes, casts and dropout (which has no effect in evaluation mode) are "
-        "omitted.",
+        f"These are the steps of the code, traced from one forward pass{length}. Views, "
+        "transposes, casts and dropout (which has no effect in evaluation mode) are omitted.",
     )

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
-from bertviewer.core.formulas.notation import SOFTMAX, quoted
+from bertviewer.core.formulas.notation import SOFTMAX
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression, call
-from bertviewer.core.formulas.steps.naming import weight_path
+from bertviewer.core.formulas.steps.origins import expert_choice
 from bertviewer.core.formulas.steps.values import Values
 from bertviewer.core.formulas.steps.words import of_word
 
-EXPERT = '"expert"_e'
+EXPERT = 'op("Expert")_e'
 _PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
 _MOST_STEPS = 14
 """Experts that take more are not one after the other in one product, but in a loop."""
@@ -42,7 +42,7 @@ def experts(values: Values, step: Step) -> tuple[Expression, str]:
     """Return the weighted sum of the chosen experts, and what one of them makes of x, if known."""
     inner = step.inner
     router = next((o for o in step.tensors if values.operation_of(o.node) == "routing"), None)
-    chosen, weights = _choice(inner)
+    chosen, weights = expert_choice(step)
     sources = {o.node for o in (chosen, weights) if o is not None and router is None}
     sources |= {router.node} if router is not None else set()
     states = dict.fromkeys(values.of(o).text for o in step.tensors if o.node not in sources)
@@ -66,8 +66,7 @@ def _scores(values: Values, step: Step, inner: Sequence[Step]) -> Expression:
     router = next((each for each in inner if each.node.operation == "linear"), None)
     if router is None:
         return states
-    index = quoted((weight_path(router) or "router").rpartition(".")[2])
-    return values.weights.linear(router, states, index)
+    return values.weights.linear(router, states, "R")
 
 
 def _afterwards(words: Sequence[str], scoring: str) -> str:
@@ -82,38 +81,16 @@ def _afterwards(words: Sequence[str], scoring: str) -> str:
     )
 
 
-def _choice(inner: Sequence[Step]) -> tuple[Operand | None, Operand | None]:
-    """Return what says which experts are chosen, and with which weights, where it comes in."""
-    inside = {each.node.id for each in inner}
-    chosen = next(
-        (
-            o
-            for each in inner
-            if each.node.operation == "look-up"
-            for o in each.tensors
-            if o.node not in inside
-        ),
-        None,
-    )
-    weights = next(
-        (
-            o
-            for each in reversed(inner)
-            if each.node.operation == "mul"
-            for o in each.tensors
-            if o.node not in inside
-        ),
-        None,
-    )
-    return chosen, weights
-
-
 def _expert(values: Values, inner: Sequence[Step]) -> str:
     """Return what one expert makes of x; "" where the code goes another way about it."""
     last = next((it for it in reversed(inner) if it.node.operation in _PRODUCTS), None)
     if last is None or len(inner) > _MOST_STEPS:
         return ""
     by_id = {each.node.id: each for each in inner}
+    names = dict.fromkeys(
+        o.parameter for it in inner if it.operation == "look-up" for o in it.operands if o.parameter
+    )
+    matrices = {name: f"W_({number}, e)" for number, name in enumerate(names, 1)}
 
     def written(operand: Operand) -> Expression:
         if operand.node in by_id:
@@ -125,7 +102,7 @@ def _expert(values: Values, inner: Sequence[Step]) -> str:
         operands = [each for each in step.operands if not each.key]
         if word == "look-up" and operands and operands[0].parameter:
             name = operands[0].parameter
-            symbol = f"W_({quoted(name.rpartition('.')[2])}, e)"
+            symbol = matrices[name]
             values.weights.tell(symbol, "matrix of expert e, part", name)
             return Expression(symbol)
         told = [written(each) for each in operands]

@@ -1,14 +1,14 @@
 """What the values and weights of a flow are called in its formula."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.notation import quoted
-from bertviewer.core.formulas.steps.origins import ROLES, Place, origins
+from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),
@@ -19,9 +19,10 @@ _LETTERS = {
     "embedding": "E",
     "convolution": "C",
     "position bias": "B",
-    "experts": "E",
-    "routing": "G",
+    "experts": "H",
+    "routing": "cal(E)",
 }
+_IDS = (("decoder input ids", "u"), ("type ids", "g"), ("position ids", "p"), ("ids", "t"))
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
 
 
@@ -34,7 +35,7 @@ class Names:
         path: the module's.
         own: the steps that have a line and a symbol of their own, by id.
         places: symbols by node and part.
-        indices: what stands below the weights of a linear layer, by its node.
+        indices: the subscripts of the weights of linear layers, by node.
         stacks: what goes through equal layers, by the node that stands for them.
     """
 
@@ -81,6 +82,10 @@ class Names:
                 self.places[node.id, ()] = quoted(node.name)
                 continue
             self.places[node.id, ()] = name or ("X" if is_main else quoted(node.name))
+        for step in self.steps.of("experts"):
+            for operand, symbol in zip(expert_choice(step), ("cal(E)", "g"), strict=True):
+                if operand is not None and operand.node in self.steps.given:
+                    self.places[operand.node, ()] = symbol
         self._number([node.id for node in self.steps.given.values()])
 
     def _name_attention(self) -> None:
@@ -95,26 +100,23 @@ class Names:
             primes += "'"
 
     def _name_weights(self) -> None:
-        start = f"{self.path}." if self.path else ""
-        paths = {
-            step.node.id: path.removeprefix(start)
-            for step in self.steps.steps
-            if (path := weight_path(step)) is not None
-        }
-        short = shortest(tuple(dict.fromkeys(paths.values())))
-        operations = [step.node.operation for step in self.steps.steps]
-        several, shifts = operations.count("scale and shift") > 1, 0
+        """Number the weights that have no role in an attention; one alone has no index."""
+        numbered: dict[str, list[str]] = {}
         for step in self.steps.steps:
-            node = step.node.id
-            if node in self.indices or node not in paths:
-                continue
-            if step.node.operation == "scale and shift":
-                shifts += 1
-                self.indices[node] = str(shifts) if several else ""
+            node, path = step.node.id, weight_path(step)
+            if node in self.indices or path is None:
                 continue
             letter = self.places.get((node, ()), "")
-            is_role = letter.rstrip("'") in ROLES.values() and _is_linear(step)
-            self.indices[node] = _below(letter) if is_role else quoted(short[paths[node]])
+            if letter.rstrip("'") in ROLES.values() and _is_linear(step):
+                self.indices[node] = _below(letter)
+            else:
+                kind = "vectors" if step.node.operation == "scale and shift" else "weights"
+                numbered.setdefault(f"{kind} {path}", []).append(node)
+        for kind in ("vectors", "weights"):
+            several = [nodes for key, nodes in numbered.items() if key.startswith(kind)]
+            for number, nodes in enumerate(several, 1):
+                index = str(number) if len(several) > 1 else ""
+                self.indices |= dict.fromkeys(nodes, index)
 
     def _name_steps(self) -> None:
         ids, primes = [], ""
@@ -153,19 +155,6 @@ class Names:
                 self.places[each, ()] = f"{symbol}_{seen[symbol]}"
 
 
-def shortest(paths: Sequence[str]) -> Mapping[str, str]:
-    """Return for each path its shortest ending that no other one has."""
-    found = {}
-    for path in paths:
-        parts = path.split(".")
-        endings = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
-        others = [other for other in paths if other != path]
-        found[path] = next(
-            (e for e in endings if not any(f".{it}".endswith(f".{e}") for it in others)), path
-        )
-    return found
-
-
 def weight_path(step: Step) -> str | None:
     """Return the path of the module, or of the parameter, that a step's matrix is."""
     node = step.node
@@ -191,7 +180,7 @@ def _letter(node: Node) -> str:
 
 
 def _given_name(node: Node) -> str:
-    """Return the letter for what is given, "" for the module's main input."""
+    """Return the symbol of an input, a constant or a parameter, "" for the main input."""
     name = node.name
     if node.operation == "mask" or (node.kind == "constant" and "mask" in name):
         return "M"
@@ -199,11 +188,15 @@ def _given_name(node: Node) -> str:
         return "p"
     if node.operation == "position bias":
         return "B"
-    if node.kind == "constant" and name == "constant":
-        return "T"
-    if node.kind == "input":
-        if "encoder" in name and "ids" not in name:
-            return 'X_"enc"'
-        if name in _STATES or name.endswith(("hidden states", "embeds")):
-            return ""
-    return quoted(name)
+    if node.kind == "constant":
+        return name if len(name) == 1 else "T"
+    if node.kind != "input":
+        return quoted(name)
+    if "mask" in name:
+        return "m"
+    if "encoder" in name and "ids" not in name:
+        return 'X_"enc"'
+    if name in _STATES or name.endswith(("hidden states", "embeds")):
+        return ""
+    known = next((symbol for word, symbol in _IDS if word in name), "")
+    return known or "X"

@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 
 from bertviewer.core.formulas.graph import Step
-from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.expression import Expression, call
-from bertviewer.core.formulas.steps.naming import shortest, weight_path
 from bertviewer.core.formulas.steps.values import Values
 from bertviewer.core.formulas.steps.words import of_word
 
@@ -25,19 +23,17 @@ class Networks:
         """Return a network of what goes into it."""
         every = [each for each in self.values.steps.steps if each.node.operation in _KINDS]
         states = self.values.first(step)
+        number = every.index(step) + 1 if len(every) > 1 else None
         if len(self.values.steps.steps) == 1:
-            return self._maths(step, states, alone=True)
-        short = shortest(tuple(dict.fromkeys(each.node.path or "" for each in every)))
-        name = quoted(short[step.node.path or ""])
-        function = f'op("FFN"_{name})' if len(every) > 1 else 'op("FFN")'
-        alone = len(every) == 1
-        maths = self._maths(step, Expression("x"), alone=alone)
+            return self._maths(step, states, number)
+        function = 'op("FFN")' if number is None else f'op("FFN"_{number})'
+        maths = self._maths(step, Expression("x"), number)
         self.lines.setdefault(function, f"{function}(x) = {maths.text}")
         return call(function, states.text)
 
-    def _maths(self, step: Step, states: Expression, *, alone: bool) -> Expression:
+    def _maths(self, step: Step, states: Expression, number: int | None) -> Expression:
         inner = step.inner
-        indices = self._indices(inner, alone=alone)
+        indices = self._indices(inner, number)
         inside = {each.node.id for each in inner}
         found: dict[str, Expression] = {}
         for each in inner:
@@ -49,21 +45,19 @@ class Networks:
             found[each.node.id] = self._of(each, operands or [states], indices)
         return found[inner[-1].node.id]
 
-    def _indices(self, inner: tuple[Step, ...], *, alone: bool) -> dict[str, str]:
+    def _indices(self, inner: tuple[Step, ...], number: int | None) -> dict[str, str]:
+        """Return the subscripts of a network's weights; ``number`` tells several apart."""
         linear = [each for each in inner if each.node.operation == "linear"]
-        known = _INDICES.get(len(linear), ()) if alone else ()
-        if known:
-            order = linear
-            if len(linear) == 3:  # the gate is what goes through the activation
-                bent = {
-                    o.node for it in inner if it.node.operation == "activation" for o in it.tensors
-                }
-                order = sorted(linear[:2], key=lambda it: it.node.id not in bent) + linear[2:]
-            return {each.node.id: index for each, index in zip(order, known, strict=True)}
-        paths = {each.node.id: weight_path(each) or each.node.id for each in linear}
-        every = [path for step in self.values.steps.steps for path in _paths(step)]
-        short = shortest(tuple(dict.fromkeys([*every, *paths.values()])))
-        return {node: quoted(short[path]) for node, path in paths.items()}
+        if len(linear) == 3:  # the gate is what the activation is applied to
+            gated = {
+                o.node for it in inner if it.node.operation == "activation" for o in it.tensors
+            }
+            linear[:2] = sorted(linear[:2], key=lambda it: it.node.id not in gated)
+        known = _INDICES.get(len(linear)) or tuple(str(n + 1) for n in range(len(linear)))
+        return {
+            each.node.id: index if number is None else f"({index}, {number})"
+            for each, index in zip(linear, known, strict=True)
+        }
 
     def _of(self, step: Step, operands: list[Expression], indices: dict[str, str]) -> Expression:
         node = step.node
@@ -74,9 +68,3 @@ class Networks:
         if node.operation == "mul":
             self.values.legend.add("dot.o", "element-wise product")
         return of_word(node.operation or node.name, operands, ())
-
-
-def _paths(step: Step) -> list[str]:
-    """Return the paths of all linear layers in a step."""
-    inner = step.inner if step.node.operation in _KINDS else (step,)
-    return [path for each in inner if (path := weight_path(each)) is not None]

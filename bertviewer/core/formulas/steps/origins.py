@@ -67,3 +67,30 @@ def _common(several: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
             break
         found.append(parts[0])
     return tuple(found)
+
+
+def expert_choice(experts: Step) -> tuple[Operand | None, Operand | None]:
+    """Return which experts are chosen, and their weights, where a mixture is given both."""
+    inner = experts.inner
+    inside = {each.node.id for each in inner}
+    chosen = next(
+        (
+            o
+            for each in inner
+            if each.node.operation == "look-up"
+            for o in each.tensors
+            if o.node not in inside
+        ),
+        None,
+    )
+    weights = next(
+        (
+            o
+            for each in reversed(inner)
+            if each.node.operation == "mul"
+            for o in each.tensors
+            if o.node not in inside
+        ),
+        None,
+    )
+    return chosen, weights

@@ -38,6 +38,10 @@ class Shapes:
             return tuple(
                 letter if letter in _LETTERS else size for letter, size in told if letter != _BATCH
             )
+        if len(node.shape) == 2 and node.kind != "parameter":
+            # One sentence's positions, without the batch dimension.
+            letter = next((it for it in _LETTERS if self.lengths.get(it) == node.shape[0]), None)
+            return node.shape if letter is None else (letter, node.shape[1])
         if len(node.shape) != 3 or node.shape[0] != self.lengths.get(_BATCH, 1):
             return node.shape
         letter = next((it for it in _LETTERS if self.lengths.get(it) == node.shape[1]), None)

@@ -1,10 +1,13 @@
 """All templates, in the order in which they are tried: the first that matches explains a module."""
 
 from bertviewer.core.formulas.templates.activation import ACTIVATION
+from bertviewer.core.formulas.templates.convolution import CONVOLUTION
 from bertviewer.core.formulas.templates.embedding import EMBEDDING
+from bertviewer.core.formulas.templates.experts import EXPERTS
 from bertviewer.core.formulas.templates.feed_forward import FEED_FORWARD
 from bertviewer.core.formulas.templates.layer import LAYER
 from bertviewer.core.formulas.templates.linear import LINEAR
+from bertviewer.core.formulas.templates.mixing import MIXING
 from bertviewer.core.formulas.templates.norm import NORM
 from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
 from bertviewer.core.formulas.templates.sub_layer import SUB_LAYERS
@@ -21,4 +24,7 @@ TEMPLATES: tuple[Template, ...] = (
     *FEED_FORWARD,
     *SUB_LAYERS,
     LAYER,
+    *EXPERTS,
+    CONVOLUTION,
+    *MIXING,
 )

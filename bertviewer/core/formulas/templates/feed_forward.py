@@ -123,6 +123,11 @@ def read_feed_forward(group: Step, view: ModuleView) -> FeedForward | None:
     return FeedForward(half, found[1], operator, term, half, stacked, is_first)
 
 
+def groups_key(layer: Affine) -> tuple[str, ...]:
+    """Return the choice of keys that sets the blocks of a convolution."""
+    return ("groups of features",) if layer.convolution else ()
+
+
 def half_of_network(view: ModuleView) -> tuple[str, Step] | None:
     """Return which half of a network around a module its linear layer is, and the network.
 
@@ -225,7 +230,7 @@ def _first_half(view: ModuleView) -> Formula | None:
             ROW_WISE,
             "Without the non-linearity in between, the two linear layers would collapse into one.",
         ),
-        config_keys=view.keys("width", "feed-forward", "activation"),
+        config_keys=view.keys("width", "feed-forward", *groups_key(dense), "activation"),
         source="Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
     )
 

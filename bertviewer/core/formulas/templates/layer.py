@@ -145,14 +145,15 @@ def _layer(view: ModuleView) -> Formula | None:
     elif "attention" in kinds:
         kind = "Transformer layer"
     else:
-        kind = "Layer"
+        kind = "Layer" if view.node.name.isdecimal() else "Sub-layer"
+    one = "One sub-layer" if kind == "Sub-layer" else "One layer of the stack"
     placement, order = _ORDERS[layer.order]
     norm = layer.norms[0].one if layer.norms else ""
     order = order if len(kinds) > 1 else order.removeprefix("each ")
     parallel = ", parallel" if layer.is_parallel else ""
     return Formula(
         title=f"{kind}, {placement}{parallel}",
-        summary=f"One layer of the stack: {_listed(view, layer)}, {order.format(norm=norm)}.",
+        summary=f"{one}: {_listed(view, layer)}, {order.format(norm=norm)}.",
         maths=(*_lines(layer, width), *_network_lines(layer)),
         terms=_terms(view, layer, width),
         notes=_notes(view, layer, width),

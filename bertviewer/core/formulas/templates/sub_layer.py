@@ -1,14 +1,17 @@
 """Sub-layers: attention or feed-forward network with its residual connection and norm."""
 
+from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, Affine, quoted, sized
 from bertviewer.core.formulas.notes import Note, no
+from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.feed_forward import (
     DROPOUT,
     ROW_WISE,
+    groups_key,
     half_of_network,
     read_feed_forward,
 )
@@ -23,10 +26,6 @@ RESIDUAL = (
     "unchanged."
 )
 ENCODER_OUTPUT = Term('X_"enc"', "the encoder’s output")
-_GIVEN = (
-    "The module has two inputs: Z comes from the sibling “self”, and R is the input of the "
-    "attention, that is, "
-)
 _HALVES = (
     "The module has two inputs: H comes from the first half, and R is the input of the first "
     "half, that is, "
@@ -102,26 +101,44 @@ def _add_and_norm(view: ModuleView) -> Formula | None:
             *norm.terms,
         ),
         notes=(*_residual_inputs(view), RESIDUAL, post_norm(norm), DROPOUT),
-        config_keys=view.keys("width", "epsilon", "dropout"),
+        config_keys=view.keys("width", *groups_key(dense), "epsilon", "dropout"),
         source="Vaswani et al. 2017, sections 3.1 and 3.2.2; He et al. 2016, section 3",
     )
 
 
 def _residual_inputs(view: ModuleView) -> tuple[Note, ...]:
     """Say where the two inputs of an output projection come from."""
-    is_cross = "crossattention" in view.node.path.split(".")
-    if is_cross:
-        return (Note(f"{_GIVEN}the output of the layer’s self-attention block.", lambda _: True),)
+    given = (
+        f"The module has two inputs: Z comes from {_attention_name(view)}, and R is the input of "
+        "the attention, that is, "
+    )
     return (
+        Note(f"{given}the output of the layer’s self-attention block.", _is_in_cross),
         Note(
-            f"{_GIVEN}the output of the previous layer or of the embeddings.",
-            no(has_projected_embeddings),
+            f"{given}the output of the previous layer or of the embeddings.",
+            lambda view: not _is_in_cross(view) and not has_projected_embeddings(view),
         ),
         Note(
-            f"{_GIVEN}the output of the previous layer or of embeddings_project.",
-            has_projected_embeddings,
+            f"{given}the output of the previous layer or of embeddings_project.",
+            lambda view: not _is_in_cross(view) and has_projected_embeddings(view),
         ),
     )
+
+
+def _attention_name(view: ModuleView) -> str:
+    """Return the sibling that computes the attention, in words."""
+    for place in places(view):
+        linear = next((step for step in place.steps if step.operation == "linear"), None)
+        made_by = None if linear is None else place.graph.maker(linear.tensors[0])
+        if made_by is not None and made_by.operation == "attention" and made_by.node.path:
+            parent = view.node.path.rpartition(".")[0]
+            name = made_by.node.path.removeprefix(f"{parent}.").partition(".")[0]
+            return f"the sibling “{name}”"
+    return "the attention"
+
+
+def _is_in_cross(view: ModuleView) -> bool:
+    return is_cross_attention(view.node.path)
 
 
 def _second_half(view: ModuleView) -> Formula | None:
@@ -150,8 +167,34 @@ def _second_half(view: ModuleView) -> Formula | None:
             post_norm(norm),
             DROPOUT,
         ),
-        config_keys=view.keys("width", "feed-forward", "epsilon", "dropout"),
+        config_keys=view.keys("width", "feed-forward", *groups_key(dense), "epsilon", "dropout"),
         source="Vaswani et al. 2017, sections 3.1 and 3.3",
+    )
+
+
+def _bare_add_and_norm(view: ModuleView) -> Formula | None:
+    """The sum of two inputs and its norm (Vaswani et al. 2017, section 3.1)."""
+    graph = view.graph
+    if graph is None or len(graph.inputs) != 2:
+        return None
+    if [step.operation for step in graph.steps][:1] != ["residual"] or len(graph.steps) != 2:
+        return None
+    if not is_norm(graph.steps[1]):
+        return None
+    norm, width = Norm.of(graph.steps[1]), view.width_of(graph.steps[0])
+    return Formula(
+        title="Add & norm",
+        summary="Adds the sub-layer’s input (the residual) to its output and normalises the sum.",
+        maths=(f"{sized('Y', 'S', width)} = {norm.operator}(Z + R)",),
+        terms=(
+            TOKENS,
+            Term("Z", "output of the sub-layer", f"[S, {width}]"),
+            Term("R", "residual: the input of the sub-layer", f"[S, {width}]"),
+            *norm.terms,
+        ),
+        notes=(RESIDUAL, post_norm(norm)),
+        config_keys=view.keys("width", "epsilon"),
+        source="Vaswani et al. 2017, section 3.1; He et al. 2016, section 3",
     )
 
 
@@ -337,6 +380,7 @@ def _feed_forward_sub_layer(view: ModuleView) -> Formula | None:
 
 SUB_LAYERS = (
     Template("add & norm", _add_and_norm),
+    Template("add & norm", _bare_add_and_norm),
     Template("feed-forward, second half", _second_half),
     Template("add", _projection_and_residual),
     Template("attention block", _attention_block),
