@@ -304,4 +304,10 @@ def _unused_children(view: ModuleView) -> tuple[str, ...]:
     )
 
 
+def norm_order(view: ModuleView) -> str:
+    """Return where a layer's norms are: ``pre``, ``post``, ``bare`` …; "" if it is no layer."""
+    layer = _read(view)
+    return "" if layer is None else layer.order
+
+
 LAYER = Template("layer", _layer)
