@@ -33,6 +33,7 @@ _OF_ROLES: Mapping[str, Part] = {
     "feed-forward": "feed-forward",
     "feed-forward, first half": "feed-forward",
     "feed-forward, second half": "feed-forward",
+    "feed-forward sub-layer": "feed-forward",
     "experts": "feed-forward",
     "router": "feed-forward",
     "embeddings": "embeddings",
@@ -102,10 +103,10 @@ def part_of(
         return around
     if role == "embedding":
         return "embeddings"
-    is_small = bool(role) and role not in ("dropout", "identity", "composition", "sub-layer")
+    is_small = bool(role) and role not in ("dropout", "identity", "composition")
     if is_small and _TASK_MODEL.search(above):
         return "head"
-    return "feed-forward" if role == "activation" else "plain"
+    return "feed-forward" if role == "activation" and "Layer" in above else "plain"
 
 
 def parts_of(modules: Iterable[ModuleNode]) -> dict[str, Part]:

@@ -12,6 +12,7 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import TASKS
 from bertviewer.core.transformer_base import register
+from tests.core.formulas.flow_models import with_flows
 
 register()
 
@@ -122,13 +123,8 @@ def config_of(family: str) -> transformers.PreTrainedConfig:
 
 @cache
 def architecture_of(family: str, task: str = "base") -> Architecture:
-    """Build the tiny model of a family with a head and inspect it."""
-    auto = next(entry.auto_class for entry in TASKS if entry.name == task)
-    config = config_of(family)
-    with torch.device("meta"):
-        model = getattr(transformers, auto).from_config(config)
-    source = SourceInfo("preset", f"tiny-{family}", task, "none")
-    return inspect_module(model, source, config.to_dict())
+    """Return the tiny model of a family with a head, with its graphs and formulas."""
+    return with_flows({**TINY[family], "model_type": family}, task)
 
 
 @cache

@@ -384,5 +384,5 @@ SUB_LAYERS = (
     Template("feed-forward, second half", _second_half),
     Template("add", _projection_and_residual),
     Template("attention block", _attention_block),
-    Template("sub-layer", _feed_forward_sub_layer),
+    Template("feed-forward sub-layer", _feed_forward_sub_layer),
 )
