@@ -12,7 +12,6 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import TASKS
 from bertviewer.core.transformer_base import register
-from tests.core.formulas.flow_models import with_flows
 
 register()
 
@@ -124,7 +123,9 @@ def config_of(family: str) -> transformers.PreTrainedConfig:
 @cache
 def architecture_of(family: str, task: str = "base") -> Architecture:
     """Return the tiny model of a family with a head, with its graphs and formulas."""
-    return with_flows({**TINY[family], "model_type": family}, task)
+    from tests.core.formulas.flow_models import traced  # which imports TINY
+
+    return traced(family, task)
 
 
 @cache
