@@ -15,6 +15,7 @@ from bertviewer.core.frozen import frozen
 NEAR = 1e-3
 """How near to 0 and 1 mean and std are: the epsilon of a norm keeps them a little off."""
 
+
 @frozen
 class NormedLayers:
     """What each layer ends in: the class of its norm, and how many features a vector has."""
@@ -47,7 +48,8 @@ def normed_layers(architecture: Architecture, run: ActivationRun) -> NormedLayer
 def _last_norm(
     architecture: Architecture,
     layer: ModuleActivation,
-    modules: dict[str, ModuleActivation], call: int
+    modules: dict[str, ModuleActivation],
+    call: int,
 ) -> ModuleActivation | None:
     """Return the norm inside of a layer that gave what the layer gave."""
     for path, module in modules.items():

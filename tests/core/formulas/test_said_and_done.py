@@ -8,7 +8,6 @@ import pytest
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM
@@ -23,8 +22,7 @@ NOT_TOLD = {"big_bird": 4, "squeezebert": 10}
 
 def closed_of(node: ModuleNode) -> Closed | None:
     """Return what the formula of a module's role leaves closed, ``None`` for one of no such."""
-    kind = kind_of_class(node.class_name)
-    return None if kind is None else CLOSED.get(kind.role)
+    return CLOSED.get(node.role)
 
 
 def pairs(architecture: Architecture) -> list[tuple[ModuleNode, Formula, Flow, Closed]]:

@@ -23,7 +23,7 @@ TEMPLATES: tuple[Template, ...] = (
     ACTIVATION,
     *FEED_FORWARD,
     *SUB_LAYERS,
-    LAYER,
+    *LAYER,
     *EXPERTS,
     CONVOLUTION,
     *MIXING,

@@ -5,7 +5,13 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, number_maths, quoted, sized
 from bertviewer.core.formulas.templates.feed_forward import DROPOUT, FeedForward, read_feed_forward
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.formulas.templates.residual import Branch, ResidualPath, residual_path
+from bertviewer.core.formulas.templates.residual import (
+    Branch,
+    ResidualPath,
+    Scale,
+    SubLayer,
+    residual_path,
+)
 from bertviewer.core.formulas.templates.sub_layer import ENCODER_OUTPUT, RESIDUAL, post_norm
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.frozen import frozen
@@ -86,6 +92,10 @@ def _read(view: ModuleView) -> _Layer | None:
     path = None if view.graph is None else residual_path(view.graph)
     if path is None:
         return None
+    if any(
+        branch.kind == "other" and _core_child(view, branch) is None for branch in path.branches
+    ):
+        return None
     has_block = path.entry is not None and not is_norm(path.entry)
     if len(path.branches) + has_block < 2 and path.branches[0].kind != "other":
         return None
@@ -96,20 +106,17 @@ def _read(view: ModuleView) -> _Layer | None:
         if branch.kind == "feed-forward":
             names.append(_FFN if len(networks) == 1 else f'op("FFN"_{networks.index(branch) + 1})')
         else:
-            names.append(_NAMES.get(branch.kind) or quoted(_core_name(view, branch)))
+            names.append(_NAMES.get(branch.kind) or quoted(_core_child(view, branch) or ""))
     if len(networks) == 1:
         network = read_feed_forward(networks[0].last, view)
     return _Layer(path, _order(path), tuple(names), network)
 
 
-def _core_name(view: ModuleView, branch: Branch) -> str:
-    """Return the name of the child module that computes a branch, else its operation."""
+def _core_child(view: ModuleView, branch: Branch) -> str | None:
+    """Return the name of the child module that computes all of a branch, if one does."""
     start = f"{view.node.path}." if view.node.path else ""
-    paths = {(step.node.path or "").removeprefix(start) for step in branch.core}
-    children = {path.partition(".")[0] for path in paths} & set(view.children)
-    if len(children) == 1:
-        return children.pop()
-    return branch.last.node.name
+    paths = {(step.node.path or "").removeprefix(start).partition(".")[0] for step in branch.core}
+    return paths.pop() if len(paths) == 1 and paths <= set(view.children) else None
 
 
 def _order(path: ResidualPath) -> str:
@@ -177,7 +184,7 @@ def _listed(view: ModuleView, layer: _Layer) -> str:
         "experts": "a mixture of experts",
     }
     named = [
-        words.get(branch.kind) or f"“{_core_name(view, branch)}”" for branch in layer.path.branches
+        words.get(branch.kind) or f"“{_core_child(view, branch)}”" for branch in layer.path.branches
     ]
     entry = layer.path.entry
     if entry is not None and not is_norm(entry):
@@ -197,7 +204,15 @@ def _lines(layer: _Layer, width: int) -> tuple[str, ...]:
     last = len(layer.path.sub_layers) - 1
     for number, sub_layer in enumerate(layer.path.sub_layers):
         result = "Y" if number == last else f"Z{chr(39) * number}"
-        added = [_added(branch, next(names), argument) for branch in sub_layer.branches]
+        read = argument
+        shared = _shared_norm(sub_layer)
+        if shared is not None:
+            lines.append(f"{sized('N', 'S', width)} = {shared.operator}({argument})")
+            read = "N"
+        added = [
+            _added(branch, next(names), read, is_normed=shared is not None)
+            for branch in sub_layer.branches
+        ]
         total = " + ".join([argument, *added])
         if sub_layer.after is not None:
             total = f"{sub_layer.after.operator}({total})"
@@ -206,17 +221,24 @@ def _lines(layer: _Layer, width: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _added(branch: Branch, name: str, argument: str) -> str:
-    """Return what a branch adds to the residual path."""
-    inner = f"{branch.before.operator}({argument})" if branch.before else argument
+def _shared_norm(sub_layer: SubLayer) -> Norm | None:
+    """Return the norm that parallel branches share, ``None`` if each has its own."""
+    steps = {branch.norm_step for branch in sub_layer.branches}
+    return sub_layer.branches[0].before if len(sub_layer.branches) > 1 == len(steps) else None
+
+
+def _added(branch: Branch, name: str, argument: str, *, is_normed: bool) -> str:
+    """Return what a branch adds to the residual path; a shared norm was applied before."""
+    inner = argument
+    if branch.before is not None and not is_normed:
+        inner = f"{branch.before.operator}({argument})"
     more = f", {ENCODER_OUTPUT.symbol}" if branch.kind == "cross-attention" else ""
     found = f"{name}({inner}{more})"
     if branch.inside is not None:
         return f"{branch.inside.operator}({found})"
     if branch.scale is not None:
-        if branch.scale.parameter:
-            return f"lambda dot.o {found}"
-        return f"{number_maths(float(branch.scale.plain))} thin {found}"
+        number = branch.scale.number
+        return f"lambda dot.o {found}" if number is None else f"{number_maths(number)} thin {found}"
     return found
 
 
@@ -226,6 +248,8 @@ def _network_lines(layer: _Layer) -> tuple[str, ...]:
 
 def _terms(view: ModuleView, layer: _Layer, width: int) -> tuple[Term, ...]:
     terms = [TOKENS, Term("X", "input, one row per position", f"[S, {width}]")]
+    if any(_shared_norm(sub_layer) is not None for sub_layer in layer.path.sub_layers):
+        terms.append(Term("N", "the normalised input, which all parallel sub-layers read"))
     entry = layer.path.entry
     if entry is not None and not is_norm(entry):
         about = f"the child “{entry.node.name}” ({entry.node.class_name})"
@@ -243,7 +267,7 @@ def _terms(view: ModuleView, layer: _Layer, width: int) -> tuple[Term, ...]:
             terms.append(Term(name, "a feed-forward network, applied to each row"))
     if layer.network is not None:
         terms += layer.network.terms("the feed-forward network’s")
-    if any(branch.scale is not None and branch.scale.parameter for branch in layer.path.branches):
+    if any(branch.scale == Scale() for branch in layer.path.branches):
         terms.append(Term("lambda", "learnt scale of each feature (layer scale)", f"[{width}]"))
         terms.append(Term("dot.o", "element-wise product"))
     for norm in layer.norms:
@@ -260,11 +284,9 @@ def _experts_meaning(branch: Branch) -> str:
 
 
 def _other_term(view: ModuleView, branch: Branch, name: str) -> Term:
-    child = view.children.get(_core_name(view, branch))
-    if child is not None:
-        about = f"the child “{child.name}” ({child.class_name})"
-        return Term(name, f"{about}, explained on its own page")
-    return Term(name, "the operations between the norm and the addition")
+    child = view.children[_core_child(view, branch) or ""]
+    about = f"the child “{child.name}” ({child.class_name})"
+    return Term(name, f"{about}, explained on its own page")
 
 
 def _notes(view: ModuleView, layer: _Layer, width: int) -> tuple[str, ...]:
@@ -310,4 +332,8 @@ def norm_order(view: ModuleView) -> str:
     return "" if layer is None else layer.order
 
 
-LAYER = Template("layer", _layer)
+def _of_list(view: ModuleView) -> Formula | None:
+    return _layer(view) if view.node.name.isdecimal() else None
+
+
+LAYER = (Template("layer", _of_list), Template("sub-layer", _layer))

@@ -13,6 +13,13 @@ BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", 
 
 
 @frozen
+class Scale:
+    """A factor on a branch: a number, or a learnt vector if ``number`` is ``None``."""
+
+    number: float | None = None
+
+
+@frozen
 class Branch:
     """What is added to a residual path: a norm, a core, and a norm, as far as there are any.
 
@@ -20,15 +27,17 @@ class Branch:
         kind: what the core is.
         core: its steps.
         before: the norm of its input.
+        norm_step: the id of that norm's step; parallel branches can share one.
         inside: the norm of its output, before the addition.
-        scale: the operand that the output is multiplied by before the addition, if any.
+        scale: what the output is multiplied by before the addition, if anything.
     """
 
     kind: BranchKind
     core: tuple[Step, ...]
     before: Norm | None = None
+    norm_step: str = ""
     inside: Norm | None = None
-    scale: Operand | None = None
+    scale: Scale | None = None
 
     @property
     def last(self) -> Step:
@@ -87,10 +96,29 @@ def residual_path(graph: ModuleGraph) -> ResidualPath | None:
             return None
         state, made = sub_layer
         found.append(made)
-    if graph.results[0][1].node != state:
+    if graph.results[0][1].node != state or not _is_covered(graph, state):
         return None
     source = first.node if entry is None else main_input(graph, entry)
     return None if not source else ResidualPath(source, tuple(found), entry)
+
+
+def _is_covered(graph: ModuleGraph, state: str) -> bool:
+    """Return whether all that is computed from the residual path goes into its end."""
+    covered: set[str] = set()
+    waiting = [state]
+    while waiting:
+        step = graph.by_id.get(waiting.pop())
+        if step is not None and step.node.id not in covered:
+            covered.add(step.node.id)
+            waiting += [operand.node for operand in _read(step)]
+    path = {node.id for node in graph.inputs}
+    path |= {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
+    return not any(
+        operand.node in path
+        for step in graph.steps
+        if step.node.id not in covered
+        for operand in step.tensors
+    )
 
 
 def _is_closed(step: Step) -> bool:
@@ -132,36 +160,45 @@ def _branch(graph: ModuleGraph, operand: Operand, state: str) -> Branch | None:
     if last is not None and is_norm(last) and last.tensors:
         inside = Norm.of(last)
         last = graph.maker(last.tensors[0])
-    elif last is not None and last.operation == "mul" and _factor(graph, last) is not None:
-        scale = _factor(graph, last)
-        last = graph.maker(last.tensors[0])
+    elif last is not None and last.operation == "mul":
+        scaled = _scaled(graph, last)
+        if scaled is not None:
+            scale, last = scaled[0], graph.maker(scaled[1])
     if last is None:
         return None
-    core, before = _core(graph, last, state)
+    core, norm = _core(graph, last, state)
+    before = None if norm is None else Norm.of(norm)
     if before is None and not any(o.node == state for step in core for o in _read(step)):
         return None
-    return Branch(_kind(graph, core, state), core, before, inside, scale)
+    norm_step = "" if norm is None else norm.node.id
+    return Branch(_kind(graph, core, state), core, before, norm_step, inside, scale)
 
 
-def _factor(graph: ModuleGraph, step: Step) -> Operand | None:
-    """Return the parameter or number that a product scales a branch by, ``None`` if it does not."""
-    others = [o for o in step.operands if o.plain or o.parameter]
-    if step.node.kind == "module" and not step.operands:
-        return None
-    return others[0] if len(others) == 1 and len(step.tensors) == 1 else None
+def _scaled(graph: ModuleGraph, product: Step) -> tuple[Scale, Operand] | None:
+    """Return the factor and what it scales, ``None`` if a product is of two computed values."""
+    factors, values = [], []
+    for operand in product.operands:
+        given = graph.given.get(operand.node)
+        if operand.parameter or (given is not None and given.kind == "parameter"):
+            factors.append(Scale())
+        elif operand.plain:
+            factors.append(Scale(float(operand.plain)))
+        else:
+            values.append(operand)
+    return (factors[0], values[0]) if len(factors) == len(values) == 1 else None
 
 
-def _core(graph: ModuleGraph, last: Step, state: str) -> tuple[tuple[Step, ...], Norm | None]:
+def _core(graph: ModuleGraph, last: Step, state: str) -> tuple[tuple[Step, ...], Step | None]:
     """Return the steps from the path to ``last``, and the norm that they read the path through."""
     seen: dict[str, Step] = {}
-    before: Norm | None = None
+    before: Step | None = None
     waiting = [last]
     while waiting:
         step = waiting.pop()
         if step.node.id in seen:
             continue
         if is_norm(step) and [o.node for o in step.tensors] == [state]:
-            before = Norm.of(step)
+            before = step
             continue
         seen[step.node.id] = step
         waiting += [
