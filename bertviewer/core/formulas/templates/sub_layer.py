@@ -5,7 +5,7 @@ from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddin
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import TOKENS, Affine, quoted, sized
+from bertviewer.core.formulas.notation import TOKENS, Affine, sized
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.feed_forward import (
@@ -306,34 +306,58 @@ def _parts_note(view: ModuleView, attention: Step, last: Step, *, is_post: bool)
     )
 
 
+@frozen
+class _Part:
+    """How a pre-norm sub-layer's core is called."""
+
+    title: str
+    symbol: str
+    applied: str
+    meaning: str
+    key: str
+
+
+_ATTENTION = "multi-head attention with its output projection"
+_PRE_NORM_PARTS = {
+    "attention": _Part("Attention", '"SelfAttention"', "attention", _ATTENTION, "heads"),
+    "cross-attention": _Part("Attention", '"CrossAttention"', "attention", _ATTENTION, "heads"),
+    "feed-forward": _Part(
+        "Feed-forward",
+        '"FeedForward"',
+        "the feed-forward network",
+        "the feed-forward network of the child “{}”, applied to each row",
+        "feed-forward",
+    ),
+    "experts": _Part(
+        "Expert",
+        'op("MoE")',
+        "a mixture of experts",
+        "the mixture of experts of the child “{}”, applied to each row",
+        "experts",
+    ),
+}
+
+
 def _pre_norm(view: ModuleView, branch: Branch) -> Formula | None:
     """A sub-layer whose norm is applied to its input (Raffel et al. 2020, section 2.1)."""
     norm = branch.before
     if norm is None or branch.inside is not None:
         return None
     width = view.width_of(branch.last)
-    is_network, is_cross = branch.kind == "feed-forward", branch.kind == "cross-attention"
-    name = {"feed-forward": "FeedForward", "cross-attention": "CrossAttention"}.get(
-        branch.kind, "SelfAttention"
-    )
+    is_cross = branch.kind == "cross-attention"
+    known = _PRE_NORM_PARTS.get(branch.kind, _PRE_NORM_PARTS["attention"])
     inner = f"{norm.operator}(X)" + (f", {ENCODER_OUTPUT.symbol}" if is_cross else "")
-    what = (
-        f"the feed-forward network of the child “{_child_name(view, branch.last)}”, applied to "
-        "each row"
-        if is_network
-        else "multi-head attention with its output projection"
-    )
+    what = known.meaning.format(_child_name(view, branch.last))
     return Formula(
-        title=("Feed-forward" if is_network else "Attention") + " sub-layer, pre-norm",
-        summary="Normalises its input, applies "
-        f"{'the feed-forward network' if is_network else 'attention'} and adds the result to the "
-        "input (the residual connection).",
-        maths=(f"{sized('Y', 'S', width)} = {sized('X', 'S', width)} + {quoted(name)}({inner})",),
+        title=f"{known.title} sub-layer, pre-norm",
+        summary=f"Normalises its input, applies {known.applied} and adds the result to the input "
+        "(the residual connection).",
+        maths=(f"{sized('Y', 'S', width)} = {sized('X', 'S', width)} + {known.symbol}({inner})",),
         terms=(
             TOKENS,
             Term("X", "input, one row per position", f"[S, {width}]"),
             *((ENCODER_OUTPUT,) if is_cross else ()),
-            Term(quoted(name), what),
+            Term(known.symbol, what),
             *norm.terms,
         ),
         notes=(
@@ -341,7 +365,7 @@ def _pre_norm(view: ModuleView, branch: Branch) -> Formula | None:
             "Pre-norm: the norm is applied to the sub-layer’s input, not to the sum.",
             DROPOUT,
         ),
-        config_keys=view.keys("width", "feed-forward" if is_network else "heads", "epsilon"),
+        config_keys=view.keys("width", known.key, "epsilon"),
         source="Raffel et al. 2020, section 2.1",
     )
 
@@ -349,11 +373,13 @@ def _pre_norm(view: ModuleView, branch: Branch) -> Formula | None:
 def _feed_forward_sub_layer(view: ModuleView) -> Formula | None:
     """A feed-forward network with its norm and residual connection in one module."""
     found = _sole_branch(view)
-    if found is None or found[0].kind != "feed-forward":
+    if found is None or found[0].kind not in ("feed-forward", "experts"):
         return None
     branch, after = found
     if after is None:
         return _pre_norm(view, branch)
+    if branch.kind == "experts":
+        return None
     network = read_feed_forward(branch.last, view)
     if network is None:
         return None
