@@ -7,6 +7,7 @@ from dataclasses import replace
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import is_cross_attention
+from bertviewer.core.formulas.facts import has_target, reads_target
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS
@@ -106,21 +107,6 @@ def equal_modules(architecture: Architecture) -> dict[str, int]:
         )
         found[node.path] = numbers.setdefault(facts, len(numbers))
     return found
-
-
-def reads_target(node: ModuleNode, architecture: Architecture) -> bool:
-    """Return whether a module is part of the decoder of an encoder-decoder."""
-    parts = node.path.split(".")
-    for place, part in enumerate(parts):
-        holder = ".".join(parts[:place])
-        if part == "decoder" and "encoder" in {c.name for c in architecture.children(holder)}:
-            return True
-    return False
-
-
-def has_target(architecture: Architecture) -> bool:
-    """Return whether a model reads two sequences: its head then scores the target."""
-    return any(reads_target(node, architecture) for node in architecture.modules)
 
 
 def _for_target(formula: Formula) -> Formula:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import (
     ANGLES,
@@ -164,6 +165,21 @@ def shares_its_table(view: ModuleView) -> bool:
     return len(tables) == 2 and all(
         table.tied_to is not None and table.tied_to.endswith("shared.weight") for table in tables
     )
+
+
+def reads_target(node: ModuleNode, architecture: Architecture) -> bool:
+    """Return whether a module is part of the decoder of an encoder-decoder."""
+    parts = node.path.split(".")
+    for place, part in enumerate(parts):
+        holder = ".".join(parts[:place])
+        if part == "decoder" and "encoder" in {c.name for c in architecture.children(holder)}:
+            return True
+    return False
+
+
+def has_target(architecture: Architecture) -> bool:
+    """Return whether a model reads two sequences: its head then scores the target."""
+    return any(reads_target(node, architecture) for node in architecture.modules)
 
 
 def _below(view: ModuleView) -> Iterator[ModuleNode]:

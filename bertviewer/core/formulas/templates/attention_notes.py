@@ -1,98 +1,98 @@
 """What a learner asks about attention, answered with the numbers of the module at hand."""
 
-from bertviewer.core.formulas.attention_maths import Distances, Heads
-from bertviewer.core.formulas.distance_buckets import buckets_in_use
 from bertviewer.core.formulas.facts import (
     drops_probabilities,
     has_angle_table,
     has_contact_head,
     has_head_size,
     has_head_tables,
-    has_positions,
+    reads_target,
 )
-from bertviewer.core.formulas.notes import Note, no
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.formulas.notes import Note
+from bertviewer.core.formulas.place import places
+from bertviewer.core.formulas.templates.heads import Heads, Part
+from bertviewer.core.formulas.templates.norm import is_norm
+from bertviewer.core.formulas.templates.position_scores import Distances, bias_notes
+from bertviewer.core.text.numerals import count_text
+
+DROPOUT_OF_PROBABILITIES = Note(
+    "During training, dropout zeroes some entries of P; in evaluation mode it has no effect.",
+    drops_probabilities,
+)
+CAUSAL = (
+    "Attention is causal: position s attends only to positions 0 to s, so that the model can be "
+    "trained to predict the next token."
+)
 
 
-def attention_notes(heads: Heads) -> tuple[str, ...]:
+def attention_notes(
+    heads: Heads, window: int | None, distances: Distances | None
+) -> tuple[str, ...]:
     """Return the notes on an attention module, the most asked first."""
-    notes = [_scale_note(heads), *_where_notes(heads)]
-    if heads.output is None:
-        notes.append(
-            "Concat places the heads side by side. The linear layer that mixes them is “dense” in "
-            "the sibling module “output”."
-        )
+    notes = [scale_note(heads), *where_notes(heads, has_bias_table=distances is not None)]
+    if heads.output is None and heads.query.layer is not None:
+        notes.append(mixing_note(heads.view))
     if heads.shared > 1:
+        notes.append(_sharing_note(heads))
+    notes += _norm_notes(heads)
+    notes += _rotation_notes(heads)
+    if distances is not None:
+        notes += bias_notes(distances)
+    notes += _score_notes(heads)
+    if heads.is_causal:
+        notes.append(CAUSAL)
+    if window:
         notes.append(
-            f"Grouped queries: {heads.shared} consecutive query heads share one key/value head, "
-            f"so W_K and W_V have {heads.key.outputs} rows instead of {heads.query.outputs}, and "
-            f"a key/value cache is {heads.shared} times smaller."
-        )
-    if heads.head_norm:
-        notes.append(
-            "Each head’s queries and keys are first normalised (q_norm, k_norm; all heads share "
-            f"the {heads.size} scales of each), which keeps the scores bounded."
-        )
-    if heads.rotated:
-        notes.append(
-            "The rotation encodes the order of the tokens: after it, the product of a query and a "
-            "key depends on the distance between them, not on their absolute positions. "
-            + ("Values are also rotated. " if heads.rotated_values else "Values are not rotated. ")
-            + f"The model’s “{heads.angles}” computes the angles."
-        )
-    if heads.distances is not None:
-        notes += _distance_notes(heads.distances)
-    if heads.causal:
-        notes.append(
-            "Attention is causal: position s attends only to positions 0 to s, so that the model "
-            "can be trained to predict the next token."
-        )
-    if heads.window:
-        notes.append(
-            f"Sliding window: only positions less than {heads.window} away are visible. "
+            f"Sliding window: only positions less than {window} away are visible. "
             "Information from farther away arrives over several layers, if at all."
         )
-    if heads.cross:
+    notes += _input_notes(heads)
+    if heads.residual:
+        norm = f"residual connection and {heads.norm.name}" if heads.norm else "residual connection"
         notes.append(
-            "Queries come from the decoder, keys and values from the encoder’s output: this is "
-            "where the decoder reads the source."
+            f"This module contains the whole sub-layer: attention, output projection, {norm}."
+            if heads.norm
+            else "This module also adds its residual connection."
         )
-    if heads.norm:
-        notes.append(
-            "This module contains the whole sub-layer: attention, output projection, residual "
-            f"connection and {heads.norm.name}."
-        )
-    notes.append(
-        Note(
-            "During training, dropout zeroes some entries of P; in evaluation mode it has no "
-            "effect.",
-            drops_probabilities,
-        )
-    )
+    notes.append(DROPOUT_OF_PROBABILITIES)
     return tuple(notes)
 
 
-def _scale_note(heads: Heads) -> str:
-    if heads.unscaled:
-        return heads.unscaled
-    if heads.scale == 1.0:
-        return "This configuration does not divide the scores by √d_k."
-    if heads.scale is not None:
+def scale_note(heads: Heads) -> str:
+    """Explain the factor on the scores."""
+    if heads.scale is None:
+        return (
+            "Why divide by √d_k? If the entries of a query and a key are independent with mean 0 "
+            f"and variance 1, their dot product has variance d_k = {heads.size}. Scores that large "
+            "would push the softmax towards 0 and 1, where its gradient vanishes; the division "
+            "restores a variance of 1."
+        )
+    if abs(heads.scale - 1) > 1e-6:
         return "This configuration scales the scores by a factor other than 1/√d_k."
-    return (
-        "Why divide by √d_k? If the entries of a query and a key are independent with mean 0 and "
-        f"variance 1, their dot product has variance d_k = {heads.size}. Scores that large would "
-        "push the softmax towards 0 and 1, where its gradient vanishes; the division restores a "
-        "variance of 1."
-    )
+    if heads.view.integer("relative_attention_num_buckets") is not None:
+        return (
+            f"The scores are not divided by the square root of d_k = {heads.size}: T5 initialises "
+            "W_Q with a standard deviation smaller by this factor, which has the same effect at "
+            "the start of training."
+        )
+    return "This configuration does not divide the scores by √d_k."
 
 
-def _where_notes(heads: Heads) -> list[str]:
-    if heads.shared > 1:
-        return [heads.where]
-    features = heads.query.outputs
-    split = f"{heads.where} The {features} features are split as [{heads.count}, {heads.size}]"
+def where_notes(heads: Heads, *, has_bias_table: bool = False) -> list[str]:
+    """Say where each head finds its part of the weights."""
+    where = where_text(heads)
+    if not where:
+        return []
+    if heads.shared > 1 or heads.size != heads.value_size:
+        return [where]
+    split = f"{where} The {heads.count * heads.size} features are split as "
+    split += f"[{heads.count}, {heads.size}]"
     free = f"{split}: the number of heads does not change the parameter count"
-    biases = ", except for the distance biases" if heads.distances is not None else ""
+    biases = ", except for the distance biases" if has_bias_table else ""
+    if any(each.parameter for change in heads.scores.changes for each in (change.operand,)):
+        return [f"{split}."]
     return [
         Note(
             f"{free}{biases}.",
@@ -108,43 +108,196 @@ def _where_notes(heads: Heads) -> list[str]:
     ]
 
 
-def _distance_notes(distances: Distances) -> list[str]:
-    held = distances.holder or "This module holds the table"
-    bias = "a bias on the scores, one number per head and distance bucket."
-    steps = _steps(distances)
+def where_text(heads: Heads) -> str:
+    """Return where the heads' parts of the weights are, "" if that is not known."""
+    parts = {"query": heads.query, "key": heads.key, "value": heads.value}
+    if heads.projections:
+        return _torch_text(heads)
+    if any(not isinstance(each.layer, Affine) for each in parts.values()):
+        return ""
+    shares = {role: part for role, part in parts.items() if part.taken[0]}
+    if not shares:
+        return _separate_text(heads)
+    if len({part.holder for part in shares.values()}) > 1:
+        return ""
+    return _stacked_text(heads, shares)
+
+
+def _separate_text(heads: Heads) -> str:
+    size = heads.size
+    assert isinstance(heads.query.layer, Affine)
+    unit = "rows" if heads.query.layer.transposed else "columns"
+    if heads.shared > 1 or heads.size != heads.value_size:
+        values = heads.value_size
+        other = f"{unit} {size}g to {size}g+{size - 1} of W_K"
+        other += (
+            " and W_V" if values == size else f" and {values}g to {values}g+{values - 1} of W_V"
+        )
+        return (
+            f"The heads are stacked: query head h (0 to {heads.count - 1}) has {unit} {size}h to "
+            f"{size}h+{size - 1} of W_Q, and key/value head g (0 to {heads.key_heads - 1}) has "
+            f"{other}."
+        )
+    return count_text(
+        heads.count,
+        f"The single head uses all {unit} of W_Q, W_K and W_V.",
+        f"All {{0}} heads are stacked in the same three weights: head h has {unit} {size}h to "
+        f"{size}h+{size - 1} of W_Q, W_K and W_V, so the first head has {unit} 0 to {size - 1}.",
+    )
+
+
+def _stacked_text(heads: Heads, shares: dict[str, Part]) -> str:
+    size = heads.size
+    order = sorted(shares, key=lambda role: shares[role].taken[1])
+    names = f"{', '.join(order[:-1])} and {order[-1]}"
+    holder = next(iter(shares.values())).holder
+    first = next(iter(shares.values())).layer
+    assert isinstance(first, Affine)
+    unit = "rows" if first.transposed else "columns"
+    layouts = {part.taken[0] for part in shares.values()}
+    rows = {role: part.layer.outputs for role, part in shares.items() if part.layer is not None}
+    head = f"head h has {unit} {size}h to {size}h+{size - 1}, so the first head has {unit} 0 to "
+    head += f"{size - 1}."
+    if layouts == {"stacked"}:
+        if len(set(rows.values())) > 1:
+            counts = ", ".join(f"{rows[role]} of the {role}" for role in order[:-1])
+            return (
+                f"{holder}.weight stacks the weights of {names}: {counts} and {rows[order[-1]]} of "
+                f"the {order[-1]}, in this order ({unit}). Within each, {head}"
+            )
+        verb = "stacks" if first.transposed else "holds"
+        side = "" if first.transposed else " side by side"
+        return (
+            f"{holder}.weight {verb} the weights of {names}{side}, {rows[order[0]]} {unit} each. "
+            f"Within each, {head}"
+        )
+    if layouts == {"interleaved"} and heads.shared == 1 and len(order) == 3:
+        letters = [f"W_{role[0].upper()}" for role in order]
+        return (
+            f"{holder}.weight stacks the heads, {3 * size} {unit} each: the first {size} are the "
+            f"head’s {unit} of {letters[0]}, the next those of {letters[1]}, the last those of "
+            f"{letters[2]}."
+        )
+    if layouts == {"of the first heads", "of the last heads"} and heads.key_heads == 1:
+        query, one = rows["query"], rows["key"]
+        return (
+            f"{holder}.weight stacks the {heads.count} query heads, {size} {unit} each ({query} in "
+            f"all), then {one} {unit} for the one head of keys and {one} for that of values."
+        )
+    return f"{holder}.weight holds the weights of {names} together."
+
+
+def _torch_text(heads: Heads) -> str:
+    size, width = heads.size, heads.count * heads.size
+    held = (
+        f"The tensor in_proj_weight stacks the weights of query, key and value, {width} rows each"
+        if heads.view.shape("in_proj_weight") is not None
+        else "The weights of query, key and value are separate tensors"
+    )
+    return (
+        f"{held}. Within each, head h has rows {size}h to {size}h+{size - 1}, so the first head "
+        f"has rows 0 to {size - 1}."
+    )
+
+
+def mixing_note(view: ModuleView) -> str:
+    """Say where the linear layer is that mixes the heads, if this module has none."""
+    for place in places(view):
+        for user in place.graph.users(place.steps[-1]):
+            *_, holder, name = ("", "", *(user.node.path or "").split("."))
+            if user.operation == "linear" and name:
+                where = "sibling module" if place.view.node.path == view.node.parent else "module"
+                return (
+                    "Concat places the heads side by side. The linear layer that mixes them is "
+                    f"“{name}” in the {where} “{holder}”."
+                )
+    return "Concat places the heads side by side; this module does not mix them."
+
+
+def _sharing_note(heads: Heads) -> str:
+    if heads.key_heads == 1:
+        whom = f"all {heads.count} query heads share one head of keys and values"
+    else:
+        whom = f"{heads.shared} consecutive query heads share one key/value head"
+    rows = ""
+    if isinstance(heads.query.layer, Affine) and isinstance(heads.key.layer, Affine):
+        unit = "rows" if heads.query.layer.transposed else "columns"
+        rows = (
+            f"so W_K and W_V have {heads.key.layer.outputs} {unit} instead of "
+            f"{heads.query.layer.outputs}, and "
+        )
+    kind = "Multi-query attention" if heads.key_heads == 1 else "Grouped queries"
+    return f"{kind}: {whom}, {rows}a key/value cache is {heads.shared} times smaller."
+
+
+def _norm_notes(heads: Heads) -> list[str]:
+    steps = [step for step in heads.query.steps if is_norm(step)]
+    if not steps:
+        return []
+    name = (steps[0].node.path or "").rpartition(".")[2]
+    other = next((step for step in heads.key.steps if is_norm(step)), None)
+    names = [name] if other is None else [name, (other.node.path or "").rpartition(".")[2]]
+    named = f" ({', '.join(names)}" if name else " ("
+    if steps[0].node.shape[-1] != heads.size:
+        return [
+            f"Queries and keys are first normalised over all their features{named}), which keeps "
+            "the scores bounded."
+        ]
     return [
-        Note(
-            f"There are no position vectors: token order enters as {bias}{steps}", no(has_positions)
-        ),
-        Note(
-            f"Token order enters as position vectors, in the embeddings, and as {bias}{steps}",
-            has_positions,
-        ),
-        f"{held}; all layers of the stack add the same bias.",
+        f"Each head’s queries and keys are first normalised{named}; all heads share the "
+        f"{heads.size} scales of each), which keeps the scores bounded."
     ]
 
 
-def _steps(distances: Distances) -> str:
-    """Say how distances are put into buckets, "" where they are not in steps."""
-    buckets, furthest = distances.in_use, distances.furthest
-    side = buckets // 2 if distances.both_ways else buckets
-    try:
-        back, single = buckets_in_use(0, side, furthest)
-        ahead, single_ahead = buckets_in_use(1, side, furthest)
-    except ValueError:
-        return ""
-    ways = (
-        f"all {back} buckets are for earlier positions, from distance 0; the first {single} cover"
-    )
-    if distances.both_ways:
-        ways = (
-            f"{back} buckets are for earlier positions, from distance 0, and {ahead} for later "
-            f"ones, from distance 1; the first {single} and {single_ahead} of them, respectively, "
-            "cover"
+def _rotation_notes(heads: Heads) -> list[str]:
+    rotation = heads.rotation
+    if rotation is None:
+        return []
+    notes = [
+        "The rotation encodes the order of the tokens: after it, the product of a query and a "
+        "key depends on the distance between them, not on their absolute positions. "
+        + ("Values are also rotated. " if rotation.rotates_values else "Values are not rotated. ")
+        + (f"The model’s “{rotation.angles}” computes the angles." if rotation.angles else "")
+    ]
+    if rotation.size < heads.size:
+        notes.append(
+            f"Only {rotation.size} of the {heads.size} features of a head are rotated (partial "
+            "rotary embedding); the others carry no position."
         )
-    elif back < buckets:
-        ways = ways.replace("all ", "", 1)
-    return (
-        f" Here {ways} one distance each. The others cover the distances up to {furthest} in "
-        "logarithmic steps, and all greater distances share the last."
+    return [note.strip() for note in notes]
+
+
+def _score_notes(heads: Heads) -> list[str]:
+    notes = [
+        f"Soft-capping keeps all scores between −{change.number:g} and {change.number:g}: "
+        "small scores pass almost unchanged, large ones approach the bound."
+        for change in heads.scores.of("cap")
+    ]
+    if heads.scores.of("sinks"):
+        name = heads.scores.of("sinks")[0].operand.parameter.rpartition(".")[2]
+        notes.append(
+            f"Attention sinks: the softmax also includes one learnt score per head (“{name}”) "
+            "that belongs to no position. Its probability is left out afterwards, so the remaining "
+            "ones sum to less than 1: a head can attend to nothing."
+        )
+    return notes
+
+
+def _input_notes(heads: Heads) -> list[str]:
+    if not heads.is_cross:
+        return []
+    if reads_encoder(heads):
+        return [
+            "Queries come from the decoder, keys and values from the encoder’s output: this is "
+            "where the decoder reads the source."
+        ]
+    return ["Queries come from one input, keys and values from another one."]
+
+
+def reads_encoder(heads: Heads) -> bool:
+    """Return whether keys and values come from an encoder."""
+    graph = heads.view.graph
+    given = None if graph is None else graph.given.get(heads.key.source)
+    return (given is not None and "encoder" in given.name) or reads_target(
+        heads.view.node, heads.view.architecture
     )

@@ -1,6 +1,7 @@
 """All templates, in the order in which they are tried: the first that matches explains a module."""
 
 from bertviewer.core.formulas.templates.activation import ACTIVATION
+from bertviewer.core.formulas.templates.attention import ATTENTION
 from bertviewer.core.formulas.templates.convolution import CONVOLUTION
 from bertviewer.core.formulas.templates.embedding import EMBEDDING
 from bertviewer.core.formulas.templates.experts import EXPERTS
@@ -21,6 +22,7 @@ TEMPLATES: tuple[Template, ...] = (
     ROTARY_POSITIONS,
     *NORM,
     ACTIVATION,
+    ATTENTION,
     *FEED_FORWARD,
     *SUB_LAYERS,
     *LAYER,

@@ -1,0 +1,430 @@
+"""What an attention module is made of, read from its data-flow graph, however it stores it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.formulas.formula import Term
+from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.formulas.steps.origins import Chain, chain_of
+from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.rotation import Rotation, rotation_of
+from bertviewer.core.formulas.templates.scores import Scores, number_of, scores_of
+from bertviewer.core.frozen import frozen
+
+_CLOSE = 1e-4
+_VIEWS = ("view", "reshape", "unflatten")
+
+
+@frozen
+class GroupedConvolution:
+    """A convolution of one position whose features are in groups: each makes its own outputs."""
+
+    inputs: int
+    outputs: int
+    groups: int
+    name: str
+
+    def maths(self, argument: str, index: str = "", *, sizes: bool = True) -> str:
+        """Return the convolution of ``argument``."""
+        del sizes
+        return f'op("Conv"_{index or "1"})({argument})'
+
+    def terms(self, use: str, index: str = "") -> tuple[Term, ...]:
+        """Return the term that explains it."""
+        meaning = f"the convolution “{self.name}”: {use}, in {self.groups} groups of features"
+        return (Term(f'op("Conv"_{index or "1"})', meaning),)
+
+
+Layer = Affine | GroupedConvolution
+
+
+@frozen
+class Part:
+    """Queries, keys or values: the layer that makes them, and what is done to its result.
+
+    Attributes:
+        layer: with this part's share of the outputs; ``None`` where they are an input.
+        source: the input that the layer reads.
+        holder: the name of the module or tensor that has the weight.
+        taken: how its share of the weight is stored (``""`` for all of it, ``stacked``,
+            ``interleaved`` head by head, ``of the first heads``, ``of the last heads`` or
+            ``unknown``), and the order among the shares.
+        steps: norms, rotations and other changes, in order.
+    """
+
+    layer: Layer | None
+    source: str
+    holder: str
+    taken: tuple[str, int]
+    steps: tuple[Step, ...]
+
+    @property
+    def factor(self) -> float:
+        """The number that they are multiplied by before the product."""
+        return prod(_factors(self.steps))
+
+
+@frozen(slots=False)
+class Heads:
+    """An attention module.
+
+    Attributes:
+        parts: by role: ``query``, ``key`` and ``value``.
+        count: heads of queries.
+        key_heads: heads of keys and values.
+        size: features of a query and a key, d_k.
+        value_size: features of a value.
+        output: the output projection in this module.
+        residual: the input that the module adds to the projected output, "" for none.
+        norm: the norm of the sum.
+        is_cross: whether keys and values come from another input than queries.
+        is_causal: whether later positions are masked, ``None`` if not known.
+        is_masked: whether the scores can be masked.
+        scores: what is done to the scores.
+        rotation: of queries and keys.
+        projections: whether torch's function projects too.
+    """
+
+    view: ModuleView
+    step: Step
+    parts: Mapping[str, Part]
+    count: int
+    key_heads: int
+    size: int
+    value_size: int
+    output: Layer | None
+    residual: str
+    norm: Norm | None
+    is_cross: bool
+    is_causal: bool | None
+    is_masked: bool
+    scores: Scores
+    rotation: Rotation | None
+    projections: bool = False
+
+    @property
+    def query(self) -> Part:
+        """What queries are made of."""
+        return self.parts["query"]
+
+    @property
+    def key(self) -> Part:
+        """What keys are made of."""
+        return self.parts["key"]
+
+    @property
+    def value(self) -> Part:
+        """What values are made of."""
+        return self.parts["value"]
+
+    @property
+    def shared(self) -> int:
+        """How many query heads share a head of keys and values."""
+        return self.count // self.key_heads
+
+    @property
+    def scale(self) -> float | None:
+        """The whole factor on the product, ``None`` for the usual 1 / sqrt(d_k)."""
+        later = (change.number or 0.0 for change in self.scores.of("scale"))
+        return self.unless_usual((self.scores.factor or 0.0) * prod(later))
+
+    @property
+    def first_scale(self) -> float | None:
+        """The factor on the product before anything is added, ``None`` for the usual one."""
+        return self.unless_usual(self.scores.factor or 0.0)
+
+    def unless_usual(self, factor: float) -> float | None:
+        """Return a factor on the scores, ``None`` if queries and it make 1 / sqrt(d_k)."""
+        found = factor * self.query.factor * self.key.factor
+        return None if abs(found * self.size**0.5 - 1) < _CLOSE else found
+
+    @property
+    def reads_given(self) -> bool:
+        """Whether queries, keys and values are inputs of the module."""
+        return self.query.layer is None and not self.projections
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the positions are those of a text."""
+        return reads_text(self.view)
+
+    @property
+    def width(self) -> int:
+        """Features of the input that queries are made of."""
+        return self.query.layer.inputs if self.query.layer else self.count * self.size
+
+
+def own_attentions(view: ModuleView) -> tuple[Step, ...]:
+    """Return the attentions that a module's own code computes, not a module in it."""
+    graph = view.graph
+    return (
+        ()
+        if graph is None
+        else tuple(step for step in graph.of("attention") if step.node.path == view.node.path)
+    )
+
+
+def heads_of(view: ModuleView, step: Step) -> Heads | None:
+    """Return what an attention module is made of, ``None`` if it does anything unknown.
+
+    Raises:
+        UnknownScoresError: the scores are not changed in a known way.
+    """
+    graph = view.graph
+    count = step.node.details.get("heads")
+    if graph is None or not isinstance(count, int) or not step.node.shape:
+        return None
+    value_size = step.node.shape[-1]
+    size = step.node.details.get("head_size")
+    size = size if isinstance(size, int) else value_size
+    key_heads = step.node.details.get("key_value_heads")
+    key_heads = key_heads if isinstance(key_heads, int) else count
+    if count % key_heads:
+        return None
+    parts = {}
+    for role, width in (
+        ("query", count * size),
+        ("key", key_heads * size),
+        ("value", key_heads * value_size),
+    ):
+        part = part_of(view, graph, step.roles.get(role) or step.roles["query"], width)
+        if part is None or not all(_is_known(graph, each) for each in part.steps):
+            return None
+        parts[role] = part
+    after = _after(view, graph, step)
+    if after is None:
+        return None
+    is_cross = parts["query"].source != parts["key"].source
+    return Heads(
+        view,
+        step,
+        parts,
+        count,
+        key_heads,
+        size,
+        value_size,
+        *after,
+        is_cross,
+        False if is_cross else is_causal(view.architecture, view.node.path),
+        reads_text(view) or "mask" in step.roles,
+        scores_of(step),
+        rotation_of(view, parts["query"].steps, parts["value"].steps, size),
+    )
+
+
+def torch_heads(view: ModuleView, step: Step) -> Heads | None:
+    """Return what torch.nn.MultiheadAttention is made of: it projects within one function."""
+    count, size = (step.node.details.get(name) for name in ("heads", "head_size"))
+    output = view.affine(f"{view.node.path}.out_proj")
+    if not isinstance(count, int) or not isinstance(size, int) or output is None:
+        return None
+    width, bias = output.outputs, view.shape("in_proj_bias") is not None
+    source = step.roles["query"].node if "query" in step.roles else ""
+    other = step.roles["key"].node if "key" in step.roles else source
+    parts = {}
+    for role, node in (("query", source), ("key", other), ("value", other)):
+        shape = view.shape(f"{role[0]}_proj_weight") or (width, width)
+        parts[role] = Part(Affine(shape, bias), node, "in_proj_weight", ("stacked", 0), ())
+    is_cross = source != other
+    causal = False if is_cross else is_causal(view.architecture, view.node.path)
+    scores = Scores(size**-0.5, ())
+    return Heads(
+        *(view, step, parts, count, count, size, size, output, "", None, is_cross, causal),
+        is_masked=True,
+        scores=scores,
+        rotation=None,
+        projections=True,
+    )
+
+
+def _is_known(graph: ModuleGraph, step: Step) -> bool:
+    """Return whether a step on the way from a projection to the scores can be written."""
+    if step.operation in ("rotary", "look-up", "clamp") or is_norm(step):
+        return True
+    if step.operation in ("mul", "div"):
+        return sum(graph.maker(o) is not None for o in step.tensors) == 1
+    given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
+    has_vector = any(o.parameter for o in step.operands) or any(
+        node.kind == "parameter" for node in given
+    )
+    return step.operation == "add" and has_vector
+
+
+def part_of(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) -> Part | None:
+    """Return what a query, key or value of so many features is made of, ``None`` if unknown."""
+    chain = chain_of(graph, operand)
+    if chain.origin is None:
+        return None
+    step = graph.maker(chain.origin)
+    if step is None:
+        return Part(None, chain.origin.node, "", ("", 0), chain.steps)
+    full = layer_of(view, step)
+    if full is None:
+        return None
+    source = next((o.node for o in step.tensors if graph.maker(o) or o.node in graph.given), "")
+    holder = (step.node.path or "").rpartition(".")[2]
+    taken = ("", 0)
+    layer: Layer = full
+    if chain.origin.parts and full.outputs != width:
+        if not isinstance(full, Affine):
+            return None
+        taken = _taken(view, chain)
+        shape = (width, full.inputs) if full.transposed else (full.inputs, width)
+        layer = Affine(shape, full.bias, full.transposed)
+    elif full.outputs != width:
+        return None
+    steps = []
+    for each in chain.steps:
+        if _is_bias(view, graph, step, each) and isinstance(layer, Affine):
+            layer = Affine(layer.shape, bias=True, transposed=layer.transposed)
+        else:
+            steps.append(each)
+    return Part(layer, source, holder, taken, tuple(steps))
+
+
+def layer_of(view: ModuleView, step: Step) -> Layer | None:
+    """Return the layer that a step is: a module's, or a product with a parameter."""
+    if step.operation != "linear":
+        return None
+    path = step.node.path or ""
+    if step.node.kind == "module":
+        if (layer := view.affine(path)) is not None:
+            return layer
+        return _convolution(view, path)
+    tensors = {t.name: t.shape for t in view.architecture.parameters}
+    names = [o for o in step.operands if o.parameter]
+    if not names or names[0].parameter not in tensors:
+        return None
+    shape = tensors[names[0].parameter]
+    if step.node.details.get("function") == "einsum":
+        return _of_einsum(step.operands[0].plain, shape)
+    if len(shape) != 2:
+        return None
+    function = str(step.node.details.get("function", "linear"))
+    is_out_in = (function == "linear") != bool(names[0].parts)
+    return Affine(shape, len(names) > 1, transposed=is_out_in)
+
+
+def _of_einsum(equation: str, shape: tuple[int, ...]) -> Affine | None:
+    """Return a product whose weight has the features of each head apart."""
+    found = re.fullmatch(r"(\w+),(\w+)->(\w+)", equation.replace(" ", ""))
+    if found is None or len(found[2]) != len(shape):
+        return None
+    summed = [letter not in found[3] for letter in found[2]]
+    inputs = prod(size for size, is_summed in zip(shape, summed, strict=True) if is_summed)
+    outputs = prod(shape) // inputs
+    if summed == sorted(summed, reverse=True):
+        return Affine((inputs, outputs), bias=False, transposed=False)
+    if summed == sorted(summed):
+        return Affine((outputs, inputs), bias=False)
+    return None
+
+
+def _convolution(view: ModuleView, path: str) -> Layer | None:
+    node = view.architecture.module(path)
+    names = {t.name: t.shape for t in view.architecture.tensors_below(path)}
+    shape = names.get(f"{path}.weight", ())
+    groups = None if node is None else node.attributes.get("groups")
+    if node is None or len(shape) < 3 or prod(shape[2:]) != 1:
+        return None
+    if not isinstance(groups, int) or groups == 1:
+        return Affine(shape[:2], f"{path}.bias" in names)
+    return GroupedConvolution(shape[1] * groups, shape[0], groups, node.name)
+
+
+def _is_bias(view: ModuleView, graph: ModuleGraph, layer: Step, step: Step) -> bool:
+    """Return whether a step adds a bias that the module stores apart from the layer.
+
+    A vector that is added for one of several uses is none.
+    """
+    if step.operation != "add":
+        return False
+    names = {t.name: t.shape for t in view.architecture.parameters}
+    given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
+    shapes = [names.get(o.parameter, ()) for o in step.operands if o.parameter]
+    shapes += [node.shape for node in given if node.kind == "parameter"]
+    read = next((o for o in step.tensors if o.node == layer.node.id), None)
+    taken = Operand(layer.node.id, () if read is None else read.parts)
+    users = [
+        each
+        for each in graph.users(layer)
+        if any((o.node, o.parts) == (taken.node, taken.parts) for o in each.operands)
+    ]
+    return any(len(shape) == 1 for shape in shapes) and len(users) == 1
+
+
+def _taken(view: ModuleView, chain: Chain) -> tuple[str, int]:
+    """Return how a share of a layer's outputs is stored, and its place among the shares."""
+    assert chain.origin is not None
+    flows, (first, *_) = view.architecture.flows, chain.origin.parts
+    flow = None if flows is None else flows.flow(view.node.path)
+    number = re.search(r"-?\d+", first)
+    place = int(number[0]) if number else 0
+    if any(step.operation == "look-up" for step in chain.steps):
+        return "of the last heads", 10**6 + place
+    sources = {chain.origin.node, *(step.node.id for step in chain.steps)}
+    for edge in () if flow is None else flow.edges:
+        if edge.source in sources and first in edge.movement:
+            at = edge.movement.index(first)
+            return _layout(first, edge.movement[:at], edge.movement[at + 1 :]), place
+    return "unknown", place
+
+
+def _layout(part: str, before: Sequence[str], after: Sequence[str]) -> str:
+    """Return how shares are stored that are taken by ``part`` of a view, or of the whole."""
+    if not any(word in _VIEWS for word in before) or part.startswith("unbind"):
+        return "stacked"
+    if sum(word in _VIEWS for word in after) > 1:
+        return "unknown"
+    inner = part.removesuffix("]").split(", ")
+    is_of_heads = inner[-1] == ":" and len(inner) > 1 and ":" in inner[-2]
+    return "of the first heads" if is_of_heads else "interleaved"
+
+
+def _after(
+    view: ModuleView, graph: ModuleGraph, step: Step
+) -> tuple[Layer | None, str, Norm | None] | None:
+    """Return output projection, residual and norm that follow; ``None`` if anything else does."""
+    output: Layer | None = None
+    residual, norm = "", None
+    for _ in range(4):
+        if graph.is_result(step):
+            return output, residual, norm
+        users = graph.users(step)
+        if len(users) != 1:
+            return None
+        (user,) = users
+        if user.operation == "linear" and output is None and not residual:
+            output = layer_of(view, user)
+            if output is None:
+                return None
+        elif user.operation == "residual" and output is not None and not residual:
+            residual = next((o.node for o in user.tensors if o.node != step.node.id), "")
+        elif is_norm(user) and residual and norm is None:
+            norm = Norm.of(user)
+        else:
+            return None
+        step = user
+    return None
+
+
+def _factors(steps: tuple[Step, ...]) -> Iterator[float]:
+    for step in steps:
+        if step.operation in ("mul", "div"):
+            number = next((number_of(o) for o in step.operands if o.plain and not o.key), None)
+            if number:
+                yield number if step.operation == "mul" else 1 / number
+
+
+def reads_text(view: ModuleView) -> bool:
+    """Return whether a module reads one vector for each token of a text."""
+    flows, graph = view.architecture.flows, view.graph
+    if flows is None or graph is None or not graph.inputs:
+        return False
+    lengths = [flows.lengths.get(name) for name in ("S", "S_d")]
+    return any(size in lengths for size in graph.inputs[0].shape[:-1])
