@@ -23,6 +23,7 @@ from bertviewer.core.formulas.templates.attention_notes import (
 )
 from bertviewer.core.formulas.templates.disentangled import disentangled_formula
 from bertviewer.core.formulas.templates.heads import (
+    GroupedConvolution,
     Heads,
     Layer,
     Part,
@@ -188,6 +189,8 @@ def _formula(attention: Attention) -> Formula:
     after = " with add & norm" if heads.norm else ""
     manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     manner = "Multi-query" if heads.shared > 1 and heads.key_heads == 1 else manner
+    convolutions = isinstance(heads.query.layer, GroupedConvolution)
+    after = " with convolutions" if convolutions else after
     pairs = heads.rotation is not None and heads.rotation.are_neighbours
     notes = attention_notes(heads, attention.window, attention.distances)
     return Formula(
@@ -245,6 +248,7 @@ def _keys(attention: Attention) -> tuple[str, ...]:
     choices += ["attention dropout", "decoder", "scale"]
     choices += ["epsilon"] if heads.norm or head_norm(heads.query) else []
     choices += ["rotation"] if heads.rotation else []
+    choices += ["groups of features"] if heads.query.is_convolution else []
     choices += ["window"] if attention.window else []
     choices += ["distances"] if attention.distances else []
     return heads.view.keys(*choices)
@@ -265,6 +269,8 @@ def _source_text(attention: Attention) -> str:
         found.append("bias: Liu et al. 2021, section 3.2")
     elif heads.view.integer("relative_attention_num_buckets") is not None:
         found.append("Raffel et al. 2020, section 2.1")
+    if heads.query.is_convolution:
+        found.append("convolutions: Iandola et al. 2020, section 3")
     if attention.slopes:
         found.append("bias: Press et al. 2022 (ALiBi), section 3")
     if attention.product is not None:
@@ -537,7 +543,7 @@ def _change_terms(attention: Attention) -> list[Term]:
 def _product_terms(product: PositionProduct, heads: Heads) -> list[Term]:
     terms = [
         Term("B_h", "bias of head h for the distance from position j to position i"),
-        Term("E", "vectors of the distances: sines and cosines", f"[{product.rows}, ...]"),
+        Term("E", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
         *product.layer.terms("the projection of the distances", "R"),
         Term("R_(h, i - j)", "columns of head h in the row of this distance"),
     ]
@@ -583,6 +589,11 @@ def _more_notes(attention: Attention) -> tuple[str, ...]:
         notes.append(
             f"The input is split into {windows} windows; a position attends only to positions of "
             "its own window. Shifting the windows from layer to layer connects them."
+        )
+    if heads.query.is_convolution:
+        notes.append(
+            "The convolutions look at one position, like linear layers. The module’s tensors have "
+            "one column per position; the formula has one row per position."
         )
     if any(step.operation == "clamp" for step in heads.query.steps):
         notes.append("Clipping queries, keys and values keeps the training stable.")

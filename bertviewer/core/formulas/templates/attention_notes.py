@@ -5,7 +5,6 @@ from bertviewer.core.formulas.facts import (
     has_angle_table,
     has_contact_head,
     has_head_size,
-    has_head_tables,
     reads_target,
 )
 from bertviewer.core.formulas.module_view import ModuleView
@@ -91,21 +90,18 @@ def where_notes(heads: Heads, *, has_bias_table: bool = False) -> list[str]:
     split += f"[{heads.count}, {heads.size}]"
     free = f"{split}: the number of heads does not change the parameter count"
     biases = ", except for the distance biases" if has_bias_table else ""
-    if any(each.parameter for change in heads.scores.changes for each in (change.operand,)):
-        return [f"{split}."]
-    return [
-        Note(
-            f"{free}{biases}.",
-            lambda view: not has_head_size(view) and not has_head_tables(view),
-        ),
-        Note(f"{free}, except for the table of angles.", has_angle_table),
-        Note(f"{free}, except for the contact head.", has_contact_head),
-        Note(
+    if has_head_size(heads.view):
+        return [
             f"{split}. The configuration sets the head size separately, so more heads mean more "
-            "features and larger weights.",
-            has_head_size,
-        ),
-    ]
+            "features and larger weights."
+        ]
+    if any(change.operand.parameter for change in heads.scores.changes):
+        return [f"{split}."]
+    if heads.rotation is not None and has_angle_table(heads.view):
+        return [f"{free}, except for the table of angles."]
+    if has_contact_head(heads.view):
+        return [f"{free}, except for the contact head."]
+    return [f"{free}{biases}."]
 
 
 def where_text(heads: Heads) -> str:
@@ -204,6 +200,9 @@ def mixing_note(view: ModuleView) -> str:
     """Say where the linear layer is that mixes the heads, if this module has none."""
     for place in places(view):
         for user in place.graph.users(place.steps[-1]):
+            inner = view.at(user.node.path or "") if user.operation == "" else None
+            if inner is not None and inner.graph is not None and inner.graph.of("linear"):
+                user = inner.graph.of("linear")[0]
             *_, holder, name = ("", "", *(user.node.path or "").split("."))
             if user.operation == "linear" and name:
                 where = "sibling module" if place.view.node.path == view.node.parent else "module"

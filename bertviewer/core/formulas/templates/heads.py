@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.steps.origins import Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.rotation import Rotation, rotation_of
@@ -17,6 +19,7 @@ from bertviewer.core.formulas.templates.scores import Scores, number_of, scores_
 from bertviewer.core.frozen import frozen
 
 _CLOSE = 1e-4
+_CONV = 'op("Conv")'
 _VIEWS = ("view", "reshape", "unflatten")
 
 
@@ -32,12 +35,12 @@ class GroupedConvolution:
     def maths(self, argument: str, index: str = "", *, sizes: bool = True) -> str:
         """Return the convolution of ``argument``."""
         del sizes
-        return f'op("Conv"_{index or "1"})({argument})'
+        return f"{_CONV}_{index or '1'} ({argument})"
 
     def terms(self, use: str, index: str = "") -> tuple[Term, ...]:
         """Return the term that explains it."""
         meaning = f"the convolution “{self.name}”: {use}, in {self.groups} groups of features"
-        return (Term(f'op("Conv"_{index or "1"})', meaning),)
+        return (Term(f"{_CONV}_{index or '1'}", meaning),)
 
 
 Layer = Affine | GroupedConvolution
@@ -55,6 +58,7 @@ class Part:
             ``interleaved`` head by head, ``of the first heads``, ``of the last heads`` or
             ``unknown``), and the order among the shares.
         steps: norms, rotations and other changes, in order.
+        is_convolution: whether the layer is a convolution, whose tensors have features first.
     """
 
     layer: Layer | None
@@ -62,6 +66,7 @@ class Part:
     holder: str
     taken: tuple[str, int]
     steps: tuple[Step, ...]
+    is_convolution: bool = False
 
     @property
     def factor(self) -> float:
@@ -84,6 +89,7 @@ class Heads:
         norm: the norm of the sum.
         is_cross: whether keys and values come from another input than queries.
         is_causal: whether later positions are masked, ``None`` if not known.
+        is_text: whether the positions are those of a text.
         is_masked: whether the scores can be masked.
         scores: what is done to the scores.
         rotation: of queries and keys.
@@ -102,6 +108,7 @@ class Heads:
     norm: Norm | None
     is_cross: bool
     is_causal: bool | None
+    is_text: bool
     is_masked: bool
     scores: Scores
     rotation: Rotation | None
@@ -149,11 +156,6 @@ class Heads:
         return self.query.layer is None and not self.projections
 
     @property
-    def is_text(self) -> bool:
-        """Whether the positions are those of a text."""
-        return reads_text(self.view)
-
-    @property
     def width(self) -> int:
         """Features of the input that queries are made of."""
         return self.query.layer.inputs if self.query.layer else self.count * self.size
@@ -199,7 +201,12 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     after = _after(view, graph, step)
     if after is None:
         return None
-    is_cross = parts["query"].source != parts["key"].source
+    is_cross = parts["query"].source != parts["key"].source and not _is_same_outside(view, step)
+    is_text = reads_text(view)
+    if not is_text and parts["query"].is_convolution:
+        is_text = _is_text(view, graph.inputs[0], positions=-1)
+    source = graph.given.get(parts["key"].source)
+    can_be_padded = is_text if source is None or not is_cross else _is_text(view, source)
     return Heads(
         view,
         step,
@@ -211,7 +218,8 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         *after,
         is_cross,
         False if is_cross else is_causal(view.architecture, view.node.path),
-        reads_text(view) or "mask" in step.roles,
+        is_text,
+        can_be_padded or "mask" in step.roles,
         scores_of(step),
         rotation_of(view, parts["query"].steps, parts["value"].steps, size),
     )
@@ -235,11 +243,39 @@ def torch_heads(view: ModuleView, step: Step) -> Heads | None:
     scores = Scores(size**-0.5, ())
     return Heads(
         *(view, step, parts, count, count, size, size, output, "", None, is_cross, causal),
+        is_text=reads_text(view),
         is_masked=True,
         scores=scores,
         rotation=None,
         projections=True,
     )
+
+
+def _is_same_outside(view: ModuleView, step: Step) -> bool:
+    """Return whether queries and keys are made of one value, by the graph around the module."""
+    place = next(places(view), None)
+    if place is None:
+        return False
+    for each in place.graph.of("attention"):
+        if each.node.path == step.node.path and {"query", "key"} <= set(each.roles):
+            query, key = (_ancestors(place.graph, each.roles[role]) for role in ("query", "key"))
+            layers = query & key
+            return bool(layers)
+    return False
+
+
+def _ancestors(graph: ModuleGraph, operand: Operand) -> set[str]:
+    """Return all that an operand is computed from, but for masks, positions and parameters."""
+    found: set[str] = set()
+    waiting = [operand.node]
+    while waiting:
+        node = waiting.pop()
+        step = graph.by_id.get(node)
+        if node in found or (step is None and graph.given[node].kind != "input"):
+            continue
+        found.add(node)
+        waiting += [] if step is None else [o.node for o in (*step.tensors, *step.roles.values())]
+    return found
 
 
 def _is_known(graph: ModuleGraph, step: Step) -> bool:
@@ -284,7 +320,9 @@ def part_of(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) 
             layer = Affine(layer.shape, bias=True, transposed=layer.transposed)
         else:
             steps.append(each)
-    return Part(layer, source, holder, taken, tuple(steps))
+    weight = view.tensors.get(f"{holder}.weight")
+    is_convolution = weight is not None and len(weight.shape) > 2
+    return Part(layer, source, holder, taken, tuple(steps), is_convolution)
 
 
 def layer_of(view: ModuleView, step: Step) -> Layer | None:
@@ -413,8 +451,10 @@ def _after(
     return None
 
 
-def _factors(steps: tuple[Step, ...]) -> Iterator[float]:
+def _factors(steps: Sequence[Step]) -> Iterator[float]:
     for step in steps:
+        if step.operation == "rotary":  # a scale before it counts as a part of it
+            yield from _factors(step.inner)
         if step.operation in ("mul", "div"):
             number = next((number_of(o) for o in step.operands if o.plain and not o.key), None)
             if number:
@@ -423,8 +463,12 @@ def _factors(steps: tuple[Step, ...]) -> Iterator[float]:
 
 def reads_text(view: ModuleView) -> bool:
     """Return whether a module reads one vector for each token of a text."""
-    flows, graph = view.architecture.flows, view.graph
-    if flows is None or graph is None or not graph.inputs:
-        return False
-    lengths = [flows.lengths.get(name) for name in ("S", "S_d")]
-    return any(size in lengths for size in graph.inputs[0].shape[:-1])
+    return view.graph is not None and any(_is_text(view, node) for node in view.graph.inputs[:1])
+
+
+def _is_text(view: ModuleView, node: Node, positions: int | None = None) -> bool:
+    """Return whether an axis of an input, any but the last by default, has the text's length."""
+    flows = view.architecture.flows
+    lengths = {} if flows is None else flows.lengths
+    sizes = node.shape[:-1] if positions is None else node.shape[positions:]
+    return any(lengths.get(name) in sizes for name in ("S", "S_d"))

@@ -271,6 +271,10 @@ def _product(
         role = "key" if _is_role(heads, graph, "key", own, token) else "query"
         shape = layer_step.node.shape
         rows = shape[0] if layer_step.node.details.get("function") == "einsum" else shape[-2]
+        # Only the rows for the distances of a sentence may be read of a table.
+        tables = {t.name: t.shape for t in heads.view.architecture.parameters}
+        read = tables.get(next((o.parameter for o in layer_step.operands if o.parameter), ""), ())
+        rows = read[0] if read[1:] == (layer.inputs,) and read != layer.shape else rows
         is_gathered = any(each.operation == "gather" for each in inner.values())
         added = _added(heads, graph, inner, token)
         return PositionProduct(role, layer, layer_step.node.path or "", rows, added, is_gathered)

@@ -39,7 +39,7 @@ def rotation_of(
         min(rotated_size(step), head),
         are_neighbours(step),
         any(each.operation == "rotary" for each in value),
-        angles_of(view, step),
+        angles_of(view),
     )
 
 
@@ -63,7 +63,7 @@ def are_neighbours(step: Step) -> bool:
     return len(step.inner) == 1
 
 
-def angles_of(view: ModuleView, step: Step) -> str:
+def angles_of(view: ModuleView) -> str:
     """Return the name of the module that computes a rotation's angles, "" if not known."""
     flows, path = view.architecture.flows, view.node.path
     while path and flows is not None:
@@ -74,14 +74,10 @@ def angles_of(view: ModuleView, step: Step) -> str:
             given = () if graph is None or graph.steps else graph.given.values()
             if any(node.name == _ANGLES for node in given):
                 return child.name
-    if "position" not in step.roles:
-        return ""
-    for place in places(view):
-        for operand in place.steps[0].tensors[1:]:
-            maker = place.graph.maker(operand)
-            if maker is not None and maker.operation == "embedding":
-                return (maker.node.path or "").rpartition(".")[2]
-    return ""
+    fixed = {t.owner for t in view.architecture.parameters if not t.trainable}
+    tables = (step for place in places(view) for step in place.graph.of("embedding"))
+    found = next((table.node.path or "" for table in tables if table.node.path in fixed), "")
+    return found.rpartition(".")[2]
 
 
 def pair_maths(size: int, base: float | None) -> tuple[str, ...]:

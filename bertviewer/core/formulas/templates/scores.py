@@ -63,7 +63,7 @@ def scores_of(step: Step) -> Scores:
 
 
 def _fused(step: Step) -> Scores:
-    named = {each.key: each for each in step.operands if each.key}
+    named = {each.key: each for each in step.node.operands if each.key}
     size = step.node.details.get("head_size")
     scale = named.get("scale")
     factor = size**-0.5 if isinstance(size, int) else None

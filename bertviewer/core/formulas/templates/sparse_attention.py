@@ -38,6 +38,7 @@ def sparse_heads(view: ModuleView) -> Heads | None:
     return Heads(
         *(view, step, parts, count, count, size, size, None, "", None, False),
         is_causal=False,
+        is_text=True,
         is_masked=True,
         scores=Scores(size**-0.5, ()),
         rotation=None,
