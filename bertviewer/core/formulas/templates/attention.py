@@ -107,6 +107,8 @@ def _of_heads(view: ModuleView, step: Step) -> Formula | None:
     slopes = given is not None and "alibi" in given.name
     if biases and distances is None and product is None and not slopes:
         return None
+    if distances is not None and given is not None and graph and graph.of("look-up"):
+        heads = replace(heads, is_masked=True)  # a mask was added to the table's rows
     attention = Attention(heads, window_of(view), distances, product, slopes)
     return _formula(attention)
 
@@ -191,6 +193,7 @@ def _formula(attention: Attention) -> Formula:
     manner = "Multi-query" if heads.shared > 1 and heads.key_heads == 1 else manner
     convolutions = isinstance(heads.query.layer, GroupedConvolution)
     after = " with convolutions" if convolutions else after
+    after = " with convolution" if heads.kernel else after
     pairs = heads.rotation is not None and heads.rotation.are_neighbours
     notes = attention_notes(heads, attention.window, attention.distances)
     return Formula(
@@ -359,6 +362,7 @@ def _weighted(attention: Attention) -> tuple[str, ...]:
     text = _scores(attention) + (" + M" if heads.is_masked else "")
     value = _wrapped(_of_head(heads, "V"), heads.value)
     output = f"{sized('O_h', 'S', heads.value_size)} = P_h {value}"
+    output += f" + w_h ast {value}" if heads.kernel else ""
     if heads.scores.of("sinks"):
         return (
             f"{sized('A_h', 'S', source)} = {text}",
@@ -533,6 +537,9 @@ def _change_terms(attention: Attention) -> list[Term]:
             Term("B_h", "bias of head h for the position j of the key (ALiBi)"),
             Term("m_h", "slope of head h: a fixed number, smaller from head to head"),
         ]
+    if heads.kernel:
+        what = "kernel of head h of a convolution over positions (ast is the convolution)"
+        terms.append(Term("w_h", what, f"[{max(heads.kernel)}]"))
     if heads.scores.of("sinks"):
         terms.append(Term("A_h", "scores of head h"))
         count = f"[{heads.count}]"
@@ -561,6 +568,7 @@ def mask_meaning(heads: Heads, window: int | None) -> str:
             hidden += "; in a decoder, later positions"
     else:
         hidden = "padding and all later positions" if heads.is_causal else "padding"
+        hidden = "those that must not be seen" if not heads.is_text else hidden
         if heads.is_causal is None:
             hidden = "padding and, in a decoder, all later positions"
         if window:
@@ -588,7 +596,7 @@ def _more_notes(attention: Attention) -> tuple[str, ...]:
     if windows := _windows(heads):
         notes.append(
             f"The input is split into {windows} windows; a position attends only to positions of "
-            "its own window. Shifting the windows from layer to layer connects them."
+            "its own window. Information crosses windows only in other layers."
         )
     if heads.query.is_convolution:
         notes.append(
@@ -596,7 +604,13 @@ def _more_notes(attention: Attention) -> tuple[str, ...]:
             "one column per position; the formula has one row per position."
         )
     if any(step.operation == "clamp" for step in heads.query.steps):
-        notes.append("Clipping queries, keys and values keeps the training stable.")
+        notes.append("Queries, keys and values are clipped, which bounds the scores.")
+    if heads.kernel:
+        notes.append(
+            f"The convolution adds to each head’s output a weighted sum of the values at the "
+            f"{max(heads.kernel)} nearest positions, the same for all features of the head."
+        )
+    notes += _landmark_notes(heads.view)
     return tuple(notes)
 
 

@@ -94,6 +94,8 @@ class Heads:
         scores: what is done to the scores.
         rotation: of queries and keys.
         projections: whether torch's function projects too.
+        kernel: the shape of the kernel of a convolution over positions, one per head, whose result
+            with the values is added to the heads' outputs; ``()`` for none.
     """
 
     view: ModuleView
@@ -113,6 +115,7 @@ class Heads:
     scores: Scores
     rotation: Rotation | None
     projections: bool = False
+    kernel: tuple[int, ...] = ()
 
     @property
     def query(self) -> Part:
@@ -198,7 +201,8 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         if part is None or not all(_is_known(graph, each) for each in part.steps):
             return None
         parts[role] = part
-    after = _after(view, graph, step)
+    convolution = _convolution_of_values(graph, step)
+    after = _after(view, graph, convolution or step)
     if after is None:
         return None
     is_cross = parts["query"].source != parts["key"].source and not _is_same_outside(view, step)
@@ -222,6 +226,7 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         can_be_padded or "mask" in step.roles,
         scores_of(step),
         rotation_of(view, parts["query"].steps, parts["value"].steps, size),
+        kernel=_kernel(view, graph, convolution),
     )
 
 
@@ -422,6 +427,26 @@ def _layout(part: str, before: Sequence[str], after: Sequence[str]) -> str:
     inner = part.removesuffix("]").split(", ")
     is_of_heads = inner[-1] == ":" and len(inner) > 1 and ":" in inner[-2]
     return "of the first heads" if is_of_heads else "interleaved"
+
+
+def _convolution_of_values(graph: ModuleGraph, step: Step) -> Step | None:
+    """Return the sum of the heads' outputs and a convolution of their values."""
+    users, value = graph.users(step), step.roles.get("value")
+    if len(users) != 1 or users[0].operation != "add" or value is None:
+        return None
+    makers = [graph.maker(o) for o in users[0].tensors if o.node != step.node.id]
+    is_of_values = len(makers) == 1 and makers[0] is not None
+    if not is_of_values or makers[0] is None or makers[0].operation != "convolution":
+        return None
+    read = [o for o in makers[0].tensors if not o.parameter and o.node]
+    return users[0] if [o.node for o in read] == [value.node] else None
+
+
+def _kernel(view: ModuleView, graph: ModuleGraph, added: Step | None) -> tuple[int, ...]:
+    makers = [] if added is None else [graph.maker(o) for o in added.tensors]
+    path = next((m.node.path for m in makers if m and m.operation == "convolution"), None)
+    shapes = {t.name: t.shape for t in view.architecture.parameters}
+    return shapes.get(f"{path}.weight", ())
 
 
 def _after(

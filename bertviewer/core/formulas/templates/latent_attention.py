@@ -122,7 +122,10 @@ def _read(view: ModuleView, graph: ModuleGraph, step: Step) -> Latent | None:
         first if isinstance(first, Affine) else None,
         *(found[2], found[3], Norm.of(norm)),
         turned[-1].node.shape[-1],
-        *(count, size, step.node.shape[-1], turned[-1]),
+        count,
+        size,
+        step.node.shape[-1],
+        turned[-1],
     )
 
 

@@ -4,7 +4,6 @@ from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import Step, graph_of
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import ROTATION, indices
-from bertviewer.core.formulas.place import places
 from bertviewer.core.frozen import frozen
 
 _ANGLES = "sines and cosines"
@@ -66,18 +65,21 @@ def are_neighbours(step: Step) -> bool:
 def angles_of(view: ModuleView) -> str:
     """Return the name of the module that computes a rotation's angles, "" if not known."""
     flows, path = view.architecture.flows, view.node.path
+    fixed = {t.owner for t in view.architecture.parameters if not t.trainable}
     while path and flows is not None:
         path = path.rpartition(".")[0]
+        around = view.at(path)
+        if around is not None and around.graph is not None:
+            paths = [step.node.path or "" for step in around.graph.of("embedding")]
+            if (found := next((each for each in paths if each in fixed), "")) != "":
+                return found.rpartition(".")[2]
         for child in view.architecture.children(path):
             flow = flows.flow(child.path)
             graph = None if flow is None else graph_of(flow)
             given = () if graph is None or graph.steps else graph.given.values()
             if any(node.name == _ANGLES for node in given):
                 return child.name
-    fixed = {t.owner for t in view.architecture.parameters if not t.trainable}
-    tables = (step for place in places(view) for step in place.graph.of("embedding"))
-    found = next((table.node.path or "" for table in tables if table.node.path in fixed), "")
-    return found.rpartition(".")[2]
+    return ""
 
 
 def pair_maths(size: int, base: float | None) -> tuple[str, ...]:
