@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.evaluator import Evaluator
-from bertviewer.core.formulas.distance_buckets import bucket_of
+from bertviewer.core.formulas.templates.position_scores import bucket_of
 
 
 def t5_position_bias(module: Evaluator, queries: int, keys: int) -> Tensor:

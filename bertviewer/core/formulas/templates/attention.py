@@ -9,6 +9,7 @@ from bertviewer.core.formulas.notation import (
     ROTATION,
     SOFTMAX,
     TOKENS,
+    Affine,
     indices,
     listing,
     number_maths,
@@ -23,9 +24,7 @@ from bertviewer.core.formulas.templates.attention_notes import (
 )
 from bertviewer.core.formulas.templates.disentangled import disentangled_formula
 from bertviewer.core.formulas.templates.heads import (
-    GroupedConvolution,
     Heads,
-    Layer,
     Part,
     heads_of,
     own_attentions,
@@ -191,7 +190,7 @@ def _formula(attention: Attention) -> Formula:
     after = " with add & norm" if heads.norm else ""
     manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     manner = "Multi-query" if heads.shared > 1 and heads.key_heads == 1 else manner
-    convolutions = isinstance(heads.query.layer, GroupedConvolution)
+    convolutions = heads.query.is_convolution
     after = " with convolutions" if convolutions else after
     after = " with convolution" if heads.kernel else after
     pairs = heads.rotation is not None and heads.rotation.are_neighbours
@@ -475,7 +474,7 @@ def _probability_meaning(heads: Heads) -> str:
     return "attention probabilities of head h; each row sums to 1"
 
 
-def _layer_terms(layer: Layer | None, use: str, index: str) -> tuple[Term, ...]:
+def _layer_terms(layer: Affine | None, use: str, index: str) -> tuple[Term, ...]:
     return () if layer is None else layer.terms(use, index)
 
 

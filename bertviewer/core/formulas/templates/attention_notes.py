@@ -8,7 +8,6 @@ from bertviewer.core.formulas.facts import (
     reads_target,
 )
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.heads import Heads, Part
@@ -109,7 +108,7 @@ def where_text(heads: Heads) -> str:
     parts = {"query": heads.query, "key": heads.key, "value": heads.value}
     if heads.projections:
         return _torch_text(heads)
-    if any(not isinstance(each.layer, Affine) for each in parts.values()):
+    if any(each.layer is None or each.is_convolution for each in parts.values()):
         return ""
     shares = {role: part for role, part in parts.items() if part.taken[0]}
     if not shares:
@@ -121,7 +120,7 @@ def where_text(heads: Heads) -> str:
 
 def _separate_text(heads: Heads) -> str:
     size = heads.size
-    assert isinstance(heads.query.layer, Affine)
+    assert heads.query.layer is not None
     unit = "rows" if heads.query.layer.transposed else "columns"
     if heads.shared > 1 or heads.size != heads.value_size:
         values = heads.value_size
@@ -148,7 +147,7 @@ def _stacked_text(heads: Heads, shares: dict[str, Part]) -> str:
     names = f"{', '.join(order[:-1])} and {order[-1]}"
     holder = next(iter(shares.values())).holder
     first = next(iter(shares.values())).layer
-    assert isinstance(first, Affine)
+    assert first is not None
     unit = "rows" if first.transposed else "columns"
     layouts = {part.taken[0] for part in shares.values()}
     rows = {role: part.layer.outputs for role, part in shares.items() if part.layer is not None}
@@ -219,7 +218,7 @@ def _sharing_note(heads: Heads) -> str:
     else:
         whom = f"{heads.shared} consecutive query heads share one key/value head"
     rows = ""
-    if isinstance(heads.query.layer, Affine) and isinstance(heads.key.layer, Affine):
+    if heads.query.layer is not None and heads.key.layer is not None:
         unit = "rows" if heads.query.layer.transposed else "columns"
         rows = (
             f"so W_K and W_V have {heads.key.layer.outputs} {unit} instead of "

@@ -2,7 +2,7 @@
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, Affine, indices, listing, sized
+from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, indices, listing, sized
 from bertviewer.core.formulas.templates.attention_notes import (
     DROPOUT_OF_PROBABILITIES,
     mixing_note,
@@ -18,8 +18,6 @@ _USES = {"query": "keys", "key": "queries"}
 
 def disentangled_formula(heads: Heads, products: tuple[PositionProduct, ...]) -> Formula | None:
     """DeBERTa's attention in both versions (He et al. 2021, section 3.1, equation 4)."""
-    if not all(isinstance(part.layer, Affine) for part in heads.parts.values()):
-        return None
     ordered = tuple(sorted(products, key=lambda each: each.role != "query"))
     return Formula(
         title="Disentangled self-attention",

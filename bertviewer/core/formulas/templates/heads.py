@@ -7,7 +7,6 @@ from math import prod
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
@@ -19,31 +18,7 @@ from bertviewer.core.formulas.templates.scores import Scores, number_of, scores_
 from bertviewer.core.frozen import frozen
 
 _CLOSE = 1e-4
-_CONV = 'op("Conv")'
 _VIEWS = ("view", "reshape", "unflatten")
-
-
-@frozen
-class GroupedConvolution:
-    """A convolution of one position whose features are in groups: each makes its own outputs."""
-
-    inputs: int
-    outputs: int
-    groups: int
-    name: str
-
-    def maths(self, argument: str, index: str = "", *, sizes: bool = True) -> str:
-        """Return the convolution of ``argument``."""
-        del sizes
-        return f"{_CONV}_{index or '1'} ({argument})"
-
-    def terms(self, use: str, index: str = "") -> tuple[Term, ...]:
-        """Return the term that explains it."""
-        meaning = f"the convolution “{self.name}”: {use}, in {self.groups} groups of features"
-        return (Term(f"{_CONV}_{index or '1'}", meaning),)
-
-
-Layer = Affine | GroupedConvolution
 
 
 @frozen
@@ -58,15 +33,18 @@ class Part:
             ``interleaved`` head by head, ``of the first heads``, ``of the last heads`` or
             ``unknown``), and the order among the shares.
         steps: norms, rotations and other changes, in order.
-        is_convolution: whether the layer is a convolution, whose tensors have features first.
     """
 
-    layer: Layer | None
+    layer: Affine | None
     source: str
     holder: str
     taken: tuple[str, int]
     steps: tuple[Step, ...]
-    is_convolution: bool = False
+
+    @property
+    def is_convolution(self) -> bool:
+        """Whether the layer is a convolution, whose tensors have the features first."""
+        return self.layer is not None and bool(self.layer.convolution)
 
     @property
     def factor(self) -> float:
@@ -105,7 +83,7 @@ class Heads:
     key_heads: int
     size: int
     value_size: int
-    output: Layer | None
+    output: Affine | None
     residual: str
     norm: Norm | None
     is_cross: bool
@@ -310,10 +288,8 @@ def part_of(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) 
     source = next((o.node for o in step.tensors if graph.maker(o) or o.node in graph.given), "")
     holder = (step.node.path or "").rpartition(".")[2]
     taken = ("", 0)
-    layer: Layer = full
+    layer = full
     if chain.origin.parts and full.outputs != width:
-        if not isinstance(full, Affine):
-            return None
         taken = _taken(view, chain)
         shape = (width, full.inputs) if full.transposed else (full.inputs, width)
         layer = Affine(shape, full.bias, full.transposed)
@@ -321,36 +297,22 @@ def part_of(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) 
         return None
     steps = []
     for each in chain.steps:
-        if _is_bias(view, graph, step, each) and isinstance(layer, Affine):
+        if _is_bias(view, graph, step, each):
             layer = Affine(layer.shape, bias=True, transposed=layer.transposed)
         else:
             steps.append(each)
-    weight = view.tensors.get(f"{holder}.weight")
-    is_convolution = weight is not None and len(weight.shape) > 2
-    return Part(layer, source, holder, taken, tuple(steps), is_convolution)
+    return Part(layer, source, holder, taken, tuple(steps))
 
 
-def layer_of(view: ModuleView, step: Step) -> Layer | None:
+def layer_of(view: ModuleView, step: Step) -> Affine | None:
     """Return the layer that a step is: a module's, or a product with a parameter."""
     if step.operation != "linear":
         return None
-    path = step.node.path or ""
-    if step.node.kind == "module":
-        if (layer := view.affine(path)) is not None:
-            return layer
-        return _convolution(view, path)
-    tensors = {t.name: t.shape for t in view.architecture.parameters}
-    names = [o for o in step.operands if o.parameter]
-    if not names or names[0].parameter not in tensors:
-        return None
-    shape = tensors[names[0].parameter]
-    if step.node.details.get("function") == "einsum":
-        return _of_einsum(step.operands[0].plain, shape)
-    if len(shape) != 2:
-        return None
-    function = str(step.node.details.get("function", "linear"))
-    is_out_in = (function == "linear") != bool(names[0].parts)
-    return Affine(shape, len(names) > 1, transposed=is_out_in)
+    stored = next((o.parameter for o in step.operands if o.parameter), "")
+    if step.node.details.get("function") == "einsum" and stored:
+        shapes = {each.name: each.shape for each in view.architecture.parameters}
+        return _of_einsum(step.operands[0].plain, shapes.get(stored, ()))
+    return view.affine_of(step)
 
 
 def _of_einsum(equation: str, shape: tuple[int, ...]) -> Affine | None:
@@ -366,18 +328,6 @@ def _of_einsum(equation: str, shape: tuple[int, ...]) -> Affine | None:
     if summed == sorted(summed):
         return Affine((outputs, inputs), bias=False)
     return None
-
-
-def _convolution(view: ModuleView, path: str) -> Layer | None:
-    node = view.architecture.module(path)
-    names = {t.name: t.shape for t in view.architecture.tensors_below(path)}
-    shape = names.get(f"{path}.weight", ())
-    groups = None if node is None else node.attributes.get("groups")
-    if node is None or len(shape) < 3 or prod(shape[2:]) != 1:
-        return None
-    if not isinstance(groups, int) or groups == 1:
-        return Affine(shape[:2], f"{path}.bias" in names)
-    return GroupedConvolution(shape[1] * groups, shape[0], groups, node.name)
 
 
 def _is_bias(view: ModuleView, graph: ModuleGraph, layer: Step, step: Step) -> bool:
@@ -451,9 +401,9 @@ def _kernel(view: ModuleView, graph: ModuleGraph, added: Step | None) -> tuple[i
 
 def _after(
     view: ModuleView, graph: ModuleGraph, step: Step
-) -> tuple[Layer | None, str, Norm | None] | None:
+) -> tuple[Affine | None, str, Norm | None] | None:
     """Return output projection, residual and norm that follow; ``None`` if anything else does."""
-    output: Layer | None = None
+    output: Affine | None = None
     residual, norm = "", None
     for _ in range(4):
         if graph.is_result(step):

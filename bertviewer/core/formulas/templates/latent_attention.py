@@ -113,13 +113,13 @@ def _read(view: ModuleView, graph: ModuleGraph, step: Step) -> Latent | None:
     layers = [layer_of(view, each) for each in (down, up, queries[0], users[0])]
     first = None if query_down is None else layer_of(view, query_down)
     count, size = (step.node.details.get(name) for name in ("heads", "head_size"))
-    found = [each for each in layers if isinstance(each, Affine)]
+    found = [each for each in layers if each is not None]
     if len(found) != 4 or not isinstance(count, int) or not isinstance(size, int):
         return None
     return Latent(
         found[0],
         found[1],
-        first if isinstance(first, Affine) else None,
+        first,
         *(found[2], found[3], Norm.of(norm)),
         turned[-1].node.shape[-1],
         count,

@@ -266,7 +266,7 @@ def _product(
         if layer_step is None or own is None or _reads_input(graph, layer_step):
             continue
         layer = layer_of(heads.view, layer_step)
-        if not isinstance(layer, Affine):
+        if layer is None:
             return None
         role = "key" if _is_role(heads, graph, "key", own, token) else "query"
         shape = layer_step.node.shape
