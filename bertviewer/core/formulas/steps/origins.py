@@ -10,9 +10,12 @@ from bertviewer.core.frozen import frozen
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """The letters of what goes into an attention."""
 
+REPEATS = ("broadcast_to", "expand", "repeat_interleave", "repeat")
+"""Operations that repeat heads of keys and values for the queries that share them."""
+
 _PASSED = (
     *("rms norm", "layer norm", "scale and shift", "mul", "div", "add", "clamp", "look-up"),
-    "cat",
+    *("cat", *REPEATS),
 )
 """Through these a query is still a query."""
 _NORMS = ("rms norm", "layer norm", "scale and shift")

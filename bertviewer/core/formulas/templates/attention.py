@@ -94,7 +94,8 @@ def _of_heads(view: ModuleView, step: Step) -> Formula | None:
     if heads is None:
         return None
     products = products_of(heads)
-    if any(each.is_gathered for each in products):
+    is_split = heads.scores.factor is None and "relative_attention" in view.config
+    if any(each.is_gathered for each in products) or is_split:
         return disentangled_formula(heads, products)
     if heads.scores.factor is None:
         return None
@@ -104,7 +105,8 @@ def _of_heads(view: ModuleView, step: Step) -> Formula | None:
     graph = view.graph
     given = graph.given.get(biases[0].operand.node) if graph and len(biases) == 1 else None
     slopes = given is not None and "alibi" in given.name
-    if biases and distances is None and product is None and not slopes:
+    is_constant = given is not None and given.kind == "constant"
+    if len(biases) > 1 or (biases and not (distances or product or slopes or is_constant)):
         return None
     if distances is not None and given is not None and graph and graph.of("look-up"):
         heads = replace(heads, is_masked=True)  # a mask was added to the table's rows
@@ -131,11 +133,9 @@ def window_of(view: ModuleView) -> int | None:
 
 def _by_steps(view: ModuleView, step: Step) -> Formula | None:
     """Return an attention with unusual steps: as the code executes them, with what is certain."""
-    flows = view.architecture.flows
-    flow = None if flows is None else flows.flow(view.node.path)
-    if flow is None or view.graph is None:
+    steps = formula_of_steps(view)
+    if steps is None or view.graph is None:
         return None
-    steps = formula_of_steps(flow, view)
     count = step.node.details.get("heads")
     query, key = (_source(view, step, role) for role in ("query", "key"))
     is_cross = len(view.graph.inputs) > 1 and query != key and "" not in (query, key)
@@ -290,7 +290,7 @@ def _maths(attention: Attention) -> tuple[str, ...]:
     if attention.distances is not None:
         lines.append(attention.distances.maths)
     if attention.product is not None:
-        lines.append(_product_line(attention.product))
+        lines.append(_product_line(attention))
     if attention.slopes:
         lines.append("B_(h, i j) = m_h j")
     return (*lines, *_output_lines(heads))
@@ -304,7 +304,8 @@ def _projection_lines(heads: Heads) -> list[str]:
     assert query is not None
     target = sized("Q", "S", query.outputs)
     line = f"{target} = {_made(heads.query, sized('X', 'S', query.inputs), 'Q')}"
-    pair = (_projected(heads, "K", heads.key, other), _projected(heads, "V", heads.value, other))
+    values = other if heads.value.source == heads.key.source else "X_V"
+    pair = (_projected(heads, "K", heads.key, other), _projected(heads, "V", heads.value, values))
     return [line, ", quad ".join(pair)]
 
 
@@ -416,10 +417,15 @@ def _index_line(attention: Attention) -> str:
     return line
 
 
-def _product_line(product: PositionProduct) -> str:
+def _product_line(attention: Attention) -> str:
+    product = attention.product
+    assert product is not None
     query = "(Q_(h, i) + v_h)" if product.added else "Q_(h, i)"
     made = product.layer.maths("E", "R", sizes=False)
-    return f"B_(h, i j) = {query} dot R_(h, i - j), quad R = {made}"
+    text = f"{query} dot R_(h, i - j)"
+    if attention.heads.unless_usual(product.factor) is None:
+        text = f"({text}) / {_ROOT}"
+    return f"B_(h, i j) = {text}, quad R = {made}"
 
 
 def _output_lines(heads: Heads) -> tuple[str, ...]:
@@ -487,6 +493,8 @@ def _input_terms(heads: Heads) -> list[Term]:
         what = "the encoder’s output" if is_encoder else "the input of keys and values"
         terms.append(Term(other_input(heads), what, f"[S', {heads.key.layer.inputs}]"))
         terms.append(Term("S'", "number of source tokens" if is_encoder else "its positions"))
+    if heads.value.source != heads.key.source and heads.value.layer is not None:
+        terms.append(Term("X_V", "input of the values", f"[S, {heads.value.layer.inputs}]"))
     return terms
 
 
@@ -529,6 +537,11 @@ def _change_terms(attention: Attention) -> list[Term]:
         )
     if attention.distances is not None:
         terms += attention.distances.terms
+    if heads.scores.of("bias") and not (
+        attention.distances or attention.product or attention.slopes
+    ):
+        what = "bias of head h for the two positions, which does not depend on the text"
+        terms.append(Term("B_h", what))
     if attention.product is not None:
         terms += _product_terms(attention.product, heads)
     if attention.slopes:

@@ -21,8 +21,8 @@ def disentangled_formula(heads: Heads, products: tuple[PositionProduct, ...]) ->
     ordered = tuple(sorted(products, key=lambda each: each.role != "query"))
     return Formula(
         title="Disentangled self-attention",
-        summary="Every position attends to all positions of the same sequence, comparing content "
-        "with content and content with distance, "
+        summary="Every position attends to all positions of the same sequence"
+        f"{', comparing content with content and content with distance' if products else ''}, "
         f"{count_text(heads.count, 'in one head', 'in {0} heads in parallel')}.",
         maths=_maths(heads, ordered),
         terms=_terms(heads, ordered),
@@ -59,13 +59,12 @@ def _maths(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[str, ..
         f"{sized('Q', 'S', query.outputs)} = {query.maths(sized('X', 'S', query.inputs), 'Q')}",
         f"K = {key.maths('X', 'K', sizes=False)}, quad V = {value.maths('X', 'V', sizes=False)}",
     ]
-    table = sized("R", products[0].rows, query.inputs)
     distances = [
         f"{_USES[each.role][0].upper()}^r = "
-        f"{each.layer.maths(table, _index(heads, each), sizes=False)}"
+        f"{each.layer.maths(sized('R', each.rows, query.inputs), _index(heads, each), sizes=False)}"
         for each in products
     ]
-    lines.append(", quad ".join(distances))
+    lines += [", quad ".join(distances)] if products else []
     summands = ["Q_(h, i) dot K_(h, j)"]
     for each in products:
         token = "Q_(h, i) dot K^r" if each.role == "query" else "K_(h, j) dot Q^r"
@@ -81,13 +80,14 @@ def _maths(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[str, ..
 
 
 def _terms(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[Term, ...]:
-    rows, width = products[0].rows, heads.width
+    rows, width = products[0].rows if products else 0, heads.width
     terms = [TOKENS, Term("X", "input, one row per position", f"[S, {width}]")]
     for role, letter in (("query", "Q"), ("key", "K"), ("value", "V")):
         layer = heads.parts[role].layer
         assert layer is not None
         terms += layer.terms(f"the {role} projection", letter)
-    terms.append(Term("R", "distance vectors, from the encoder", f"[{rows}, {width}]"))
+    if products:
+        terms.append(Term("R", "distance vectors, from the encoder", f"[{rows}, {width}]"))
     for each in products:
         use = _USES[each.role]
         if not _is_shared(heads, each):
@@ -98,7 +98,7 @@ def _terms(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[Term, .
     count = count_text(heads.count, "1 head", "{0} heads")
     return (
         *terms,
-        Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),
+        *((Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),) if products else ()),
         Term("h", "index of the head, counted from 0", count),
         Term("M", "mask: 0 at visible positions, the smallest representable number at masked ones"),
         Term("P_h", "attention probabilities of head h; each row sums to 1"),
@@ -108,26 +108,21 @@ def _terms(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[Term, .
 
 def _notes(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[str, ...]:
     view, size, count = heads.view, heads.size, 1 + len(products)
-    kinds = {
-        "query": "content to position (the token’s query with the key of the distance)",
-        "key": "position to content (the other token’s key with the query of the distance)",
-    }
-    listed = ["content to content", *(kinds[each.role] for each in products)]
-    unplaced = view.config.get("position_biased_input") is False
-    notes = [
-        f"A score is the sum of {count} terms: {'; '.join(listed)}."
-        + (" No position vectors are added to the token vectors." if unplaced else "")
-    ]
+    notes = list(_kinds_notes(view, products))
     if _divisor(view, products) == count:
         notes.append(
             f"Why divide by √({count} × {size})? The dot product of two vectors of {size} entries "
             f"with variance 1 has variance {size}, and {count} such products are added."
+            if count > 1
+            else f"Why divide by √{size}? The dot product of two vectors of {size} entries with "
+            f"variance 1 has variance {size}."
         )
-    rows = products[0].rows
-    notes.append(
-        f"R has {rows} rows, for distances in both directions: row {rows // 2} is "
-        f"for distance 0{_sharing(view)}."
-    )
+    if products:
+        rows = products[0].rows
+        notes.append(
+            f"R has {rows} rows, for distances in both directions: row {rows // 2} is "
+            f"for distance 0{_sharing(view)}."
+        )
     shared = [each for each in products if _is_shared(heads, each)]
     if shared:
         weights = " and ".join(
@@ -139,6 +134,21 @@ def _notes(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[str, ..
         )
     mixing = () if heads.output is not None else (mixing_note(view),)
     return (*notes, *where_notes(heads), *mixing, DROPOUT_OF_PROBABILITIES)
+
+
+def _kinds_notes(view: ModuleView, products: tuple[PositionProduct, ...]) -> tuple[str, ...]:
+    kinds = {
+        "query": "content to position (the token’s query with the key of the distance)",
+        "key": "position to content (the other token’s key with the query of the distance)",
+    }
+    if not products:
+        return ()
+    listed = ["content to content", *(kinds[each.role] for each in products)]
+    unplaced = view.config.get("position_biased_input") is False
+    return (
+        f"A score is the sum of {len(listed)} terms: {'; '.join(listed)}."
+        + (" No position vectors are added to the token vectors." if unplaced else ""),
+    )
 
 
 def _sharing(view: ModuleView) -> str:

@@ -11,7 +11,7 @@ from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.place import places
-from bertviewer.core.formulas.steps.origins import Chain, chain_of
+from bertviewer.core.formulas.steps.origins import REPEATS, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.rotation import Rotation, rotation_of
 from bertviewer.core.formulas.templates.scores import Scores, number_of, scores_of
@@ -167,7 +167,9 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     size = size if isinstance(size, int) else value_size
     key_heads = step.node.details.get("key_value_heads")
     key_heads = key_heads if isinstance(key_heads, int) else count
-    if count % key_heads:
+    repeats = _repeats(graph, step.roles.get("key") or step.roles["query"])
+    key_heads //= repeats
+    if not key_heads or count % key_heads:
         return None
     parts = {}
     for role, width in (
@@ -179,6 +181,9 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         if part is None or not all(_is_known(graph, each) for each in part.steps):
             return None
         parts[role] = part
+    sources = {part.source for part in parts.values()}
+    if not sources <= set(graph.given) or not _fills_layers(view, graph, parts):
+        return None
     convolution = _convolution_of_values(graph, step)
     after = _after(view, graph, convolution or step)
     if after is None:
@@ -206,6 +211,30 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         rotation_of(view, parts["query"].steps, parts["value"].steps, size),
         kernel=_kernel(view, graph, convolution),
     )
+
+
+def _repeats(graph: ModuleGraph, operand: Operand) -> int:
+    """Return how many times steps repeat each head of the keys."""
+    found = 1
+    for step in chain_of(graph, operand).steps:
+        maker = graph.maker(next(iter(step.tensors), None))
+        if step.operation in REPEATS and maker is not None and prod(maker.node.shape):
+            found *= max(prod(step.node.shape) // prod(maker.node.shape), 1)
+    return found
+
+
+def _fills_layers(view: ModuleView, graph: ModuleGraph, parts: Mapping[str, Part]) -> bool:
+    """Return whether the shares of each layer are all of its outputs."""
+    shares: dict[str, int] = {}
+    for part in parts.values():
+        if part.taken[0] and part.layer is not None:
+            shares[part.holder] = shares.get(part.holder, 0) + part.layer.outputs
+    layers = {(s.node.path or "").rpartition(".")[2]: s for s in graph.of("linear")}
+    for holder, outputs in shares.items():
+        layer = layer_of(view, layers[holder])
+        if layer is None or layer.outputs != outputs:
+            return False
+    return True
 
 
 def torch_heads(view: ModuleView, step: Step) -> Heads | None:
@@ -263,7 +292,7 @@ def _ancestors(graph: ModuleGraph, operand: Operand) -> set[str]:
 
 def _is_known(graph: ModuleGraph, step: Step) -> bool:
     """Return whether a step on the way from a projection to the scores can be written."""
-    if step.operation in ("rotary", "look-up", "clamp") or is_norm(step):
+    if step.operation in ("rotary", "look-up", "clamp", *REPEATS) or is_norm(step):
         return True
     if step.operation in ("mul", "div"):
         return sum(graph.maker(o) is not None for o in step.tensors) == 1

@@ -6,7 +6,11 @@ from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, sized
 from bertviewer.core.formulas.place import Place, places
-from bertviewer.core.formulas.steps.origins import origins
+from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
+from bertviewer.core.formulas.templates.heads import heads_of, own_attentions
+from bertviewer.core.formulas.templates.position_scores import products_of
+from bertviewer.core.formulas.templates.scores import UnknownScoresError
+from bertviewer.core.formulas.templates.sparse_attention import sparse_heads
 from bertviewer.core.formulas.templates.template import Template
 
 _DEFAULT = "Maps each vector to a new one, made of weighted sums."
@@ -29,7 +33,9 @@ _TRANSFORMS = "Transforms each position’s vector for the prediction."
 _SCORES_WORDS = "Computes one score (logit) per vocabulary entry."
 _SCORES_CLASSES = "Computes one score (logit) per class."
 _WIDENS = "Projects the embeddings to the hidden size."
-_PASSED = ("layer norm", "rms norm", "activation", "rotary", "mul", "div", "add")
+_NAMES = {"Q": "queries", "K": "keys", "V": "values"}
+_DISTANCE_KEYS = "Computes the keys of relative distances: what each distance is matched by."
+_DISTANCE_QUERIES = "Computes the queries of relative distances: what each distance looks for."
 
 
 def _linear(view: ModuleView) -> Formula | None:
@@ -100,6 +106,8 @@ def _is_per_position(view: ModuleView) -> bool:
 
 def _purpose(view: ModuleView) -> str:
     """Return what a layer is for: the first place in which its use is clear."""
+    if text := _purpose_in_sparse_attention(view):
+        return text
     for place in places(view):
         if place.group is not None:
             text = _purpose_in_group(place)
@@ -108,6 +116,17 @@ def _purpose(view: ModuleView) -> str:
         if text:
             return text
     return _DEFAULT
+
+
+def _purpose_in_sparse_attention(view: ModuleView) -> str:
+    """Return what a layer of a sparse attention computes, "" for other layers."""
+    around = view.at(view.node.parent or "")
+    heads = None if around is None else sparse_heads(around)
+    name, _, globally = view.node.name.partition("_")
+    if heads is None or name not in heads.parts:
+        return ""
+    text = _PROJECTIONS[ROLES[name]]
+    return text.replace(":", " of the global positions:", 1) if globally == "global" else text
 
 
 def _purpose_in_group(place: Place) -> str:
@@ -132,19 +151,73 @@ def _purpose_in_group(place: Place) -> str:
 def _purpose_among(view: ModuleView, place: Place) -> str:
     """Return what a layer does among the steps of an enclosing module."""
     graph, step = place.graph, place.steps[0]
-    letters = [
-        name.rstrip("'") for (node, _), name in origins(graph).items() if node == step.node.id
-    ]
+    layer = view.affine()
+    compressed = compressed_for(graph, step)
+    if compressed and layer is not None and layer.outputs < layer.inputs:
+        names = [name for letter, name in _NAMES.items() if letter in compressed]
+        listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+        return f"Reduces the input to smaller vectors, from which {listed} are computed."
+    letters = projections(graph).get(step.node.id)
     if letters:
-        return _PROJECTIONS.get("".join(sorted(set(letters), key="QKV".index)), "")
+        return _PROJECTIONS.get("".join(sorted(letters, key="QKV".index)), "")
+    if purpose := _purpose_for_distances(place.view, step):
+        return purpose
     made_by = graph.maker(next(iter(step.tensors), None))
-    if made_by is not None and made_by.operation == "attention":
+    if made_by is not None and (
+        made_by.operation == "attention" or _adds_attention(graph, made_by)
+    ):
+        return _OUTPUT
+    made_in = None if made_by is None else view.at(made_by.node.path or "")
+    if _follows_attention(view) or (made_in is not None and sparse_heads(made_in) is not None):
         return _OUTPUT
     if made_by is not None and made_by.operation == "embedding":
         return _WIDENS
     if place.view.node.path and not graph.is_result(step):
         return ""
     return _purpose_at_end(view, graph, step)
+
+
+def _adds_attention(graph: ModuleGraph, step: Step) -> bool:
+    """Return whether a step adds something to the outputs of heads, or puts it next to them."""
+    makers = [graph.maker(o) for o in step.tensors]
+    is_sum = step.operation in ("add", "cat")
+    return is_sum and any(each is not None and each.operation == "attention" for each in makers)
+
+
+def _follows_attention(view: ModuleView) -> bool:
+    """Return whether a layer is in a module that reads what an attention module computes."""
+    holder = view.node.parent or ""
+    around = view.at(holder.rpartition(".")[0])
+    graph = None if around is None or not holder else around.graph
+    own = [] if graph is None else [step for step in graph.steps if step.node.path == holder]
+    inner = view.at(holder)
+    is_first = (
+        inner is not None
+        and inner.graph is not None
+        and (inner.graph.steps[0].node.path == view.node.path)
+    )
+    if graph is None or not own or not is_first:
+        return False
+    makers = [graph.maker(o) for o in own[0].tensors[:1]]
+    views = [view.at(each.node.path or "") for each in makers if each is not None]
+    return any(v is not None and (own_attentions(v) or sparse_heads(v)) for v in views)
+
+
+def _purpose_for_distances(view: ModuleView, step: Step) -> str:
+    """Return what a layer does that projects the vectors of distances between positions."""
+    graph = view.graph
+    users = () if graph is None else graph.users(step)
+    if not any(user.operation in ("position bias", "div", "mul") for user in users):
+        return ""
+    try:
+        heads = next((heads_of(view, each) for each in own_attentions(view)), None)
+    except UnknownScoresError:
+        return ""
+    found = () if heads is None else products_of(heads)
+    product = next((each for each in found if each.path == step.node.path), None)
+    if product is None:
+        return ""
+    return _DISTANCE_KEYS if product.role == "query" else _DISTANCE_QUERIES
 
 
 def _purpose_at_end(view: ModuleView, graph: ModuleGraph, step: Step) -> str:

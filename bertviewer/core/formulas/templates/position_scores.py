@@ -1,6 +1,7 @@
 """What attentions add to their scores for the positions of the two tokens."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import log
 
 from bertviewer.core.architecture.operand import Operand
@@ -11,6 +12,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.templates.heads import Heads, layer_of
+from bertviewer.core.formulas.templates.scores import number_of
 from bertviewer.core.frozen import frozen
 
 _MOST_DISTANCES = 2**16
@@ -71,6 +73,7 @@ class PositionProduct:
         rows: how many vectors of distances there are.
         added: the shape of a learnt vector that is added to each query, ``()`` for none.
         is_gathered: whether rows are picked by an index, and not by a shift.
+        factor: the number that the product is multiplied by before it is added.
     """
 
     role: str
@@ -79,6 +82,7 @@ class PositionProduct:
     rows: int
     added: tuple[int, ...]
     is_gathered: bool
+    factor: float
 
 
 def distances_of(heads: Heads) -> Distances | None:
@@ -233,27 +237,47 @@ def products_of(heads: Heads) -> tuple[PositionProduct, ...]:
     biases = heads.scores.of("bias")
     if graph is None or len(biases) != 1:
         return ()
-    group = graph.maker(biases[0].operand)
-    if group is None or group.operation != "position bias":
-        return ()
+    steps = _bias_steps(graph, biases[0].operand)
     found = []
-    inner = {each.node.id: each for each in group.inner}
-    for step in group.inner:
-        if step.operation not in _PRODUCTS:
-            if step.operation not in _AROUND:
+    factor = 1.0
+    inner = {each.node.id: each for each in steps}
+    for step in steps:
+        if step.operation not in (*_PRODUCTS, *_AROUND):
+            return ()
+        if step.operation in _PRODUCTS:
+            tensors = [o for o in step.operands if o.is_tensor]
+            if len(tensors) != 2:
                 return ()
-            continue
-        tensors = [o for o in step.operands if o.is_tensor]
-        if len(tensors) != 2:
-            return ()
-        product = _product(heads, graph, inner, (tensors[0], tensors[1]))
-        if product is None:
-            return ()
-        found.append(product)
-    return tuple(found)
+            product = _product(heads, graph, inner, (tensors[0], tensors[1]))
+            if product is None:
+                return ()
+            found.append(product)
+        elif step.operation in ("mul", "div"):
+            numbers = [number_of(o) for o in step.operands if o.plain]
+            number = numbers[0] if numbers else None
+            if number:
+                factor *= number if step.operation == "mul" else 1 / number
+    return tuple(replace(each, factor=factor) for each in found)
 
 
-_AROUND = ("gather", "index_select", "add", "div", "mul")
+_AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
+
+
+def _bias_steps(graph: ModuleGraph, operand: Operand) -> tuple[Step, ...]:
+    """Return the steps that compute a bias, from the linear layers on."""
+    group = graph.maker(operand)
+    if group is None:
+        return ()
+    if group.operation == "position bias":
+        return group.inner
+    found: dict[str, Step] = {}
+    waiting = [group]
+    while waiting:
+        step = waiting.pop()
+        if step.operation != "linear" and step.node.id not in found:
+            found[step.node.id] = step
+            waiting += [each for o in step.tensors if (each := graph.maker(o)) is not None]
+    return tuple(each for each in graph.steps if each.node.id in found)
 
 
 def _product(
@@ -268,17 +292,28 @@ def _product(
         layer = layer_of(heads.view, layer_step)
         if layer is None:
             return None
-        role = "key" if _is_role(heads, graph, "key", own, token) else "query"
-        shape = layer_step.node.shape
-        rows = shape[0] if layer_step.node.details.get("function") == "einsum" else shape[-2]
-        # Only the rows for the distances of a sentence may be read of a table.
-        tables = {t.name: t.shape for t in heads.view.architecture.parameters}
-        read = tables.get(next((o.parameter for o in layer_step.operands if o.parameter), ""), ())
-        rows = read[0] if read[1:] == (layer.inputs,) and read != layer.shape else rows
-        is_gathered = any(each.operation == "gather" for each in inner.values())
-        added = _added(heads, graph, inner, token)
-        return PositionProduct(role, layer, layer_step.node.path or "", rows, added, is_gathered)
+        return PositionProduct(
+            "key" if _is_role(heads, graph, "key", own, token) else "query",
+            layer,
+            layer_step.node.path or "",
+            _rows(heads, layer_step, layer),
+            _added(heads, graph, inner, token),
+            is_gathered=any(each.operation == "gather" for each in inner.values()),
+            factor=1.0,
+        )
     return None
+
+
+def _rows(heads: Heads, step: Step, layer: Affine) -> int:
+    """Return how many vectors of distances there are.
+
+    Only the rows for the distances of a sentence may be read of a table.
+    """
+    shapes = {each.name: each.shape for each in heads.view.architecture.parameters}
+    table = shapes.get(next((o.parameter for o in step.operands if o.parameter), ""), ())
+    if table[1:] == (layer.inputs,) and table != layer.shape:
+        return table[0]
+    return step.node.shape[0 if step.node.details.get("function") == "einsum" else -2]
 
 
 def _layer_step(graph: ModuleGraph, inner: dict[str, Step], operand: Operand) -> Step | None:

@@ -77,8 +77,8 @@ def _fused(step: Step) -> Scores:
 
 def _is_plain_after(inner: tuple[Step, ...], softmax: Step) -> bool:
     """Return whether the probabilities are multiplied with the values as they are."""
-    after = inner[inner.index(softmax) + 1 :]
-    return len(after) == 1 and after[0].operation in _PRODUCTS
+    *between, last = inner[inner.index(softmax) + 1 :] or (softmax,)
+    return last.operation in _PRODUCTS and all(each.operation in _MASKS for each in between)
 
 
 def _changes(step: Step, operand: Operand) -> Iterator[Change]:
@@ -124,6 +124,8 @@ def _change(step: Step, maker: Step, others: list[Operand]) -> Change | None:
     plain = [each for each in maker.operands if each.plain and not each.key]
     if word in ("mul", "div"):
         number = number_of(plain[0]) if plain else None
+        if number is None and others and _role(step, others[0]) == "mask":
+            return Change("mask", operand=others[0])
         if number is None and others and others[0].node:
             raise UnknownScoresError
         return Change("scale", number if word == "mul" or not number else 1 / number)
@@ -137,6 +139,8 @@ def _change(step: Step, maker: Step, others: list[Operand]) -> Change | None:
             raise UnknownScoresError
         is_mask = word in _MASKS or word != "add" or _role(step, others[0]) == "mask"
         return Change("mask" if is_mask else "bias", operand=others[0])
+    if word == "max" and others and _role(step, others[0]) == "mask":
+        return None  # the smallest number there is, for what the mask made smaller
     if word == "cat" and others and others[0].parameter:
         return Change("sinks", operand=others[0])
     raise UnknownScoresError
