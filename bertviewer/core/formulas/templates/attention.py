@@ -1,6 +1,8 @@
 """Self-attention and cross-attention in heads, as one module computes it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.graph import Step
@@ -104,7 +106,7 @@ def _of_heads(view: ModuleView, step: Step) -> Formula | None:
     product = products[0] if len(products) == 1 else None
     graph = view.graph
     given = graph.given.get(biases[0].operand.node) if graph and len(biases) == 1 else None
-    slopes = given is not None and "alibi" in given.name
+    slopes = given is not None and ("alibi" in given.name or _has_alibi(view.config))
     is_constant = given is not None and given.kind == "constant"
     if len(biases) > 1 or (biases and not (distances or product or slopes or is_constant)):
         return None
@@ -114,12 +116,20 @@ def _of_heads(view: ModuleView, step: Step) -> Formula | None:
     return _formula(attention)
 
 
+def _has_alibi(config: Mapping[str, Any]) -> bool:
+    """Return whether a configuration, or a part of it, asks for ALiBi."""
+    parts = [config, *(value for value in config.values() if isinstance(value, Mapping))]
+    return any(part.get("alibi") is True for part in parts)
+
+
 def window_of(view: ModuleView) -> int | None:
     """Return how many positions back a module's sliding window reaches, ``None`` without one."""
     names = ("sliding_window", "attention_window_size")
     for name in names:
         if name in view.node.attributes:
             return view.integer(name)
+    if view.attribute("attention_type") == "local":  # of a model with global layers as well
+        names = ("window_size",)
     kinds = view.config.get("layer_types")
     if isinstance(kinds, list | tuple) and "sliding_attention" not in kinds:
         return None

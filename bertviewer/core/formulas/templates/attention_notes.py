@@ -235,15 +235,16 @@ def _norm_notes(heads: Heads) -> list[str]:
     name = (steps[0].node.path or "").rpartition(".")[2]
     other = next((step for step in heads.key.steps if is_norm(step)), None)
     names = [name] if other is None else [name, (other.node.path or "").rpartition(".")[2]]
-    named = f" ({', '.join(names)}" if name else " ("
+    named = f" ({', '.join(dict.fromkeys(names))}"
     if steps[0].node.shape[-1] != heads.size:
         return [
             f"Queries and keys are first normalised over all their features{named}), which keeps "
             "the scores bounded."
         ]
+    shared = f"; all heads share the {heads.size} scales of each" if steps[0].node.reads else ""
     return [
-        f"Each head’s queries and keys are first normalised{named}; all heads share the "
-        f"{heads.size} scales of each), which keeps the scores bounded."
+        f"Each head’s queries and keys are first normalised{named}{shared}), which keeps the "
+        "scores bounded."
     ]
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from bertviewer.core.analysis.causality import is_causal
@@ -207,10 +208,22 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         False if is_cross else is_causal(view.architecture, view.node.path),
         is_text,
         can_be_padded or "mask" in step.roles,
-        scores_of(step),
+        _with_biases(graph, scores_of(step), count),
         rotation_of(view, parts["query"].steps, parts["value"].steps, size),
         kernel=_kernel(view, graph, convolution),
     )
+
+
+def _with_biases(graph: ModuleGraph, scores: Scores, count: int) -> Scores:
+    """Return scores whose masks with a number of each head are a bias: those of ALiBi."""
+    changes = []
+    for change in scores.changes:
+        given = graph.given.get(change.operand.node)
+        is_of_heads = given is not None and given.shape[-3:-2] == (count,) and count > 1
+        changes.append(
+            replace(change, kind="bias") if change.kind == "mask" and is_of_heads else change
+        )
+    return replace(scores, changes=tuple(changes))
 
 
 def _repeats(graph: ModuleGraph, operand: Operand) -> int:

@@ -121,7 +121,7 @@ def _read(view: ModuleView, graph: ModuleGraph, step: Step) -> Latent | None:
         found[1],
         first,
         *(found[2], found[3], Norm.of(norm)),
-        turned[-1].node.shape[-1],
+        found[0].outputs - found[1].inputs,
         count,
         size,
         step.node.shape[-1],
@@ -204,9 +204,8 @@ def _notes(latent: Latent, scale: float | None) -> tuple[str, ...]:
     cached = latent.up.inputs + latent.rotated
     whole = latent.count * (latent.size + latent.value_size)
     notes = [
-        f"Latent attention: only C and the rotated part of the key must be cached, {cached} "
-        f"numbers per position; the keys and values of all heads would be {whole}. (The code of "
-        "transformers caches the keys and values that are computed from C.)",
+        f"Latent attention: only C and the rotated part of the key need to be cached, {cached} "
+        f"numbers per position; the keys and values of all heads would be {whole}.",
         f"A query and a key have two parts: {latent.size - latent.rotated} features that compare "
         f"content, and {latent.rotated} features that are rotated by the position. All heads "
         "share the rotated part of the key, as a rotation cannot be applied to C.",

@@ -46,6 +46,8 @@ def rotated_size(step: Step) -> int:
     """Return how many features a rotation rotates: others may be put next to them."""
     inner = {each.node.id: each for each in step.inner}
     last = step.inner[-1] if step.inner else None
+    if len(inner) == 1:  # complex numbers are pairs of features
+        return 2 * step.node.shape[-1]
     if last is not None and last.operation == "cat":
         own = [inner[o.node] for o in last.tensors if o.node in inner]
         if len(own) < len(last.tensors) and own and own[0].node.shape:
