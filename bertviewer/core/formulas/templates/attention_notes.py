@@ -5,14 +5,15 @@ from bertviewer.core.formulas.facts import (
     has_angle_table,
     has_contact_head,
     has_head_size,
-    reads_target,
 )
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.place import places
-from bertviewer.core.formulas.templates.heads import Heads, Part
+from bertviewer.core.formulas.templates.attention_maths import Attention
+from bertviewer.core.formulas.templates.heads import Heads, reads_encoder, reads_text
 from bertviewer.core.formulas.templates.norm import is_norm
-from bertviewer.core.formulas.templates.position_scores import Distances, bias_notes
+from bertviewer.core.formulas.templates.position_scores import bias_notes
+from bertviewer.core.formulas.templates.projections import Part
 from bertviewer.core.text.numerals import count_text
 
 DROPOUT_OF_PROBABILITIES = Note(
@@ -25,10 +26,9 @@ CAUSAL = (
 )
 
 
-def attention_notes(
-    heads: Heads, window: int | None, distances: Distances | None
-) -> tuple[str, ...]:
+def attention_notes(attention: Attention) -> tuple[str, ...]:
     """Return the notes on an attention module, the most asked first."""
+    heads, distances, window = attention.heads, attention.distances, attention.window
     notes = [scale_note(heads), *where_notes(heads, has_bias_table=distances is not None)]
     if heads.output is None and heads.query.layer is not None:
         notes.append(mixing_note(heads.view))
@@ -54,8 +54,7 @@ def attention_notes(
             if heads.norm
             else "This module also adds its residual connection."
         )
-    notes.append(DROPOUT_OF_PROBABILITIES)
-    return tuple(notes)
+    return (*notes, *_more_notes(attention), DROPOUT_OF_PROBABILITIES)
 
 
 def scale_note(heads: Heads) -> str:
@@ -200,10 +199,10 @@ def mixing_note(view: ModuleView) -> str:
     for place in places(view):
         for user in place.graph.users(place.steps[-1]):
             inner = view.at(user.node.path or "") if user.operation == "" else None
-            if inner is not None and inner.graph is not None and inner.graph.of("linear"):
-                user = inner.graph.of("linear")[0]
-            *_, holder, name = ("", "", *(user.node.path or "").split("."))
-            if user.operation == "linear" and name:
+            linears = () if inner is None or inner.graph is None else inner.graph.of("linear")
+            layer = next(iter(linears), user)
+            *_, holder, name = ("", "", *(layer.node.path or "").split("."))
+            if layer.operation == "linear" and name:
                 where = "sibling module" if place.view.node.path == view.node.parent else "module"
                 return (
                     "Concat places the heads side by side. The linear layer that mixes them is "
@@ -293,10 +292,61 @@ def _input_notes(heads: Heads) -> list[str]:
     return ["Queries come from one input, keys and values from another one."]
 
 
-def reads_encoder(heads: Heads) -> bool:
-    """Return whether keys and values come from an encoder."""
-    graph = heads.view.graph
-    given = None if graph is None else graph.given.get(heads.key.source)
-    return (given is not None and "encoder" in given.name) or reads_target(
-        heads.view.node, heads.view.architecture
-    )
+def windows_of(heads: Heads) -> int:
+    """Return into how many windows an image is split whose positions attend to each other."""
+    graph, flows = heads.view.graph, heads.view.architecture.flows
+    shape = graph.given[heads.query.source].shape if graph and heads.query.source else ()
+    batch = 1 if flows is None else flows.lengths.get("B", 1)
+    return shape[0] if len(shape) == 3 and shape[0] > batch and not reads_text(heads.view) else 0
+
+
+def landmark_notes(view: ModuleView) -> list[str]:
+    """Explain landmarks (Nyströmformer), none for other modules."""
+    landmarks, length = view.integer("num_landmarks"), view.integer("seq_len")
+    if landmarks is None or length is None:
+        return []
+    if landmarks == length:
+        return [
+            f"This configuration has as many landmarks as positions in a sequence ({landmarks}), "
+            "so the attention is computed in full, without the Nyström approximation."
+        ]
+    return [
+        f"Nyström approximation: queries and keys are averaged over segments to {landmarks} "
+        "landmarks each. The three softmax products with them replace the one of all pairs, so "
+        "the cost grows linearly with the number of tokens. The matrix between landmarks is "
+        "inverted approximately, in a few iterations (Xiong et al. 2021, section 3)."
+    ]
+
+
+def _more_notes(attention: Attention) -> tuple[str, ...]:
+    heads, notes = attention.heads, []
+    if attention.slopes:
+        notes.append(
+            "ALiBi: there are no position vectors. The bias falls linearly with the distance, with "
+            "a fixed slope per head. The formula adds m_h j instead of −m_h (i − j): softmax does "
+            "not change if all scores of a row change by the same number."
+        )
+    if attention.product is not None:
+        notes.append(
+            "Relative positions: a score is the product of a query with the key (content) plus its "
+            "product with the projected vector of the distance (position). "
+            "u and v replace the query’s own position, as no absolute positions exist."
+        )
+    if windows := windows_of(heads):
+        notes.append(
+            f"The input is split into {windows} windows; a position attends only to positions of "
+            "its own window. Information crosses windows only in other layers."
+        )
+    if heads.query.is_convolution:
+        notes.append(
+            "The convolutions look at one position, like linear layers. The module’s tensors have "
+            "one column per position; the formula has one row per position."
+        )
+    if any(step.operation == "clamp" for step in heads.query.steps):
+        notes.append("Queries, keys and values are clipped, which bounds the scores.")
+    if heads.kernel:
+        notes.append(
+            f"The convolution adds to each head’s output a weighted sum of the values at the "
+            f"{max(heads.kernel)} nearest positions, the same for all features of the head."
+        )
+    return (*notes, *landmark_notes(heads.view))

@@ -17,8 +17,8 @@ from bertviewer.core.formulas.notation import (
 )
 from bertviewer.core.formulas.steps.origins import chain_of, projections
 from bertviewer.core.formulas.templates.attention_notes import CAUSAL, DROPOUT_OF_PROBABILITIES
-from bertviewer.core.formulas.templates.heads import layer_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.projections import layer_of
 from bertviewer.core.formulas.templates.rotation import (
     are_neighbours,
     pair_maths,

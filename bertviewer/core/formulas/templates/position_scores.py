@@ -11,7 +11,8 @@ from bertviewer.core.formulas.graph import ModuleGraph, Step, graph_of
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.notes import Note, no
-from bertviewer.core.formulas.templates.heads import Heads, layer_of
+from bertviewer.core.formulas.templates.heads import Heads
+from bertviewer.core.formulas.templates.projections import layer_of
 from bertviewer.core.formulas.templates.scores import number_of
 from bertviewer.core.frozen import frozen
 

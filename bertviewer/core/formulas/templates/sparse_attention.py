@@ -11,7 +11,8 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.templates.heads import Heads, Part
+from bertviewer.core.formulas.templates.heads import Heads
+from bertviewer.core.formulas.templates.projections import Part
 from bertviewer.core.formulas.templates.scores import Scores
 from bertviewer.core.text.numerals import count_text
 
