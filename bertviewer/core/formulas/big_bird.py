@@ -14,46 +14,6 @@ from bertviewer.core.formulas.notation import TOKENS, sized
 _SOURCE = "Zaheer et al. 2020, section 2"
 
 
-def block_sparse_attention(view: ModuleView) -> Formula:
-    """A token looks at a few blocks of tokens; one that is named n times counts n times."""
-    size, random = (view.integer(name) for name in ("block_size", "num_random_blocks"))
-    if size is None or random is None:
-        raise LookupError("attention without blocks")
-    heads = replace(separate(view, ("query", "key", "value"), None), added="log N")
-    found = described(view, heads, _SOURCE)
-    most = (5 + 2 * random) * size
-    drawn = f" + {random} [b(j) = 0]" if random else ""
-    return replace(
-        found,
-        title="Block-sparse self-attention",
-        summary="Every position attends to the first and last blocks of positions, its own block "
-        "and the two adjacent ones, and forms a weighted mean of their values, "
-        f"{heads.parallel}.",
-        maths=(
-            *found.maths,
-            f"N_(i j) = [b(j) in {{0, b(i) - 1, b(i), b(i) + 1, n - 1}}]{drawn}, quad "
-            "0 < b(i) < n - 1",
-            "N_(i j) = 1, quad b(i) in {0, n - 1}",
-            f"b(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
-        ),
-        terms=(
-            *found.terms,
-            Term("N_(i j)", "number of times that position i attends to position j"),
-            Term("b(i)", f"block of position i; the block size is {size}"),
-            Term("n", "number of blocks; the last one is filled up with padding"),
-        ),
-        notes=(
-            f"A sequence of {most} positions or fewer has too few blocks: every position then "
-            "attends to all others, with the same parameters.",
-            "A bracket is 1 where its condition is true and 0 elsewhere; the logarithm of 0 masks "
-            "a position.",
-            *_drawn_notes(random),
-            *found.notes,
-        ),
-        config_keys=(*found.config_keys, *view.keys("blocks")),
-    )
-
-
 def answer_head(view: ModuleView) -> Formula:
     """A feed-forward network with add & norm before the scores of start and end (their code)."""
     network = halved_network(view, Halves("intermediate", "output"))
@@ -107,18 +67,4 @@ def question_answering(view: ModuleView) -> Formula:
         ),
         config_keys=view.keys("width", "labels"),
         source="Devlin et al. 2019, section 4.2; q as in transformers’ code",
-    )
-
-
-def _drawn_notes(random: int) -> tuple[str, ...]:
-    if not random:
-        return ()
-    blocks, times = (
-        ("1 block", "one more time")
-        if random == 1
-        else (f"{random} blocks", f"{random} more times")
-    )
-    return (
-        f"During training, each block also attends to {blocks} drawn at random. At inference, "
-        f"transformers draws none and attends to block 0 instead, whose positions count {times}.",
     )

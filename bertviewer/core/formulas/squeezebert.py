@@ -76,47 +76,6 @@ def convolution(view: ModuleView) -> Formula:
     )
 
 
-def attention(view: ModuleView) -> Formula:
-    """BERT's self-attention with the axes the other way round (Vaswani et al. 2017, 3.2)."""
-    width = view.tensors["query.weight"].shape[0]
-    count, size = head_counts(view, width)
-    return Formula(
-        title="Multi-head self-attention with convolutions",
-        summary="Every position attends to all positions of the same sequence and forms a weighted "
-        "mean of their values, "
-        f"{count_text(count, 'in one head', 'in {0} heads in parallel')}.",
-        maths=(
-            f"{sized('Q', width, 'S')} = {_CONV}_Q ({sized('X', width, 'S')}), quad "
-            f"K = {_CONV}_K (X), quad V = {_CONV}_V (X)",
-            f"{sized('P_h', 'S', 'S')} = {SOFTMAX} ((Q_h^top K_h) / sqrt(d_k) + M), quad "
-            f"{sized('O_h', size, 'S')} = V_h P_h^top",
-            f"h = {indices(count)}, quad d_k = {size}",
-            f'{sized("Y", width, "S")} = op("Concat")({listing("O_{}", count)})',
-        ),
-        terms=(
-            TOKENS,
-            Term("X", "input, one column per position", f"[{width}, S]"),
-            Term(f"{_CONV}_Q", "the convolution “query”"),
-            Term(f"{_CONV}_K", "the convolution “key”"),
-            Term(f"{_CONV}_V", "the convolution “value”"),
-            Term(
-                "h", "index of the head, counted from 0", count_text(count, "1 head", "{0} heads")
-            ),
-            Term("Q_h", f"the {size} rows of head h in Q", f"[{size}, S]"),
-            Term(
-                "M",
-                "mask: 0 at visible positions, a large negative number (in effect −∞) at padding",
-            ),
-            Term("P_h", "attention probabilities of head h; each row sums to 1"),
-            Term("O_h", "output of head h", f"[{size}, S]"),
-            Term("d_k", "head size; the scores are divided by its square root", str(size)),
-        ),
-        notes=("Concat stacks the heads vertically.",),
-        config_keys=view.keys("width", "heads", "groups of features", "attention dropout"),
-        source=f"{_SOURCE}; Vaswani et al. 2017, sections 3.2.1 and 3.2.2",
-    )
-
-
 def convolution_and_norm(view: ModuleView) -> Formula:
     """Convolution, residual and layer norm (Iandola et al. 2020, section 3)."""
     outputs, inputs = _sizes(view)
@@ -188,33 +147,6 @@ def layer(view: ModuleView) -> Formula:
         notes=(RESIDUAL, post_norm(norm), DROPOUT),
         config_keys=view.keys("width", "heads", "feed-forward", "activation"),
         source=_SOURCE,
-    )
-
-
-def product(view: ModuleView) -> Formula:
-    """A matrix product in a module of its own (transformers' code)."""
-    keys = view.node.name == "matmul_qk"
-    left, right = ("a head’s queries", "its keys") if keys else ("probabilities", "a head’s values")
-    return Formula(
-        title="Matrix product",
-        summary="Multiplies two matrices; it is a separate module only so that its operations can "
-        "be counted.",
-        maths=("Y = A B",),
-        terms=(Term("A", left), Term("B", right), Term("Y", "their product")),
-        notes=(NO_PARAMETERS,),
-        source="transformers’ code",
-    )
-
-
-def probabilities(view: ModuleView) -> Formula:
-    """Softmax as torch.nn.Softmax computes it."""
-    return Formula(
-        title="Softmax",
-        summary="Converts scores to probabilities, which are positive and sum to 1.",
-        maths=("p_i = e^(x_i) / (sum_j e^(x_j))",),
-        terms=(Term("x_i", "score i"), Term("p_i", "its probability")),
-        notes=(NO_PARAMETERS,),
-        source="torch.nn.Softmax",
     )
 
 

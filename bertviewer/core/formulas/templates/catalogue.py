@@ -2,6 +2,7 @@
 
 from bertviewer.core.formulas.templates.activation import ACTIVATION
 from bertviewer.core.formulas.templates.attention import ATTENTION
+from bertviewer.core.formulas.templates.attention_parts import ATTENTION_PARTS
 from bertviewer.core.formulas.templates.convolution import CONVOLUTION
 from bertviewer.core.formulas.templates.embedding import EMBEDDING
 from bertviewer.core.formulas.templates.experts import EXPERTS
@@ -23,6 +24,7 @@ TEMPLATES: tuple[Template, ...] = (
     *NORM,
     ACTIVATION,
     ATTENTION,
+    *ATTENTION_PARTS,
     *FEED_FORWARD,
     *SUB_LAYERS,
     *LAYER,

@@ -170,8 +170,9 @@ def repeats_of(graph: ModuleGraph, operand: Operand) -> int:
     found = 1
     for step in chain_of(graph, operand).steps:
         maker = graph.maker(next(iter(step.tensors), None))
-        if step.operation in REPEATS and maker is not None and prod(maker.node.shape):
-            found *= max(prod(step.node.shape) // prod(maker.node.shape), 1)
+        if step.operation in REPEATS and maker is not None:
+            before, after = (prod(each.node.shape, start=1) for each in (maker, step))
+            found *= max(after // max(before, 1), 1)
     return found
 
 
