@@ -46,6 +46,7 @@ class Latent:
         query: what makes the queries.
         norm: the norm of the latent vectors.
         rotated: how many features of a query and a key are rotated.
+        names: of the layers of queries, and of keys and values.
     """
 
     down: Affine
@@ -59,6 +60,7 @@ class Latent:
     size: int
     value_size: int
     rotation: Step
+    names: tuple[str, str]
 
 
 def latent_formula(view: ModuleView, step: Step) -> Formula | None:
@@ -126,7 +128,12 @@ def _read(view: ModuleView, graph: ModuleGraph, step: Step) -> Latent | None:
         size,
         step.node.shape[-1],
         turned[-1],
+        (_name(queries[0]), _name(up)),
     )
+
+
+def _name(step: Step) -> str:
+    return (step.node.path or "").rpartition(".")[2]
 
 
 def _maker(graph: ModuleGraph, operand: Operand | None) -> Step | None:
@@ -210,6 +217,12 @@ def _notes(latent: Latent, scale: float | None) -> tuple[str, ...]:
         f"content, and {latent.rotated} features that are rotated by the position. All heads "
         "share the rotated part of the key, as a rotation cannot be applied to C.",
     ]
+    plain, width = latent.size - latent.rotated, latent.size - latent.rotated + latent.value_size
+    notes.append(
+        f"{latent.names[1]}.weight stacks the heads, {width} rows each: the first {plain} make the "
+        f"head’s keys, the others its values. {latent.names[0]}.weight has {latent.size} rows for "
+        f"each head, of which the last {latent.rotated} make the part that is rotated."
+    )
     if scale is None:
         notes.insert(
             0,
