@@ -46,6 +46,10 @@ def _attention(view: ModuleView) -> Formula | None:
     own = own_attentions(view)
     if (heads := sparse_heads(view)) is not None:
         return sparse_formula(heads, _formula(Attention(heads, added="log N")))
+    if view.graph is None and view.node.class_name == "MultiheadAttention":
+        is_torch = view.node.class_module.startswith("torch.nn.modules.")
+        heads = torch_heads(view, None) if is_torch else None
+        return None if heads is None else _formula(Attention(heads))
     if not own or view.graph is None:
         return None
     if len(own) > 1 or len(view.graph.of("attention")) > 1:

@@ -165,6 +165,7 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     if after is None:
         return None
     is_cross = parts["query"].source != parts["key"].source and not _is_same_outside(view, step)
+    scores = scores_of(step)
     is_text = reads_text(view)
     if not is_text and parts["query"].is_convolution:
         is_text = _is_text(view, graph.inputs[0], positions=-1)
@@ -183,7 +184,7 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         False if is_cross else is_causal(view.architecture, view.node.path),
         is_text,
         can_be_padded or "mask" in step.roles,
-        _with_biases(graph, scores_of(step), count),
+        scores if is_cross else _with_biases(graph, scores, count),
         rotation_of(view, parts["query"].steps, parts["value"].steps, size),
         kernel=_kernel(view, graph, convolution),
     )
@@ -215,13 +216,19 @@ def _fills_layers(view: ModuleView, graph: ModuleGraph, parts: Mapping[str, Part
     return True
 
 
-def torch_heads(view: ModuleView, step: Step) -> Heads | None:
-    """Return what torch.nn.MultiheadAttention is made of: it projects within one function."""
-    count, size = (step.node.details.get(name) for name in ("heads", "head_size"))
+def torch_heads(view: ModuleView, step: Step | None) -> Heads | None:
+    """Return what torch.nn.MultiheadAttention is made of: it projects within one function.
+
+    Without a graph, torch's own name of a decoder's second attention shows what it reads.
+    """
+    count, size = view.integer("num_heads"), view.integer("head_dim")
     output = view.affine(f"{view.node.path}.out_proj")
     if not isinstance(count, int) or not isinstance(size, int) or output is None:
         return None
     width, bias = output.outputs, view.shape("in_proj_bias") is not None
+    if step is None:
+        other = "memory" if view.node.name == "multihead_attn" else ""
+        step = Step(Node("", "group", "attention"), (), {"query": Operand(), "key": Operand(other)})
     source = step.roles["query"].node if "query" in step.roles else ""
     other = step.roles["key"].node if "key" in step.roles else source
     parts = {}
