@@ -71,7 +71,7 @@ def _of_heads(view: ModuleView, step: Step) -> Formula | None:
     is_split = heads.scores.factor is None and "relative_attention" in view.config
     if any(each.is_gathered for each in products) or is_split:
         return disentangled_formula(heads, products)
-    if heads.scores.factor is None:
+    if heads.scores.factor is None or any(heads.scores.mixers):
         return None
     biases = heads.scores.of("bias")
     distances = distances_of(heads)

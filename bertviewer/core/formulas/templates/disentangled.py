@@ -29,7 +29,7 @@ def disentangled_formula(heads: Heads, products: tuple[PositionProduct, ...]) ->
         notes=_notes(heads, ordered),
         config_keys=heads.view.keys("width", "heads", "attention dropout", "distances"),
         source="He et al. 2021 (DeBERTa), section 3.1, equation 4; Vaswani et al. 2017, section "
-        "3.2",
+        f"3.2{'; talking heads: Shazeer et al. 2020' if any(heads.scores.mixers) else ''}",
     )
 
 
@@ -70,10 +70,18 @@ def _maths(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[str, ..
         token = "Q_(h, i) dot K^r" if each.role == "query" else "K_(h, j) dot Q^r"
         summands.append(f"{token}_(h, b(i - j))")
     root = f"{_divisor(heads.view, products)} dot {heads.size}"
+    output = f"{sized('O_h', 'S', heads.size)} = P_h V_h, quad h = {indices(heads.count)}"
+    lines.append(f"A_(h, i j) = ({' + '.join(summands)}) / sqrt({root})")
+    if all(heads.scores.mixers):
+        total = f"sum_(g=0)^({heads.count - 1})"
+        lines += [
+            f"A'_h = {total} T_(h, g) A_g, quad P'_h = {SOFTMAX} (A'_h + M)",
+            f"{sized('P_h', 'S', 'S')} = {total} U_(h, g) P'_g",
+            output,
+        ]
+    else:
+        lines.append(f"{sized('P_h', 'S', 'S')} = {SOFTMAX} (A_h + M), quad {output}")
     lines += [
-        f"A_(h, i j) = ({' + '.join(summands)}) / sqrt({root})",
-        f"{sized('P_h', 'S', 'S')} = {SOFTMAX} (A_h + M), quad "
-        f"{sized('O_h', 'S', heads.size)} = P_h V_h, quad h = {indices(heads.count)}",
         f'{sized("Y", "S", query.outputs)} = op("Concat")({listing("O_{}", heads.count)})',
     ]
     return tuple(lines)
@@ -96,12 +104,20 @@ def _terms(heads: Heads, products: tuple[PositionProduct, ...]) -> tuple[Term, .
         shape = f"[{rows}, {each.layer.outputs}]"
         terms.append(Term(f"{use[0].upper()}^r", f"{use} of the distances", shape))
     count = count_text(heads.count, "1 head", "{0} heads")
+    sums = ", mixed" if all(heads.scores.mixers) else "; each row sums to 1"
+    if all(heads.scores.mixers):
+        square = f"[{heads.count}, {heads.count}]"
+        logits, weights = heads.scores.mixers
+        terms += [
+            Term("T", f"weight of {logits}: mixes the heads’ scores", square),
+            Term("U", f"weight of {weights}: mixes the heads’ probabilities", square),
+        ]
     return (
         *terms,
         *((Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),) if products else ()),
         Term("h", "index of the head, counted from 0", count),
         Term("M", "mask: 0 at visible positions, the smallest representable number at masked ones"),
-        Term("P_h", "attention probabilities of head h; each row sums to 1"),
+        Term("P_h", f"attention probabilities of head h{sums}"),
         Term("O_h", "output of head h", f"[S, {heads.size}]"),
     )
 

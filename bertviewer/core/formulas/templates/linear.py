@@ -130,9 +130,14 @@ def _purpose_in_sparse_attention(view: ModuleView) -> str:
 
 
 def _purpose_in_group(place: Place) -> str:
-    """Return what a layer does in a feed-forward network."""
+    """Return what a layer does in a feed-forward network, or among the scores of an attention."""
     assert place.group is not None
     inner, own = place.group.inner, place.steps[0].node.id
+    if place.group.operation == "attention":
+        words = [each.operation for each in inner]
+        softmax = words.index("softmax") if "softmax" in words else 0
+        is_before = inner.index(place.steps[0]) < softmax
+        return f"Mixes the {'scores' if is_before else 'probabilities'} of all heads."
     if "feed-forward" not in place.group.operation:
         return ""
     if inner[-1].node.id == own:

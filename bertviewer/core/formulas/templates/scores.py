@@ -1,6 +1,7 @@
 """The scores of an attention: what is done to the product before the softmax."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
@@ -16,7 +17,7 @@ class Change:
     """One step between the product and the softmax.
 
     Attributes:
-        kind: ``scale``, ``cap``, ``bias``, ``mask`` or ``sinks``.
+        kind: ``scale``, ``cap``, ``bias``, ``mask``, ``sinks`` or ``mix`` (of several heads).
         number: the factor of a scale or of a bias, the bound of a cap; ``None`` if not known.
         operand: the bias, or the learnt numbers that compete with the scores.
     """
@@ -33,10 +34,13 @@ class Scores:
     Attributes:
         factor: the factor on the product of queries and keys, ``None`` if not known.
         changes: what follows, in order.
+        mixers: the linear layers that mix the heads’ scores, and their probabilities, by name;
+            ``("", "")`` for none.
     """
 
     factor: float | None
     changes: tuple[Change, ...] = ()
+    mixers: tuple[str, str] = ("", "")
 
     def of(self, kind: str) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -59,7 +63,14 @@ def scores_of(step: Step) -> Scores:
     last = next((each for each in inner if each.operation == "softmax"), None)
     if last is None or not _is_plain_after(inner, last):
         raise UnknownScoresError
-    return _folded(tuple(_changes(step, last.operands[0])))
+    scores = _folded(tuple(_changes(step, last.operands[0])))
+    at = inner.index(last)
+    return replace(scores, mixers=(_mixer(inner[:at]), _mixer(inner[at:])))
+
+
+def _mixer(steps: tuple[Step, ...]) -> str:
+    paths = [each.node.path or "" for each in steps if each.operation == "linear"]
+    return paths[0].rpartition(".")[2] if paths else ""
 
 
 def _fused(step: Step) -> Scores:
@@ -78,7 +89,9 @@ def _fused(step: Step) -> Scores:
 def _is_plain_after(inner: tuple[Step, ...], softmax: Step) -> bool:
     """Return whether the probabilities are multiplied with the values as they are."""
     *between, last = inner[inner.index(softmax) + 1 :] or (softmax,)
-    return last.operation in _PRODUCTS and all(each.operation in _MASKS for each in between)
+    return last.operation in _PRODUCTS and all(
+        each.operation in (*_MASKS, "linear") for each in between
+    )
 
 
 def _changes(step: Step, operand: Operand) -> Iterator[Change]:
@@ -129,6 +142,8 @@ def _change(step: Step, maker: Step, others: list[Operand]) -> Change | None:
         if number is None and others and others[0].node:
             raise UnknownScoresError
         return Change("scale", number if word == "mul" or not number else 1 / number)
+    if word == "linear":
+        return Change("mix")
     if word == "tanh":
         return Change("tanh")
     if word in ("add", "sub", "rsub", *_MASKS):
