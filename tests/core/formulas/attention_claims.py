@@ -137,10 +137,15 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return {module.q_norm.weight.numel(), module.k_norm.weight.numel()} == {int(groups[0])}
 
 
-@claims(r"Concat places the heads side by side\. .* is “dense” in the sibling module “output”")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+@claims(r"Concat places the heads side by side\. .* is “(\w+)” in the sibling module “(\w+)”")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     block = case.model.get_submodule(node.path.rpartition(".")[0])
-    return isinstance(block.output.dense, nn.Linear)
+    return isinstance(getattr(getattr(block, groups[1]), groups[0]), nn.Linear | nn.Conv1d)
+
+
+@claims(r"The convolutions look at one position, like linear layers\. .*")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return set(module_of(case, node).query.kernel_size) == {1}
 
 
 @claims(r"The rotation encodes the order of the tokens: .* The model’s “rotary_emb” computes .*",

@@ -57,8 +57,8 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
         r"The model’s “([\w.]+)” computes the angles")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     rotates = bool(getattr(case.model.config, "rotary_value", False))
-    call = case.calls(f"{case.base}.{groups[2]}".strip("."))
-    return rotates is (groups[0] is None) and bool(call)
+    named = [name for name, _ in case.model.named_modules() if f".{name}".endswith(f".{groups[2]}")]
+    return rotates is (groups[0] is None) and any(case.calls(name) for name in named)
 
 
 @claims(r"“rotary_embeddings” computes the angles by which attention rotates its vectors")

@@ -57,6 +57,8 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     if bool(tables) is not words.startswith("Token order"):
         return False
     if not steps:
+        if case.family == "mpnet":  # its code reads 32 of the rows, whatever its table has
+            return bool(case.model.config.relative_attention_num_buckets != 32)
         return bool(case.model.config.relative_attention_max_distance <= 4)
     furthest = FURTHEST.search(steps)
     assert furthest is not None

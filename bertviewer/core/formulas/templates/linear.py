@@ -101,7 +101,19 @@ def _is_per_position(view: ModuleView) -> bool:
     flows = view.architecture.flows
     lengths = {} if flows is None else flows.lengths
     shape = graph.inputs[0].shape
+    if any(_projects_distances(place) for place in places(view)):
+        return False
     return len(shape) > 1 and any(lengths.get(name) in shape[:-1] for name in ("S", "S_d"))
+
+
+def _projects_distances(place: Place) -> bool:
+    """Return whether a layer projects distances as well as tokens (DeBERTa).
+
+    The code also calls it where it does not use the result.
+    """
+    letters = projections(place.graph).get(place.steps[0].node.id, frozenset())
+    is_shared = place.view.config.get("share_att_key") is True
+    return is_shared and bool(letters & {"Q", "K"}) and bool(place.graph.of("position bias"))
 
 
 def _purpose(view: ModuleView) -> str:

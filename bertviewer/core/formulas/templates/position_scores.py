@@ -30,14 +30,15 @@ class Distances:
         table: its shape, [rows, heads].
         holder: which module has the table, in words.
         is_shared: whether all layers of the stack add the same bias.
-        furthest: from which distance on all share a row, ``None`` where distances are not put
-            into buckets.
+        is_bucketed: whether several distances share a row, a bucket.
+        furthest: from which distance on all share a row, ``None`` if that is not known.
         both_ways: whether later positions have rows too.
     """
 
     table: tuple[int, ...]
     holder: str
     is_shared: bool
+    is_bucketed: bool
     furthest: int | None
     both_ways: bool
 
@@ -50,17 +51,18 @@ class Distances:
     def terms(self) -> tuple[Term, ...]:
         """The terms of the bias."""
         rows, heads = self.table
-        what = "bucket of this distance" if self.furthest else "row of this offset"
-        of = "distance" if self.furthest else "offset"
+        what = "bucket of this distance" if self.is_bucketed else "row of this offset"
+        of = "distance" if self.is_bucketed else "offset"
+        known = not self.is_bucketed or self.furthest is not None
         return (
             Term("B_h", f"bias of head h for the {of} from position i to position j"),
             Term(
                 'W_"rel"',
-                f"learnt: one row per {'bucket' if self.furthest else 'offset'}, one column per "
+                f"learnt: one row per {'bucket' if self.is_bucketed else 'offset'}, one column per "
                 "head",
                 f"[{rows}, {heads}]",
             ),
-            Term("b(j - i)", what, f"0 to {rows - 1}"),
+            Term("b(j - i)", what, f"0 to {rows - 1}" if known else None),
         )
 
 
@@ -113,6 +115,7 @@ def distances_of(heads: Heads) -> Distances | None:
         found,
         _holder(view, path, is_own=own is not None),
         len(tables) <= 1 and is_bucketed,
+        is_bucketed,
         furthest if is_bucketed else None,
         both_ways=view.attribute("is_decoder") is not True,
     )
@@ -159,7 +162,7 @@ def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, tuple[in
 
 def bias_notes(distances: Distances) -> list[str]:
     """Explain the table of distances."""
-    what = "distance bucket" if distances.furthest else "offset"
+    what = "distance bucket" if distances.is_bucketed else "offset"
     bias = f"a bias on the scores, one number per head and {what}."
     steps = _steps(distances)
     shared = (
