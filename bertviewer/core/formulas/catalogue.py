@@ -1,4 +1,4 @@
-"""The formula of a module: that of the first template whose pattern its graph has, else its steps."""
+"""The formula of a module: that of the first template that its graph matches, else its steps."""
 
 import re
 from collections.abc import Hashable

@@ -133,15 +133,14 @@ class Symbols:
             parts = self.linear(heads[1], x).view(S, -1, 3, size).unbind(2)
             query, key, value = (part.reshape(S, -1) for part in parts)
         elif queries:
-            query, key, value = self.linear(queries[1], x).split(
-                [int(queries[2]) * size, size, size], dim=-1
-            )
+            sizes = [int(queries[2]) * size, size, size]
+            query, key, value = torch.split(self.linear(queries[1], x), sizes, dim=-1)
         elif stacked:
             counts = [int(n) for n in re.findall(r"(\d+) of the (?:query|key|value)", self.notes)]
             each = re.search(r", (\d+) (?:rows|columns) each", self.notes)
-            sizes = counts or [int(each[1])] * 3 if each or counts else []
+            sizes = counts or [int(each[1] if each else 0)] * 3
             assert re.findall("query|key|value", stacked[2]) == ["query", "key", "value"]
-            query, key, value = self.linear(stacked[1], x).split(sizes, dim=-1)
+            query, key, value = torch.split(self.linear(stacked[1], x), sizes, dim=-1)
         else:
             names = ("queries:", "keys:", "values:")
             query, key, value = (self.linear(self.child(f"Computes the {n}"), x) for n in names)
@@ -267,12 +266,14 @@ def test_latent_attention_computes_what_the_module_does(family: str) -> None:
     count, plain, rotated = 4, 6, 4
     with torch.no_grad():
         query = symbols.linear(down, module.q_a_layernorm(symbols.linear("q_a_proj", x)))
-        latent, key = symbols.linear("kv_a_proj_with_mqa", x).split([10, rotated], dim=-1)
+        latent, key = torch.split(symbols.linear("kv_a_proj_with_mqa", x), [10, rotated], dim=-1)
         both = symbols.linear(up, module.kv_a_layernorm(latent))
         heads = []
         for head in range(count):
-            own, turned = query[:, head * 10 : head * 10 + 10].split([plain, rotated], dim=-1)
-            keys, values = both[:, head * 11 : head * 11 + 11].split([plain, 5], dim=-1)
+            own, turned = torch.split(
+                query[:, head * 10 : head * 10 + 10], [plain, rotated], dim=-1
+            )
+            keys, values = torch.split(both[:, head * 11 : head * 11 + 11], [plain, 5], dim=-1)
             left = torch.cat([own, symbols.rotated(turned)], dim=-1)
             right = torch.cat([keys, symbols.rotated(key)], dim=-1)
             scores = left @ right.T / math.sqrt(plain + rotated) + CAUSAL

@@ -121,10 +121,8 @@ def _purpose(view: ModuleView) -> str:
     if text := _purpose_in_sparse_attention(view):
         return text
     for place in places(view):
-        if place.group is not None:
-            text = _purpose_in_group(place)
-        else:
-            text = _purpose_among(view, place)
+        is_in_group = place.group is not None
+        text = _purpose_in_group(place) if is_in_group else _purpose_among(view, place)
         if text:
             return text
     return _DEFAULT
