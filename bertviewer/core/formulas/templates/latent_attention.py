@@ -73,6 +73,7 @@ def latent_formula(view: ModuleView, step: Step) -> Formula | None:
     scale = None if abs(factor * latent.size**0.5 - 1) < _CLOSE else factor
     causal = is_causal(view.architecture, view.node.path)
     pairs = are_neighbours(latent.rotation)
+    hidden = "padding and all later positions" if causal else "padding"
     reach = "itself and all earlier positions" if causal else "all positions of the same sequence"
     count = count_text(latent.count, "in one head", "in {0} heads in parallel")
     return Formula(
@@ -83,7 +84,7 @@ def latent_formula(view: ModuleView, step: Step) -> Formula | None:
             *_maths(latent, scale),
             *(pair_maths(latent.rotated, None) if pairs else ()),
         ),
-        terms=(*_terms(latent, scale), *(pair_terms(latent.rotated) if pairs else ())),
+        terms=(*_terms(latent, scale, hidden), *(pair_terms(latent.rotated) if pairs else ())),
         notes=(*_notes(latent, scale), *((CAUSAL,) if causal else ()), DROPOUT_OF_PROBABILITIES),
         config_keys=(
             *view.keys("width", "heads"),
@@ -169,7 +170,7 @@ def _maths(latent: Latent, scale: float | None) -> tuple[str, ...]:
     )
 
 
-def _terms(latent: Latent, scale: float | None) -> tuple[Term, ...]:
+def _terms(latent: Latent, scale: float | None, hidden: str) -> tuple[Term, ...]:
     plain, rotated = latent.size - latent.rotated, latent.rotated
     terms = [TOKENS, Term("X", "input, one row per position", f"[S, {latent.down.inputs}]")]
     if latent.query_down is not None:
@@ -194,7 +195,7 @@ def _terms(latent: Latent, scale: float | None) -> tuple[Term, ...]:
         Term(
             "M",
             "mask: 0 at visible positions, a large negative number (in effect −∞) at masked ones "
-            "(padding and, in a decoder, all later positions)",
+            f"({hidden}), so that softmax gives them probability 0",
         ),
         Term("P_h", "attention probabilities of head h; each row sums to 1"),
         Term("O_h", "output of head h", f"[S, {latent.value_size}]"),

@@ -4,7 +4,7 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import indices, sized
+from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.place import Place, places
 from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
 from bertviewer.core.formulas.templates.heads import heads_of, own_attentions
@@ -12,6 +12,7 @@ from bertviewer.core.formulas.templates.position_scores import products_of
 from bertviewer.core.formulas.templates.scores import UnknownScoresError
 from bertviewer.core.formulas.templates.sparse_attention import sparse_heads
 from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.text.numerals import count_text
 
 _DEFAULT = "Maps each vector to a new one, made of weighted sums."
 _PROJECTIONS = {
@@ -48,6 +49,8 @@ def _linear(view: ModuleView) -> Formula | None:
             return None
     elif graph.only is None or graph.only.operation != "linear":
         return None
+    if layer.convolution:
+        return _pointwise(view, layer)
     entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
     bias = " + b_j" if layer.bias else ""
     order = (
@@ -82,6 +85,40 @@ def _linear(view: ModuleView) -> Formula | None:
         source="torch.nn.Linear"
         if layer.transposed
         else "Conv1D of transformers, after the code of Radford et al. 2018",
+    )
+
+
+def _pointwise(view: ModuleView, layer: Affine) -> Formula:
+    """A convolution of one position, in groups (Iandola et al. 2020, section 3)."""
+    groups = view.integer("groups") or 1
+    each, made = layer.inputs // groups, layer.outputs // groups
+    bias = " + b_j" if layer.bias else ""
+    biases = (Term("b_j", "bias of feature j", shape_text((layer.outputs,))),) if bias else ()
+    kind = "Grouped convolution" if groups > 1 else "Convolution"
+    blocks = (
+        f" with a block-diagonal matrix of {groups} blocks: {groups} times fewer weights and "
+        "products."
+    )
+    product = f"x_({each} g(j) + i)" if groups > 1 else "x_i"
+    line = (
+        f"y_j = sum_(i=0)^({each - 1}) {product} W_(j, i){bias}, quad j = {indices(layer.outputs)}"
+    )
+    group = Term("g(j)", "group of output feature j", count_text(groups, "1", "{0} groups"))
+    return Formula(
+        title=f"{kind} with kernel size 1",
+        summary=_purpose(view),
+        maths=(line, f"g(j) = floor(j \\/ {made})") if groups > 1 else (line,),
+        terms=(
+            Term("x", "input vector of one position", shape_text((layer.inputs,))),
+            Term(
+                "W", "weight, stored [out, in per group, 1]", shape_text(view.shape("weight") or ())
+            ),
+            *biases,
+            *((group,) if groups > 1 else ()),
+        ),
+        notes=(f"It is equivalent to a linear layer{blocks if groups > 1 else '.'}",),
+        config_keys=view.keys("groups of features"),
+        source="Iandola et al. 2020, section 3",
     )
 
 
