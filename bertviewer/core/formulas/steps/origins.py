@@ -145,9 +145,13 @@ def _layers(graph: ModuleGraph, operand: Operand) -> set[str]:
     return found
 
 
-def _is_data(graph: ModuleGraph, operand: Operand) -> bool:
-    given = graph.given.get(operand.node)
-    return graph.maker(operand) is not None or (given is not None and given.kind == "input")
+def _is_data(graph: ModuleGraph, operand: Operand, depth: int = _MOST) -> bool:
+    """Return whether an operand depends on an input, and not on parameters alone."""
+    given, maker = graph.given.get(operand.node), graph.maker(operand)
+    if maker is None or not depth:
+        return given is not None and given.kind == "input"
+    is_layer = maker.operation in ("linear", "embedding", "rotary")
+    return is_layer or any(_is_data(graph, each, depth - 1) for each in maker.tensors)
 
 
 def _index(step: Step) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.place import Place, places
 from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
 from bertviewer.core.formulas.templates.heads import heads_of, own_attentions
+from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.position_scores import products_of
 from bertviewer.core.formulas.templates.scores import UnknownScoresError
 from bertviewer.core.formulas.templates.sparse_attention import sparse_heads
@@ -34,6 +35,8 @@ _TRANSFORMS = "Transforms each position’s vector for the prediction."
 _SCORES_WORDS = "Computes one score (logit) per vocabulary entry."
 _SCORES_CLASSES = "Computes one score (logit) per class."
 _WIDENS = "Projects the embeddings to the hidden size."
+_REDUCES = "Reduces the layer’s input to the layer’s internal hidden size."
+_BACK = "Projects the layer’s output back to the hidden size of the model."
 _NAMES = {"Q": "queries", "K": "keys", "V": "values"}
 _DISTANCE_KEYS = "Computes the keys of relative distances: what each distance is matched by."
 _DISTANCE_QUERIES = "Computes the queries of relative distances: what each distance looks for."
@@ -45,7 +48,8 @@ def _linear(view: ModuleView) -> Formula | None:
     if layer is None or set(view.tensors) - {"weight", "bias"}:
         return None
     if graph is None:
-        if view.node.class_module != "torch.nn.modules.linear" or not _is_used(view):
+        is_torch = view.node.class_module == "torch.nn.modules.linear"
+        if not is_torch or not (_is_used(view) or _is_in_torch_attention(view)):
             return None
     elif graph.only is None or graph.only.operation != "linear":
         return None
@@ -130,8 +134,18 @@ def _is_used(view: ModuleView) -> bool:
     return not any(weight in node.reads for flow in read for node in flow.nodes)
 
 
+def _is_in_torch_attention(view: ModuleView) -> bool:
+    """Return whether torch's attention multiplies by a layer's weight without calling it."""
+    around = view.at(view.node.parent or "")
+    if around is None or around.node.class_name != "MultiheadAttention":
+        return False
+    return around.node.class_module.startswith("torch.nn.modules.")
+
+
 def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
+    if _is_in_torch_attention(view):
+        return True
     graph = view.graph
     if graph is None or not graph.inputs:
         return False
@@ -155,6 +169,8 @@ def _projects_distances(place: Place) -> bool:
 
 def _purpose(view: ModuleView) -> str:
     """Return what a layer is for: the first place in which its use is clear."""
+    if _is_in_torch_attention(view):
+        return _OUTPUT
     if text := _purpose_in_sparse_attention(view):
         return text
     for place in places(view):
@@ -224,9 +240,23 @@ def _purpose_among(view: ModuleView, place: Place) -> str:
         return _OUTPUT
     if made_by is not None and made_by.operation == "embedding":
         return _WIDENS
+    if layer is not None and (text := _purpose_at_bottleneck(graph, step, layer)):
+        return text
     if place.view.node.path and not graph.is_result(step):
         return ""
     return _purpose_at_end(view, graph, step)
+
+
+def _purpose_at_bottleneck(graph: ModuleGraph, step: Step, layer: Affine) -> str:
+    """Return what a layer does around a layer of smaller vectors (MobileBERT)."""
+    made_by = graph.maker(next(iter(step.tensors), None))
+    users = graph.users(step)
+    if is_norm(made_by) and layer.outputs > layer.inputs:
+        skips = [user.roles.get("residual") for user in users if user.operation == "residual"]
+        return _BACK if any(skip and skip.node in graph.given for skip in skips) else ""
+    normed = [after for user in users if is_norm(user) for after in graph.users(user)]
+    is_first = made_by is None and layer.outputs < layer.inputs
+    return _REDUCES if is_first and any(each.operation == "add" for each in normed) else ""
 
 
 def _adds_attention(graph: ModuleGraph, step: Step) -> bool:
