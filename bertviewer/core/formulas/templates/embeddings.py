@@ -1,11 +1,10 @@
 """Modules that turn token ids into vectors."""
 
-from bertviewer.core.formulas.norms import Norm, norm_of
-
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import child_drops
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.norms import Norm, norm_of
 from bertviewer.core.formulas.notation import INTO, sized
 from bertviewer.core.formulas.notes import Note
 

@@ -1,13 +1,12 @@
 """Modules on top of a base model: poolers and prediction heads."""
 
-from bertviewer.core.formulas.activations import operator_named, operator_of
-from bertviewer.core.formulas.blocks import activation_terms
-from bertviewer.core.formulas.norms import norm_of
-
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.formulas.activations import operator_named, operator_of
+from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import TOKENS, sized
 from bertviewer.core.formulas.notes import Note
 

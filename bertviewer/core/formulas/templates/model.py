@@ -1,16 +1,15 @@
 """Base models: embeddings, a stack of layers and what follows them."""
 
-from bertviewer.core.formulas.norms import norm_of
-from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
-
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.facts import model_text, shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import INTO, TOKENS, indices, sized
 from bertviewer.core.formulas.notes import Note
+from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
 from bertviewer.core.text.numerals import count_text
 
 _ENC = 'X_"enc"'

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
-from bertviewer.core.formulas.norms import norm_of
-
 from bertviewer.core.formulas.facts import has_positions
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import (
     INTO,
     TOKENS,

@@ -1,10 +1,9 @@
 """Base models with a head: what the whole model gives for its task."""
 
-from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
-
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.facts import tells_classes_apart
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, sized
 from bertviewer.core.formulas.notes import Note
