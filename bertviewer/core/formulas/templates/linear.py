@@ -238,13 +238,21 @@ def _purpose_among(view: ModuleView, place: Place) -> str:
     made_in = None if made_by is None else view.at(made_by.node.path or "")
     if _follows_attention(view) or (made_in is not None and sparse_heads(made_in) is not None):
         return _OUTPUT
-    if made_by is not None and made_by.operation == "embedding":
+    if made_by is not None and _looks_up(view, made_by):
         return _WIDENS
     if layer is not None and (text := _purpose_at_bottleneck(graph, step, layer)):
         return text
     if place.view.node.path and not graph.is_result(step):
         return ""
     return _purpose_at_end(view, graph, step)
+
+
+def _looks_up(view: ModuleView, step: Step) -> bool:
+    """Return whether a step is a table, or a module of tables that embeds the tokens."""
+    if step.operation == "embedding":
+        return True
+    module = view.at(step.node.path or "") if step.node.kind == "module" else None
+    return module is not None and module.graph is not None and bool(module.graph.of("embedding"))
 
 
 def _purpose_at_bottleneck(graph: ModuleGraph, step: Step, layer: Affine) -> str:
