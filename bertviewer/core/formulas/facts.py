@@ -9,9 +9,6 @@ from bertviewer.core.families.names import (
     ANGLES,
     DROPOUT,
     HEADS_WITHOUT_CALLS,
-    OF_DISTANCES,
-    OF_SEQUENCES,
-    OF_WHOLE_SEQUENCES,
     ON_PROBABILITIES,
     POSITION_TABLES,
     TABLE,
@@ -104,11 +101,6 @@ def has_contact_head(view: ModuleView) -> bool:
     return any(node.name == "contact_head" for node in view.architecture.modules)
 
 
-def has_head_tables(view: ModuleView) -> bool:
-    """Tell whether anything but attention has weights whose number hangs on that of the heads."""
-    return has_angle_table(view) or has_contact_head(view)
-
-
 def has_windows(view: ModuleView) -> bool:
     """Tell whether any attention of the model sees a window only."""
     kinds = view.config.get("layer_types")
@@ -131,18 +123,6 @@ def follows_cross(view: ModuleView) -> bool:
     """Tell whether the module's layer has a cross-attention too."""
     layer = view.node.path.rpartition(".")[0]
     return any(node.name == "crossattention" for node in view.architecture.children(layer))
-
-
-def works_by_position(view: ModuleView) -> bool:
-    """Tell whether a linear layer is given one vector for each position."""
-    path, root = f".{view.node.path}", view.architecture.root.class_name
-    if path.endswith(tuple(f".{name}" for name in (*OF_SEQUENCES, *OF_DISTANCES))):
-        return False
-    if path.endswith((".query_proj", ".key_proj")) and view.config.get("share_att_key"):
-        return False  # DeBERTa's, which the distances go through as well
-    # One that is called score goes over all positions, and one row of the result is kept.
-    ends_whole = path in (".classifier", ".head.dense") and root.endswith(OF_WHOLE_SEQUENCES)
-    return not ends_whole
 
 
 def tells_classes_apart(view: ModuleView) -> bool:

@@ -93,7 +93,7 @@ def projections(graph: ModuleGraph) -> Mapping[str, frozenset[str]]:
 
 
 def compressed_for(graph: ModuleGraph, step: Step) -> frozenset[str]:
-    """Return for which projections a linear layer prepares their input, "" for none.
+    """Return the projections whose input a linear layer prepares, by letter.
 
     Only norms are between the two layers.
     """
