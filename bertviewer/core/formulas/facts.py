@@ -8,10 +8,8 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import (
     ANGLES,
     DROPOUT,
-    HEADS_WITHOUT_CALLS,
     ON_PROBABILITIES,
     POSITION_TABLES,
-    TABLE,
 )
 from bertviewer.core.formulas.module_view import ModuleView
 
@@ -33,21 +31,17 @@ def child_drops(view: ModuleView) -> bool:
 
 
 def scores_with_table(view: ModuleView) -> bool:
-    """Tell whether a table is tied to the weight of a product, which trains all of its rows."""
+    """Tell whether a linear layer shares a table's weight, which then trains all of its rows."""
     architecture = view.architecture
     table = view.tensors["weight"]
     first = table.tied_to or table.name
-    classes = {node.path: node.class_name for node in architecture.modules}
-    holders = (t.owner for t in architecture.parameters if first in (t.name, t.tied_to))
-    return not all(TABLE in classes[holder] for holder in holders)
-
-
-def is_called(view: ModuleView) -> bool:
-    """Tell whether a model calls a module."""
-    path = view.node.parent
-    return not any(
-        node.path == path and node.class_name in HEADS_WITHOUT_CALLS
-        for node in view.architecture.modules
+    names = {t.name for t in architecture.parameters if first in (t.name, t.tied_to)}
+    flows = architecture.flows
+    known = () if flows is None else flows.distinct.values()
+    return any(
+        node.operation == "linear" and names.intersection(node.reads)
+        for flow in known
+        for node in flow.all_nodes()
     )
 
 
@@ -61,20 +55,11 @@ def sees_later(view: ModuleView) -> bool:
     return is_causal(view.architecture, view.node.path) is False
 
 
-def model_text(view: ModuleView, *, is_usually_causal: bool) -> tuple[str, str]:
-    """Return the title and the summary of a model of one stack, by what its tokens see.
-
-    ``is_usually_causal`` counts where nothing was traced.
-    """
-    causal = is_causal(view.architecture, view.node.path)
-    if is_usually_causal if causal is None else causal:
-        return "Decoder-only model", (
-            "Maps a sequence of token ids to one vector per token, which depends on that token and "
-            "the preceding ones."
-        )
-    return "Encoder model", (
-        "Maps a sequence of token ids to one context-dependent vector per token."
-    )
+def rotates(view: ModuleView) -> bool:
+    """Tell whether any attention rotates its queries and keys by their positions."""
+    flows = view.architecture.flows
+    known = () if flows is None else flows.distinct.values()
+    return any(node.operation == "rotary" for flow in known for node in flow.all_nodes())
 
 
 def has_positions(view: ModuleView) -> bool:
@@ -133,6 +118,15 @@ def tells_classes_apart(view: ModuleView) -> bool:
         None,
         "single_label_classification",
     )
+
+
+def scored_labels(view: ModuleView) -> int | None:
+    """Return how many labels the configuration names, ``None`` if it names none."""
+    labels = view.config.get("id2label")
+    if isinstance(labels, dict):
+        return len(labels)
+    count = view.config.get("num_labels")
+    return count if isinstance(count, int) else None
 
 
 def shares_its_table(view: ModuleView) -> bool:

@@ -86,7 +86,7 @@ class ModuleView:
         if step.node.kind == "module":
             return self.affine(step.node.path or "")
         stored = [o for o in step.operands if o.parameter]
-        shapes = [self._parameter_shape(o.parameter) for o in stored]
+        shapes = [self.parameter_shape(o.parameter) for o in stored]
         if not shapes or len(shapes[0]) != 2:
             return None
         function = str(step.node.details.get("function", "linear"))
@@ -105,6 +105,11 @@ class ModuleView:
             return shape[-2]
         return shape[-1]
 
+    def parameter_shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a parameter by its whole name, empty if there is none."""
+        parameters = self.architecture.tensors_below(name.rpartition(".")[0])
+        return next((each.shape for each in parameters if each.name == name), ())
+
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return this configuration's keys for the choices, those that it has."""
         return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)
@@ -122,10 +127,6 @@ class ModuleView:
             return None
         shape = tuple(int(str(step.node.details[key])) for key in ("out_features", "in_features"))
         return Affine(shape, bias, convolution=path.rpartition(".")[2])
-
-    def _parameter_shape(self, name: str) -> tuple[int, ...]:
-        parameters = self.architecture.tensors_below(name.rpartition(".")[0])
-        return next((each.shape for each in parameters if each.name == name), ())
 
     def _is_out_in(self, path: str) -> bool:
         """Return whether a linear layer's weight is stored [out, in], as its product shows."""

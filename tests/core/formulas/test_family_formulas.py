@@ -111,7 +111,7 @@ def test_narrow_embeddings_are_widened_where_the_module_does_it() -> None:
             .maths[1]
             .startswith("limits(y_s)_(16)")
         )
-    deberta = small_model("deberta", embedding_size=16).architecture
+    deberta = small_model("deberta", embedding_size=16).with_flows()
     formula = formula_at(deberta, "embeddings")
     assert formula.maths[0].startswith("limits(e_s)_(16)")
     assert formula.maths[1].startswith("limits(y_s)_(24)")
@@ -151,7 +151,7 @@ def test_esms_positions_are_turned_or_learnt() -> None:
         "position_embedding_type": "absolute",
         "emb_layer_norm_before": True,
     }
-    learnt = small_model("esm", **changes, token_dropout=False).architecture
+    learnt = small_model("esm", **changes, token_dropout=False).with_flows()
     assert "RoPE" not in " ".join(formula_at(learnt, attention).maths)
     embeddings = formula_at(learnt, "embeddings")
     assert "p_s = s + 1" in embeddings.maths[0]

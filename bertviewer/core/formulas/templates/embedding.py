@@ -6,7 +6,7 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import has_angle_table, has_positions, scores_with_table
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.graph import Step
+from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.notes import Note, no
@@ -20,12 +20,14 @@ _PURPOSES = {
     "position": "Maps each position in the sequence to its vector.",
     "segment": "Maps each segment (first or second sentence) to its vector.",
     "bias": "Maps each distance between two positions to its bias, one per head.",
+    "distance": "Maps each distance between two positions to its vector.",
 }
 _KEYS = {
     "token": ("vocabulary", "embedding width", "width", "padding"),
     "position": ("positions", "embedding width", "width"),
     "segment": ("token types", "embedding width", "width"),
     "bias": ("distances", "heads"),
+    "distance": ("distances", "heads"),
     "": ("vocabulary", "embedding width", "width", "padding"),
 }
 
@@ -38,11 +40,30 @@ def index_kind(step: Step, view: ModuleView) -> str:
     graph = view.graph
     index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
     given = None if graph is None else graph.given.get(index.node)
+    if given is not None and "type" in given.name:
+        return "segment"
     if given is not None and given.kind == "input":
-        if "type" in given.name:
-            return "segment"
-        return "position" if "position" in given.name else "token"
-    return "position" if given is None or given.operation == "positions" else ""
+        if "position" in given.name:
+            return "position"
+        return "token" if "ids" in given.name or given.name == "input" else ""
+    if given is not None and given.name in ("input ids", "decoder input ids"):
+        return "token"
+    if given is None:
+        return "position"
+    # Of several tables whose rows are computed, those of hashes or boxes have a constant.
+    several = graph is not None and len(_computed(graph)) > 1
+    return "position" if given.kind == "constant" and not several else ""
+
+
+def _computed(graph: ModuleGraph) -> list[Step]:
+    """Return the lookups whose indices are no input of the module."""
+    found = []
+    for step in graph.of("embedding"):
+        index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
+        given = graph.given.get(index.node)
+        if given is None or (given.kind == "constant" and "ids" not in given.name):
+            found.append(step)
+    return found
 
 
 def _embedding(view: ModuleView) -> Formula | None:
@@ -65,18 +86,25 @@ def _embedding(view: ModuleView) -> Formula | None:
         if _offset(view, steps[0]):
             return None
         if len(steps) == 2:
-            factor = _factor(steps[1])
+            factor = constant_factor(steps[1], view)
             if factor is None:
                 return None
     return _table(view, weight.shape, factor)
 
 
-def _factor(step: Step) -> float | None:
-    """Return the constant that a step multiplies by, ``None`` if it does anything else."""
+def constant_factor(step: Step, view: ModuleView) -> float | None:
+    """Return the constant that a step multiplies by, ``None`` if it does anything else.
+
+    ``view`` is the table's module: Gemma keeps its factor as a tensor of one number, and as an
+    attribute.
+    """
     if step.operation != "mul":
         return None
     numbers = [each.plain for each in step.operands if each.plain]
-    return float(numbers[0]) if len(numbers) == 1 else None
+    if len(numbers) == 1:
+        return float(numbers[0])
+    stored = view.attribute("scalar_embed_scale", "embed_scale")
+    return float(stored) if isinstance(stored, float | int) and not numbers else None
 
 
 def _table(view: ModuleView, shape: tuple[int, ...], factor: float | None) -> Formula:
@@ -119,18 +147,24 @@ def _kind(view: ModuleView) -> str:
     """Return what the indices of a table are, as the modules around it look rows up."""
     for place in places(view):
         step = place.steps[0]
-        if any("bias" in user.roles for user in place.graph.users(step)):
+        shape = step.node.shape
+        is_pairwise = len(shape) == 3 and shape[0] == shape[1]
+        if is_pairwise or any("bias" in user.roles for user in place.graph.users(step)):
             return "bias"
         if kind := index_kind(step, place.view):
             return kind
-    return (
-        "token"
-        if view.shape(
-            "weight",
-        )[0]
-        == view.config.get("vocab_size")
-        else ""
-    )
+    if view.tensors["weight"].shape[0] == view.config.get("vocab_size"):
+        return "token"
+    return "distance" if _is_read_as_a_whole(view) else ""
+
+
+def _is_read_as_a_whole(view: ModuleView) -> bool:
+    """Return whether no row is looked up: attention computes with the whole table (DeBERTa)."""
+    flows = view.architecture.flows
+    name = view.tensors["weight"].name
+    known = () if flows is None else flows.distinct.values()
+    readers = [node for flow in known for node in flow.all_nodes() if name in node.reads]
+    return bool(readers) and not any(node.operation in ("embedding", "look-up") for node in readers)
 
 
 def _factor_maths(factor: float, width: int) -> str:

@@ -1,125 +1,122 @@
 """Modules that turn token ids into vectors."""
 
-from bertviewer.core.expressions.shape_text import shape_text
+from dataclasses import replace
+
 from bertviewer.core.formulas.facts import child_drops
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import Norm, norm_of
-from bertviewer.core.formulas.notation import INTO, sized
+from bertviewer.core.formulas.notation import sized
 from bertviewer.core.formulas.notes import Note
+from bertviewer.core.formulas.steps.formula import formula_of_steps
+from bertviewer.core.formulas.templates.norm import NORMS, Norm
+from bertviewer.core.formulas.templates.patches import patches
+from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.formulas.templates.vector_sum import (
+    VectorSum,
+    read_lookup,
+    read_sum,
+    sum_notes,
+)
+from bertviewer.core.text.numerals import count_text
 
-_WORD = Term("t_s", "token id at position s")
 
-
-def embeddings(view: ModuleView) -> Formula:
+def _embeddings(view: ModuleView) -> Formula | None:
     """Word, segment and position vectors added, then normalised (Devlin et al. 2019, section 3)."""
-    word = view.tensors["word_embeddings.weight"].shape
-    width = word[1]
-    rescaled = view.attribute("rescale_embeddings") is True
-    factor = f"sqrt({width}) thick " if rescaled else ""
-    offset = _offset(view)
-    position = "p_s" if offset is not None else "s"
-    parts = [f"{factor}{sized(_table('word'), *word)}[t_s]"]
-    terms = [_WORD, Term(_table("word"), "one row per vocabulary entry", shape_text(word))]
-    types = view.shape("token_type_embeddings.weight")
-    if types:
-        parts.append(f"{sized(_table('type'), *types)}[g_s]")
-        second = "0 for the first sentence, 1 for the second" if types[0] > 1 else "always 0"
-        terms.append(Term("g_s", f"segment id at position s: {second}"))
-        terms.append(Term(_table("type"), "one row per segment", shape_text(types)))
-    places = view.shape("position_embeddings.weight")
-    if places:
-        parts.append(f"{sized(_table('pos'), *places)}[{position}]")
-        terms.append(Term(_table("pos"), "one row per position", shape_text(places)))
-    shift = "" if offset is None else f", quad p_s = s + {offset + 1}"
-    summed, wide = "e_s", width
-    if "embed_proj" in view.children:
-        widening = view.affine("embed_proj")
-        summed, wide = widening.maths("e_s", INTO), widening.outputs
-        terms += widening.terms("the embedding projection", INTO)
-    norm = norm_of(view, "LayerNorm")
-    terms += norm.terms
+    graph = view.graph
+    if graph is None or len(graph.results) != 1 or len(graph.steps) < 2:
+        return None
+    found = read_sum(view, graph.results[0][1])
+    if found is None or found.of("token") is None:
+        return None
+    narrow = found.lookups[0].width
+    maths = [f"{sized('e_s' if found.after else 'y_s', narrow)} = {found.total}{found.shift}"]
+    if found.after:
+        maths.append(f"{sized('y_s', found.width)} = {found.finished('e_s')}")
+    norm = found.norm
     return Formula(
         title="Embeddings",
-        summary=_summary(types is not None, places is not None),
-        maths=(
-            f"{sized('e_s', width)} = {' + '.join(parts)}{shift}",
-            f"{sized('y_s', wide)} = {norm.operator}({summed})",
+        summary=_summary(found),
+        maths=tuple(maths),
+        terms=found.terms,
+        notes=(
+            *sum_notes(found),
+            *((_dropout_last(norm),) if norm else ()),
         ),
-        terms=tuple(terms),
-        notes=(*_notes(types, places, offset), dropout_last(norm)),
-        config_keys=view.keys(
-            "vocabulary",
-            "embedding width",
-            "width",
-            *(("positions",) if places else ()),
-            *(("token types",) if types else ()),
-            "padding",
-            "embedding scale",
-            "epsilon",
-            "dropout",
+        config_keys=tuple(
+            dict.fromkeys(
+                view.keys(
+                    "vocabulary",
+                    "embedding width",
+                    "width",
+                    *(("positions",) if found.of("position") else ()),
+                    *(("token types",) if found.of("segment") else ()),
+                    "padding",
+                    "embedding scale",
+                    "epsilon",
+                    "dropout",
+                    "embedding dropout",
+                )
+            )
         ),
         source="Devlin et al. 2019, section 3 and figure 2",
     )
 
 
-def dropout_last(norm: Norm) -> Note:
-    """Return the note on the dropout behind a norm."""
+def _dropout_last(norm: Norm) -> Note:
     return Note(
         f"Dropout follows the {norm.name} during training; in evaluation mode it has no effect.",
         child_drops,
     )
 
 
-def _summary(types: bool, places: bool) -> str:
+def _summary(found: VectorSum) -> str:
     start = "Maps token ids to vectors: looks up"
-    if not types and not places:
-        return f"{start} a vector for each token and normalises it."
-    if types and places:
-        listed = "the token, its position and its segment"
-    else:
-        listed = f"the token and its {'segment' if types else 'position'}"
-    return f"{start} one vector each for {listed}, adds them and normalises the sum."
+    normalises = found.norm is not None
+    if len(found.lookups) == 1:
+        return f"{start} a vector for each token{' and normalises it' if normalises else ''}."
+    listed = ["the token"]
+    if found.of("position") or found.of("sinusoids"):
+        listed.append("its position")
+    if found.of("segment"):
+        listed.append("its segment")
+    others = sum(not each.kind for each in found.lookups)
+    if others:
+        listed.append(count_text(others, "another property", "{0} other properties"))
+    told = f"{', '.join(listed[:-1])} and {listed[-1]}"
+    if normalises:
+        return f"{start} one vector each for {told}, adds them and normalises the sum."
+    return f"{start} one vector each for {told} and adds them."
 
 
-def _table(name: str) -> str:
-    return f'W_"{name}"'
+_SIMPLE = (
+    *("embedding", "look-up", "index_select", "add", "residual", "mul", "cat", "pad", "linear"),
+    *NORMS,
+)
 
 
-def _offset(view: ModuleView) -> int | None:
-    """Return the padding row of the position table; RoBERTa counts positions after it."""
-    if "position_embeddings" not in view.children:
+def _by_steps(view: ModuleView) -> Formula | None:
+    """Embeddings that combine their tables in an unusual way, as MobileBERT's do."""
+    graph = view.graph
+    if graph is None or len(graph.results) != 1 or len(graph.results[0][0].shape) != 3:
         return None
-    return view.below("position_embeddings").integer("padding_idx")
+    lookups = [found for step in graph.steps if (found := read_lookup(view, step)) is not None]
+    if not any(each.kind == "token" for each in lookups) or len(graph.steps) < 2:
+        return None
+    plain = (step.operation for step in graph.steps if read_lookup(view, step) is None)
+    steps = formula_of_steps(view) if all(each in _SIMPLE for each in plain) else None
+    if steps is None:
+        return None
+    return replace(
+        steps,
+        title="Embeddings",
+        summary="Maps token ids to vectors: looks up rows of "
+        f"{count_text(len(lookups), '1 table', '{0} tables')} and combines them.",
+        config_keys=view.keys("vocabulary", "embedding width", "width", "padding"),
+    )
 
 
-def _notes(
-    types: tuple[int, ...] | None, places: tuple[int, ...] | None, offset: int | None
-) -> tuple[str, ...]:
-    notes = ["Square brackets denote the lookup of a table row; the tables are learnt."]
-    if types or places:
-        notes.insert(0, "The vectors are added, not concatenated, so their size stays the same.")
-    if types:
-        notes.append(
-            "With a single sentence every g is 0, so the same segment vector is added at every "
-            "position."
-            if types[0] > 1
-            else "There is only one segment, so the same vector is added at every position; two "
-            "sentences are distinguished by the separator."
-        )
-    if places and offset is None:
-        notes.append(
-            f"The position table has {places[0]} rows, which is the maximum sequence length."
-        )
-    if places and offset is not None:
-        notes.append(
-            f"Positions are counted from padding_idx + 1 = {offset + 1}, after the padding row "
-            f"{offset}: of the {places[0]} rows, {places[0] - offset - 1} can be used for tokens. "
-            f"Padding tokens use row {offset} and are not counted, so a token’s position does not "
-            "depend on the amount of padding before it."
-        )
-    if places and not types:
-        notes.append(
-            "This model has no segments: two sentences are distinguished by the separator."
-        )
-    return tuple(notes)
+EMBEDDINGS = (
+    Template("embeddings", _embeddings),
+    Template("embeddings", patches),
+    Template("embeddings", _by_steps),
+)

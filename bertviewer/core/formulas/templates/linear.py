@@ -7,6 +7,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.place import Place, places
 from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
+from bertviewer.core.formulas.templates.end_purpose import end_purpose
 from bertviewer.core.formulas.templates.heads import heads_of, own_attentions
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.position_scores import products_of
@@ -30,10 +31,6 @@ _GATES = "Determines, after its activation, how much of each feature passes the 
 _GATED = "Expands each position’s vector; its output is multiplied by the gate."
 _HALVES = "Expands each position’s vector to two halves, one of which gates the other."
 _NARROWS = "Projects the feed-forward network’s output back to the hidden size."
-_POOLS = "Maps the first token’s vector; the pooler’s activation follows."
-_TRANSFORMS = "Transforms each position’s vector for the prediction."
-_SCORES_WORDS = "Computes one score (logit) per vocabulary entry."
-_SCORES_CLASSES = "Computes one score (logit) per class."
 _WIDENS = "Projects the embeddings to the hidden size."
 _REDUCES = "Reduces the layer’s input to the layer’s internal hidden size."
 _BACK = "Projects the layer’s output back to the hidden size of the model."
@@ -242,9 +239,7 @@ def _purpose_among(view: ModuleView, place: Place) -> str:
         return _WIDENS
     if layer is not None and (text := _purpose_at_bottleneck(graph, step, layer)):
         return text
-    if place.view.node.path and not graph.is_result(step):
-        return ""
-    return _purpose_at_end(view, graph, step)
+    return end_purpose(view, place)
 
 
 def _looks_up(view: ModuleView, step: Step) -> bool:
@@ -308,18 +303,6 @@ def _purpose_for_distances(view: ModuleView, step: Step) -> str:
     if product is None:
         return ""
     return _DISTANCE_KEYS if product.role == "query" else _DISTANCE_QUERIES
-
-
-def _purpose_at_end(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
-    """Return what a layer after the last hidden state is for."""
-    outputs = step.node.details.get("out_features")
-    if graph.is_result(step):
-        if outputs == view.config.get("vocab_size"):
-            return _SCORES_WORDS
-        labels = view.config.get("id2label")
-        if isinstance(labels, dict) and len(labels) == outputs:
-            return _SCORES_CLASSES
-    return ""
 
 
 LINEAR = Template("linear", _linear)

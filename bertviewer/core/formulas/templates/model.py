@@ -1,231 +1,227 @@
-"""Base models: embeddings, a stack of layers and what follows them."""
+"""Base models: embeddings, layers and what follows them."""
+
+from collections.abc import Iterator
 
 from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.formulas.facts import model_text, shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import norm_of
-from bertviewer.core.formulas.notation import INTO, TOKENS, indices, sized
-from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.formulas.notation import TOKENS, sized
+from bertviewer.core.formulas.templates.encoder_decoder import (
+    KEYS,
+    by_steps,
+    encoder_decoder,
+    pair_in_child,
+    reads_data,
+)
+from bertviewer.core.formulas.templates.model_notes import (
+    KINDS_OF_LAYERS,
+    bias_notes,
+    direction_notes,
+    is_tower,
+    mixing_notes,
+    mixing_of,
+    pooled,
+    position_notes,
+    pre_norm_note,
+    seen_in_words,
+    source_of,
+    texts,
+    tower_summary,
+    uncalled_notes,
+)
+from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.parts import Part, Parts, Run, is_stack, layered, parts_of
+from bertviewer.core.formulas.templates.stack import (
+    LAYER_TERM,
+    Extra,
+    extras_of,
+    layers_line,
+    layers_term,
+)
+from bertviewer.core.formulas.templates.start import (
+    input_term,
+    length_of,
+    start_of,
+    title_case,
+)
+from bertviewer.core.formulas.templates.template import Template
 
-_ENC = 'X_"enc"'
+_NO_POOLER = "This model has no pooler: heads read the last hidden state directly."
 
 
-def base_model(view: ModuleView) -> Formula:
-    """Embeddings, stack and, if there is one, pooler (Devlin et al. 2019, section 3)."""
-    stack_name = "encoder" if "encoder" in view.children else "transformer"
-    types = view.shape("embeddings.token_type_embeddings.weight") is not None
-    start = f'"Embeddings"(t{", g" if types else ""})'
-    project = "embeddings_project" in view.children
-    if project:
-        start = view.affine("embeddings_project").maths(start, INTO, sizes=False)
-    lines = [f"X_0 = {start}", f'{sized("Y", "S", view.width)} = "Encoder"(X_0)']
-    terms = [TOKENS, Term("t", "token ids", "[S]")]
-    if types:
-        terms.append(Term("g", "segment ids, 0 or 1", "[S]"))
-    if project:
-        terms += view.affine("embeddings_project").terms("the embedding projection", INTO)
-    terms.append(Term("Y", "last hidden state, one row per position"))
-    if "pooler" in view.children:
-        lines.append(_pooled(view))
-        terms.append(Term("y_0", "row of Y of the first token"))
-        terms.append(Term("p", "pooled output: one vector for the whole sequence"))
-    title, summary = model_text(view, is_usually_causal=False)
+def _model(view: ModuleView) -> Formula | None:
+    parts = parts_of(view)
+    if parts is None or not parts.graph.results:
+        return None
+    runs = [run for run in parts.runs if is_stack(parts, run)]
+    children = layered(parts)
+    if not runs and not children:
+        return None
+    if not runs and len(children) == 2:
+        return encoder_decoder(parts, *children)
+    if not runs and len(children) == 1:
+        if len(parts.parts) == 1:
+            return _wrapper(parts, children[0])
+        return pair_in_child(parts, children[0]) or _base(parts, children[0])
+    if len(runs) == 1 and not children:
+        return _stack_model(parts, runs[0])
+    return by_steps(parts)
+
+
+def _stack_model(parts: Parts, run: Run) -> Formula | None:
+    """A model that applies its layers itself, or an encoder or decoder with its embeddings."""
+    view, graph = parts.view, parts.graph
+    start = start_of(parts, run.start)
+    result = graph.maker(graph.results[0][1])
+    norm = None
+    if result is not None and is_norm(result) and result.node.id != run.last.node.id:
+        norm, result = Norm.of(result), graph.maker(result.tensors[0])
+    if start is None or result is None or result.node.id != run.last.node.id:
+        return by_steps(parts)
+    extras = extras_of(parts, run)
+    title, summary = texts(view, parts)
+    if is_tower(view) and start.vectors is not None:
+        kind = "Decoder" if extras or is_causal(view.architecture, view.node.path) else "Encoder"
+        title = f"{kind} with its embeddings"
+        summary = tower_summary(start.vectors, norm)
+    if not reads_data(parts):
+        title, summary = "Stack of layers", _layers_summary(run)
+    shape = graph.results[0][0].shape
+    length, width = length_of(view, shape), shape[-1]
+    last = f"{norm.operator}(X_{run.count})" if norm else f"X_{run.count}"
+    pooling = pooled(parts, f"{sized('Y', length, width)} = {last}")
+    terms = [*((TOKENS,) if length == "S" else ()), *start.terms, LAYER_TERM, layers_term(run)]
+    terms += [term for each in extras for term in each.terms]
+    terms += () if norm is None else norm.terms
+    lines = (*start.lines, *_extra_lines(extras), layers_line(run, extras), *pooling[0])
     return Formula(
         title=title,
         summary=summary,
-        maths=tuple(lines),
-        terms=tuple(terms),
+        maths=lines,
+        terms=_distinct([*terms, *pooling[1]]),
         notes=(
-            f"“{stack_name}” holds the stack of layers{_seen(view)}.",
-            *_pooler_notes(view),
+            *position_notes(view, start),
+            *bias_notes(parts, run),
+            *(note for each in extras for note in each.notes),
+            *mixing_notes(view),
+            *pre_norm_note(parts, run, norm),
+            KINDS_OF_LAYERS,
+            *direction_notes(view, parts),
+            *(pooling[2] or ((_NO_POOLER,) if start.embeddings is not None else ())),
+        ),
+        config_keys=view.keys(*KEYS),
+        source=source_of(view, start, norm),
+    )
+
+
+def _layers_summary(run: Run) -> str:
+    return f"Runs {run.count} layers in sequence, each with its own weights."
+
+
+def _extra_lines(extras: tuple[Extra, ...]) -> Iterator[str]:
+    for each in extras:
+        if each.line:
+            yield each.line
+
+
+def _distinct(terms: list[Term]) -> tuple[Term, ...]:
+    """Return the first term of each symbol."""
+    found: dict[str, Term] = {}
+    for term in terms:
+        found.setdefault(term.symbol, term)
+    return tuple(found.values())
+
+
+def _wrapper(parts: Parts, child: Part) -> Formula | None:
+    """A module that only calls its encoder or decoder."""
+    view = parts.view
+    shape = child.last.node.shape
+    title, summary = texts(view, parts)
+    name = title_case(child.name)
+    inputs = [node for node in parts.graph.inputs if "mask" not in node.name]
+    terms = [input_term(node) for node in inputs]
+    length = length_of(view, shape)
+    symbols = ", ".join(term.symbol for term in terms)
+    return Formula(
+        title=title,
+        summary=summary,
+        maths=(f'{sized("Y", length, shape[-1])} = "{name}"({symbols})',),
+        terms=(
+            *((TOKENS,) if length == "S" else ()),
+            *terms,
+            Term("Y", "last hidden state"),
+        ),
+        notes=(
+            "It is the encoder of an encoder-decoder; this model has no decoder."
+            if child.name == "encoder" and "shared" in view.children
+            else f"All is computed by the child “{child.name}”, embeddings included.",
         ),
         config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
-        source="Devlin et al. 2019, section 3",
+        source="Raffel et al. 2020, section 2.1"
+        if child.name == "encoder"
+        else "Vaswani et al. 2017, section 3.1",
     )
 
 
-def _seen(view: ModuleView) -> str:
-    """Return what a position of the sequence sees, in words."""
-    causal = is_causal(view.architecture, view.node.path)
-    if causal is None:
-        return ""
-    if causal:
-        return ". It is a decoder: each position attends only to itself and earlier positions"
-    if view.config.get("attention_type") == "block_sparse":
-        return "; in a long sequence, each position attends only to some blocks before and after it"
-    return "; every position attends to the whole sequence, in both directions"
-
-
-def gpt2_model(view: ModuleView) -> Formula:
-    """GPT-2: token and position vectors, blocks, a last layer norm (Radford et al. 2019)."""
-    words, places = view.tensors["wte.weight"].shape, view.tensors["wpe.weight"].shape
-    count, norm = len(view.below("h").children), norm_of(view, "ln_f")
+def _base(parts: Parts, child: Part) -> Formula | None:
+    """Embeddings, a child with the layers and, if there is one, a pooler (Devlin et al. 2019)."""
+    view, graph = parts.view, parts.graph
+    tensors = [operand for role, operand in child.inputs if role in (None, "residual")]
+    kinds = {each.node: graph.given[each.node].kind for each in tensors if each.node in graph.given}
+    main = next((each for each in tensors if kinds.get(each.node, "input") == "input"), None)
+    start = None if main is None else start_of(parts, main)
+    own = {step.node.id for step in child.steps}
+    result = graph.maker(graph.results[0][1])
+    norm = None
+    if result is not None and is_norm(result) and result.node.id not in own:
+        norm, result = Norm.of(result), graph.maker(result.tensors[0])
+    if start is None or result is None or result.node.id not in own:
+        return by_steps(parts)
+    shape = graph.results[0][0].shape
+    if len(shape) != 3:
+        return by_steps(parts)
+    length, width = length_of(view, shape), shape[-1]
+    called = '"Encoder"(X_0)'
+    line = f"{norm.operator}({called})" if norm else called
+    pooling = pooled(parts, f"{sized('Y', length, width)} = {line}")
+    title, summary = texts(view, parts)
     return Formula(
-        title="Decoder-only model",
-        summary="Maps a sequence of token ids to one vector per token, which depends on that "
-        "token and the preceding ones.",
-        maths=(
-            f"{sized('x_s', words[1])} = {sized(_table('wte'), *words)}[t_s] + "
-            f"{sized(_table('wpe'), *places)}[s], quad X_0 = (x_0, dots, x_(S-1))",
-            f'{STEP} = "Block"_l (X_l), quad l = {indices(count)}',
-            f"{sized('Y', 'S', words[1])} = {norm.operator}(X_{count})",
-        ),
-        terms=(
-            TOKENS,
-            Term("t_s", "token id at position s"),
-            Term(_table("wte"), "token embedding table", shape_text(words)),
-            Term(_table("wpe"), "position embedding table", shape_text(places)),
-            LAYER_TERM,
-            Term(
-                "l",
-                "index of the block, counted from 0",
-                count_text(count, "1 block", "{0} blocks"),
-            ),
+        title=title,
+        summary=summary,
+        maths=(*start.lines, *pooling[0]),
+        terms=_distinct(
+            [
+                *((TOKENS,) if length == "S" else ()),
+                *start.terms,
+                Term("Y", "last hidden state, one row per position"),
+                *(() if norm is None else norm.terms),
+                *pooling[1],
+            ]
         ),
         notes=(
-            f"The blocks are pre-norm, so a final {norm.name} (ln_f) is needed after the last one.",
-            "If segment ids are given, their vectors are looked up in the token embedding table "
-            "and added.",
-        ),
-        config_keys=view.keys("vocabulary", "positions", "width", "layers", "heads"),
-        source="Radford et al. 2019, section 2.3",
-    )
-
-
-def transformer(view: ModuleView) -> Formula:
-    """DistilBERT's stack, or torch's encoder-decoder: two classes of the same name."""
-    return stack(view) if "layer" in view.children else torch_transformer(view)
-
-
-def torch_transformer(view: ModuleView) -> Formula:
-    """torch.nn.Transformer: encoder and decoder (Vaswani et al. 2017, section 3.1)."""
-    width = view.integer("d_model")
-    shape = f"[S, {width}]" if width else None
-    return Formula(
-        title="Encoder-decoder",
-        summary="The encoder reads one sequence; the decoder generates another, attending to the "
-        "encoder’s output.",
-        maths=('X_"enc" = "Encoder"(X_"src")', 'Y = "Decoder"(X_"tgt", X_"enc")'),
-        terms=(
-            Term('X_"src"', "embedded source sequence", shape),
-            Term('X_"tgt"', "embedded target sequence so far", shape and shape.replace("S", "S_d")),
-            Term('X_"enc"', "the encoder’s output, also called memory", shape),
-        ),
-        notes=(
-            "torch.nn.Transformer has neither embeddings nor an output layer; its inputs are "
-            "already vectors.",
-            "PyTorch adds a final layer norm after each stack, which the paper does not have.",
-            "Masks are passed by the caller: without a target mask, the decoder also attends to "
-            "later positions.",
-        ),
-        config_keys=view.keys("width", "layers", "heads", "feed-forward"),
-        source="Vaswani et al. 2017, section 3.1; torch.nn.Transformer",
-    )
-
-
-def transformer_base(view: ModuleView) -> Formula:
-    """The model of 2017: scaled embeddings, sinusoids, encoder-decoder (Vaswani et al. 2017)."""
-    table = view.tensors["embedding.weight"].shape
-    width = table[1]
-    return Formula(
-        title="Encoder-decoder with embeddings",
-        summary="Reads a source sequence of token ids and generates a target sequence; both share "
-        "one token embedding table.",
-        maths=(
-            f"{sized('x_s', width)} = sqrt({width}) thick {sized('W', *table)}[t_s] + "
-            f"{sized('P', 'S', width)}[s]",
-            f"P_(s, 2i) = sin(s / 10000^(2i \\/ {width})), quad "
-            f"P_(s, 2i+1) = cos(s / 10000^(2i \\/ {width}))",
-            'X_"enc" = "Encoder"(X_"src"), quad Y = "Decoder"(X_"tgt", X_"enc")',
-        ),
-        terms=(
-            TOKENS,
-            Term("t_s", "token id at position s of the source or target"),
-            Term("W", "token embedding table, shared by source and target", shape_text(table)),
-            Term("P", "position encodings: fixed sinusoids, not learnt"),
-            Term('X_"src", X_"tgt"', "rows x_s of the source and the target"),
-            Term('X_"enc"', "the encoder’s output"),
-            Term("Y", "the decoder’s last hidden state, one row per target position"),
-        ),
-        notes=(
-            f"The token vectors are multiplied by √{width}, the square root of the embedding "
-            "size, before the position encodings are added.",
-            "The target is masked: each of its positions attends only to itself and earlier ones.",
-            "Sinusoids need no parameters: they are computed for as many positions as the "
-            "sequence has.",
-        ),
-        config_keys=view.keys("vocabulary", "width", "heads", "feed-forward", "dropout"),
-        source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
-    )
-
-
-def encoder_decoder(view: ModuleView) -> Formula:
-    """BART's or T5's model: an encoder and a decoder that share a table (Lewis et al. 2020)."""
-    table = view.tensors["shared.weight"].shape
-    if "decoder" not in view.children:
-        return _encoder_only(view, table)
-    view.below("encoder")
-    return Formula(
-        title="Encoder-decoder with embeddings",
-        summary="The encoder reads one sequence of token ids; the decoder generates another, "
-        "attending to the encoder’s output.",
-        maths=(
-            f'{sized(_ENC, "S", table[1])} = "Encoder"(t)',
-            f'{sized("Y", "S_d", table[1])} = "Decoder"(u, {_ENC})',
-        ),
-        terms=(
-            Term("S", "number of source tokens"),
-            Term("S_d", "number of target tokens"),
-            Term("t", "token ids of the source", "[S]"),
-            Term("u", "token ids of the target so far, shifted by one position", "[S_d]"),
-            Term(_ENC, "the encoder’s output"),
-            Term("Y", "the decoder’s last hidden state, one row per target position"),
-        ),
-        notes=(
-            Note(
-                f"Encoder and decoder look up tokens in the same table, “shared”, {list(table)}: "
-                "it is listed wherever it is used but counted once.",
-                shares_its_table,
-            ),
-            "The decoder’s input starts with decoder_start_token_id, so that position s predicts "
-            "token s of the target.",
+            f"“{child.name}” holds the stack of layers{seen_in_words(view, parts)}.",
+            *mixing_notes(view),
+            *position_notes(view, start),
+            *uncalled_notes(view, parts),
+            *(pooling[2] or (_NO_POOLER,)),
         ),
         config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
-        source="Vaswani et al. 2017, section 3.1; Lewis et al. 2020; Raffel et al. 2020",
+        source="Devlin et al. 2019, section 3"
+        if "vocab_size" in view.config and mixing_of(view) != "fourier"
+        else source_of(view, start, norm),
     )
 
 
-def _encoder_only(view: ModuleView, table: tuple[int, ...]) -> Formula:
-    """T5's encoder alone."""
-    view.below("encoder")
-    return Formula(
-        title="Encoder model",
-        summary="Maps a sequence of token ids to one context-dependent vector per token.",
-        maths=(f'{sized("Y", "S", table[1])} = "Encoder"(t)',),
-        terms=(TOKENS, Term("t", "token ids", "[S]"), Term("Y", "last hidden state")),
-        notes=("It is the encoder of an encoder-decoder; this model has no decoder.",),
-        config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
-        source="Raffel et al. 2020, section 2.1",
-    )
+def _tower(view: ModuleView) -> Formula | None:
+    """An encoder or decoder with its embeddings, or layers after a short computation."""
+    parts = parts_of(view)
+    if parts is None or len(parts.runs) != 1 or layered(parts) or not parts.graph.results:
+        return None
+    run = parts.runs[0]
+    start = start_of(parts, run.start) if is_stack(parts, run) else None
+    if start is None or (reads_data(parts) and (start.embeddings or not is_tower(view))):
+        return None
+    return _stack_model(parts, run)
 
 
-def _table(name: str) -> str:
-    return f'W_"{name}"'
-
-
-def _pooled(view: ModuleView) -> str:
-    """Return the pooler's line; ALBERT's is a linear layer and a tanh in the model itself."""
-    if view.kind_below("pooler") is ModuleKind.LINEAR:
-        return f"p = tanh({view.affine('pooler').maths('y_0', sizes=False)})"
-    return 'p = "Pooler"(y_0)'
-
-
-def _pooler_notes(view: ModuleView) -> tuple[str, ...]:
-    if "pooler" not in view.children:
-        return ("This model has no pooler: heads read the last hidden state directly.",)
-    return ("The pooler reads only the first token ([CLS] in BERT).",)
+MODELS = (Template("stack", _tower), Template("base model", _model))
