@@ -38,7 +38,14 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
     # Tables, what is added to them and what follows.
     ("deberta", {"embedding_size": 16}, "base", "embeddings", "Embeddings", 'W_"in"^top'),
     ("big_bird", {"rescale_embeddings": True}, "base", "embeddings", "Embeddings", "sqrt(24)"),
-    ("bart", {"scale_embedding": True}, "base", "encoder", "Encoder with its embeddings", "[s + 2]"),
+    (
+        "bart",
+        {"scale_embedding": True},
+        "base",
+        "encoder",
+        "Encoder with its embeddings",
+        "[s + 2]",
+    ),
     (
         "esm",
         {"position_embedding_type": "absolute"},
