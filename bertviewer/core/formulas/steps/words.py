@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, quoted
 from bertviewer.core.formulas.steps.expression import ATOM, EACH, PRODUCT, SUM, Expression, call
-from bertviewer.core.formulas.templates.activation import ACTIVATIONS
+from bertviewer.core.formulas.templates.activation import ACTIVATIONS, FUNCTIONS
 
 
 def operator(word: str) -> str:
@@ -65,8 +65,6 @@ _NAMED = {
     "__setitem__": 'op("set")',
 }
 _FIRST_ALONE = {"layer_norm": LAYER_NORM, "rms_norm": RMS_NORM}
-# Activations as torch calls them.
-_WORDS = {"silu": "SiLU", "relu": "ReLU", "gelu": "GELU", "tanh": "tanh", "sigmoid": "sigmoid"}
 
 
 def of_word(
@@ -79,8 +77,8 @@ def of_word(
         operands: what it is carried out on, in order, numbers too.
         plain: what the code says beside, by name: ``("dim", "-1")``.
     """
-    if word in _WORDS and operands:
-        return call(ACTIVATIONS[_WORDS[word]].operator, operands[0].text)
+    if word in FUNCTIONS and operands:
+        return call(ACTIVATIONS[FUNCTIONS[word]].operator, operands[0].text)
     if len(operands) == 2 and word in _OF_TWO and not plain:
         one, other = operands
         if word == "add" and "0" in (one.text, other.text):

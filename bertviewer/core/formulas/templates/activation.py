@@ -169,6 +169,10 @@ ACTIVATIONS: Mapping[str, Activation] = {
 """The activations with a text, by the names that the graph gives them."""
 
 
+FUNCTIONS = {"silu": "SiLU", "relu": "ReLU", "gelu": "GELU", "tanh": "tanh", "sigmoid": "sigmoid"}
+"""The same by the names of torch's functions."""
+
+
 def operator_of(step: Step) -> str:
     """Return the operator of an activation's step."""
     name = str(step.node.details.get("activation") or step.node.name)
@@ -184,10 +188,12 @@ def activation_term(step: Step) -> Term:
 
 def _formula(view: ModuleView) -> Formula | None:
     """The formula of a module that is one activation."""
-    graph = view.graph
-    if graph is None or graph.only is None or graph.only.operation != "activation":
+    step = None if view.graph is None else view.graph.only
+    if step is None:
         return None
-    known = ACTIVATIONS.get(str(graph.only.node.details.get("activation")))
+    # Within experts, the graph has torch's function.
+    name = step.node.details.get("activation") or FUNCTIONS.get(step.operation, "")
+    known = ACTIVATIONS.get(str(name))
     if known is None or view.tensors:
         return None
     return Formula(
