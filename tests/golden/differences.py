@@ -76,9 +76,9 @@ def changes(kind: str, model: str, old: Sections, new: Sections) -> Iterator[Cha
         if before == after:
             continue
         if before is None or after is None:
-            sign, lines = ("+", after) if before is None else ("-", before)
+            sign, gone = ("+", after) if before is None else ("-", before)
             what = f"{sign}## {heading}"
-            yield Change(kind, model, heading, (what, *(f"{sign}{line}" for line in lines or ())))
+            yield Change(kind, model, heading, (what, *(f"{sign}{line}" for line in gone or ())))
         elif lines := tuple(_diff(before, after, is_noisy=kind in _NOISY)):
             yield Change(kind, model, heading, lines)
     kept_old = [heading for heading in old if heading in new]
