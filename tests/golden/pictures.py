@@ -6,12 +6,16 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PIL import Image, ImageChops
 
+if TYPE_CHECKING:
+    from tests.screenshots.guide import Guide
+
 TOLERANCE = 12
 """How far each colour of a pixel may be off, of 255."""
-_DIRECTLY = ("tabs", "tensors", "views")
+_CHAPTERS = ("tabs", "tensors", "views", "why", "predicting", "dialogs", "comparing", "panes")
 """Chapters of the gallery that are taken; all are of the demo."""
 _OTHERS = (
     ("tiny-bert-masked-lm", True),
@@ -26,7 +30,7 @@ _OTHERS = (
 
 def names() -> tuple[str, ...]:
     """Return the names of the folders of pictures."""
-    return (*(f"demo-{chapter}" for chapter in _DIRECTLY), *(name for name, _ in _OTHERS))
+    return (*(f"demo-{chapter}" for chapter in _CHAPTERS), *(name for name, _ in _OTHERS))
 
 
 def take(name: str, folder: Path, models: Path) -> None:
@@ -93,7 +97,32 @@ def take_here(name: str, folder: str) -> None:
                 at_attention,
             ),
         )
-    take_chapter(chapter, Path(folder), Guide.plain_picture)
+    take_chapter(chapter, Path(folder), _grab)
+
+
+def _grab(guide: "Guide", file: str) -> None:
+    """Save what is seen of all open windows, the main one first, side by side."""
+    from PySide6.QtGui import QImage, QPainter
+    from PySide6.QtWidgets import QFrame
+
+    guide.rest()
+    others = [
+        widget
+        for widget in guide.application.topLevelWidgets()
+        if widget.isVisible() and not isinstance(widget, QFrame) and widget is not guide.window
+    ]
+    others.sort(key=lambda widget: (widget.objectName(), widget.width(), widget.height()))
+    widgets = [guide.window, *others]
+    width, height = sum(w.width() for w in widgets), max(w.height() for w in widgets)
+    sheet = QImage(width, height, QImage.Format.Format_RGB32)
+    sheet.fill(0)
+    painter, left = QPainter(sheet), 0
+    for widget in widgets:
+        painter.drawPixmap(left, 0, widget.grab())
+        left += widget.width()
+    painter.end()
+    if not sheet.save(str(guide.folder / file)):
+        raise OSError(f"cannot write {guide.folder / file}")
 
 
 def differences(old: Path, new: Path, output: Path) -> Iterator[str]:
