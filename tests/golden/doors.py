@@ -56,7 +56,7 @@ def module_formulas(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
 def walkthrough(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     """Yield the parts of the walkthrough with their steps, and the groups of the count."""
     from bertviewer.core.walk.building import build_walk
-    from bertviewer.core.walk.groups import group_counts, teacher_relations
+    from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
     from bertviewer.core.walk.subtotal import subtotal
 
     architecture = model.architecture
@@ -88,13 +88,14 @@ def walkthrough(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
                 "formula": None if step.path is None else formulas.get(step.path),
             }
             yield f"{part.title} / {step.name} [{step.path}]", facts
-    groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
+    relations = teacher_relations(architecture.symbols)
+    groups = group_counts(walk, architecture, relations)
     below = subtotal(walk, architecture)
     yield (
         "count",
         {
             "group": [f"{group.title}: {group.text}" for group in groups.groups],
-            "relations": list(map(str, groups.relations)),
+            "relations": relations_text(groups.relations),
             "total": groups.total,
             "tensors": groups.tensors,
             "subtotal": below and f"{below.parameters} without {below.difference}",
@@ -108,6 +109,7 @@ def what_if(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     from bertviewer.core.what_if.rules import ScenarioError
     from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
     from bertviewer.core.what_if.sheet import Sheet
+    from bertviewer.ui.what_if.texts import problem_text
 
     sheet = Sheet.of(model.architecture)
     top = [node.path for node in model.architecture.modules if node.depth <= 1]
@@ -119,11 +121,11 @@ def what_if(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
             try:
                 outcome = evaluate_scenario(Scenario(sheet, {symbol.letter: value}))
             except ScenarioError as error:
-                facts = {"problem": sorted(map(str, error.problems))}
+                facts = {"problem": sorted(map(problem_text, error.problems))}
             else:
                 peak = outcome.peak()
                 facts = {"peak": peak and peak.value}
-                facts["warning"] = sorted(map(str, outcome.warnings))
+                facts["warning"] = sorted(map(problem_text, outcome.warnings))
                 for path in top:
                     macs = outcome.macs(path)
                     facts[f"parameters of {path or 'the model'}"] = outcome.parameters(path).value

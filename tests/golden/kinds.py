@@ -56,12 +56,12 @@ def compared(left: str, right: str) -> Sections:
 
 def _summary(opened: Opened) -> Sections:
     document = doors.summary(opened.model)
-    del document["compute"]
+    document.pop("compute", None)  # a kind of its own
     return document_sections(document)
 
 
 def _costs(opened: Opened) -> Sections:
-    return document_sections(doors.summary(opened.model)["compute"] or {})
+    return document_sections(doors.summary(opened.model).get("compute") or {})
 
 
 def _flow(opened: Opened) -> Sections:
@@ -82,7 +82,7 @@ def _flow(opened: Opened) -> Sections:
 
 def _run(opened: Opened) -> Sections:
     document: dict[str, Any] = opened.run.to_json()
-    del document["seconds"]
+    document.pop("seconds", None)
     return document_sections(document)
 
 
