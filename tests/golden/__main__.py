@@ -105,7 +105,10 @@ def _record(folder: Path, only: Sequence[str], kinds: Sequence[str]) -> None:
             if matches(name, only):
                 _say(f"pictures of {name}")
                 shutil.rmtree(folder / "pictures" / name, ignore_errors=True)
-                pictures.take(name, folder / "pictures" / name, models)
+                try:
+                    pictures.take(name, folder / "pictures" / name, models)
+                except OSError as error:
+                    _say(str(error))  # those taken before it are compared all the same
 
 
 def _compare(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> int:
