@@ -62,6 +62,8 @@ def take(name: str, folder: Path, models: Path) -> None:
         done = subprocess.run(
             command, env=environment, cwd=models, check=False, capture_output=True, text=True
         )
+    for file in folder.glob("report.*"):
+        file.unlink()  # written by a step on the way to a picture
     if done.returncode:
         raise OSError(f"pictures of {name}: {done.stderr.strip().splitlines()[-1:]}")
 
