@@ -1,4 +1,4 @@
-"""Records what the program says and shows of about 80 models, and compares it later.
+"""Records what the program says and shows of 89 models, and compares it later.
 
 ``python -m tests.golden record FOLDER`` writes texts of several kinds for each model, and pictures
 of the window. ``python -m tests.golden compare FOLDER`` makes them again with the code as it is and
