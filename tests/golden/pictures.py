@@ -18,8 +18,10 @@ TOLERANCE = 12
 """How far each colour of a pixel may be off, of 255."""
 _CHAPTERS = ("tabs", "tensors", "views", "why", "predicting", "comparing", "panes", "dialogs")
 """Chapters of the gallery that are taken; all are of the demo."""
-_NEED_A_SCREEN = ("guide-found", "filter", "filter-nothing")
-"""Pictures that something is typed for: without a screen no window has the keys."""
+_LEFT_OUT = (
+    *("guide-found", "filter", "filter-nothing"),  # without a screen no window has the keys
+    *("report-written", "report-failed"),  # name the folder that they are taken into
+)
 _OTHERS = (
     ("tiny-bert-masked-lm", True),
     ("tiny-gpt2-causal-lm", True),
@@ -79,7 +81,7 @@ def take_here(name: str, folder: str) -> None:
 
     if name.startswith("demo-"):
         chapter = next(each for each in CHAPTERS if f"demo-{each.name}" == name)
-        kept = tuple(each for each in chapter.pictures if each.name not in _NEED_A_SCREEN)
+        kept = tuple(each for each in chapter.pictures if each.name not in _LEFT_OUT)
         chapter = replace(chapter, pictures=kept)
     else:
         example = next(each for each in read_models(Path())[0] if each.name == name)
