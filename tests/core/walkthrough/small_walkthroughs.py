@@ -16,7 +16,7 @@ from bertviewer.core.loading.deriving import with_flows
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.progress import no_progress
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.walk.walk import Walk, WalkStep
+from bertviewer.core.walkthrough.walkthrough import Step, Walkthrough
 from tests.core.formulas.formula_models import TINY
 from tests.core.opened import plain
 
@@ -40,6 +40,11 @@ SMALL: dict[str, dict[str, Any]] = {
         "vocab_size": 97, "n_embd": 24, "n_layer": 2, "n_head": 3, "rotary_dim": 4,
         "bos_token_id": 1, "eos_token_id": 2,
     },
+    "m2m_100": {**TINY["bart"], "scale_embedding": True},
+    "marian": {**TINY["bart"], "scale_embedding": True, "pad_token_id": 0},
+    "granite": {**TINY["llama"], "embedding_multiplier": 12.0},
+    "rwkv": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40},
+    "longformer": {**TINY["bert"], "attention_window": 4},
     "clip": {
         "text_config": {**TINY["bert"], "projection_dim": 16},
         "vision_config": {
@@ -83,11 +88,11 @@ def flowing(name: str, task: str = "base") -> Architecture:
     return with_flows(plain(name, task), parse_source(name, task), no_progress)
 
 
-def names(walk: Walk) -> list[str]:
+def names(walk: Walkthrough) -> list[str]:
     """Return the names of all steps."""
     return [step.name for step in walk.steps]
 
 
-def step(walk: Walk, name: str) -> WalkStep:
+def step(walk: Walkthrough, name: str) -> Step:
     """Return the first step of a name."""
     return next(step for step in walk.steps if step.name == name)
