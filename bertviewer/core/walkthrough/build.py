@@ -15,6 +15,7 @@ from bertviewer.core.frozen import frozen
 from bertviewer.core.walkthrough.attention import BLOCKS
 from bertviewer.core.walkthrough.counter import TensorCounter
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges
+from bertviewer.core.walkthrough.module_flows import module_flows
 from bertviewer.core.walkthrough.pieces import collected, has_symbols
 from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.steps import (
@@ -50,25 +51,14 @@ class _EqualLayers:
     Attributes:
         paths: the layers; the first is shown.
         calls: how often one of them is called in all.
-        is_alone: whether no other layers of the list are repeated.
-        in_list: how many layers the list has.
+        title: the title of the section that shows the first, without the side of the model.
+        suffix: what tells the others from other layers of the list.
     """
 
     paths: tuple[str, ...]
     calls: int
-    is_alone: bool
-    in_list: int
-
-    @property
-    def number(self) -> str:
-        """The number of the first in its list."""
-        return self.paths[0].rpartition(".")[2]
-
-    def title(self, side: str) -> str:
-        """Return the title of the section that shows the first."""
-        if self.is_alone and (len(self.paths) > 1 or self.calls > 1 or self.in_list == 1):
-            return f"One {side} layer".replace("  ", " ")
-        return f"{side} layer {self.number}".strip().capitalize()
+    title: str
+    suffix: str
 
 
 def build_walkthrough(architecture: Architecture, run: ActivationRun | None = None) -> Walkthrough:
@@ -80,21 +70,45 @@ def build_walkthrough(architecture: Architecture, run: ActivationRun | None = No
     """
     flows = architecture.flows
     flow = None if flows is None else flows.flow("")
-    if flows is None or flow is None:
-        sections = _TreeBuilder(architecture).build()
-    else:
-        sections = _FlowBuilder(architecture, run, flows, flow).build()
-    return Walkthrough(sections, architecture.root.parameters)
+    if flows is not None and flow is not None:
+        sections = _Builder(architecture, run, flows, flow).build()
+        return Walkthrough(sections, architecture.root.parameters)
+    flows = module_flows(architecture)
+    sections = _Builder(replace(architecture, flows=flows), run, flows, flows.distinct[""]).build()
+    # Of a checkpoint without a configuration only the names are known.
+    title = "Embeddings" if "model_type" in architecture.config else "Modules by name"
+    return Walkthrough(
+        tuple(
+            replace(
+                section,
+                title=title if section.kind == "embeddings" else section.title,
+                steps=tuple(replace(step, flow=None, nodes=()) for step in section.steps),
+                is_executed=False,
+            )
+            for section in sections
+        ),
+        architecture.root.parameters,
+    )
 
 
 class _Builder:
-    """Collects steps in sections, and counts each tensor once."""
+    """Goes through the flow of the whole model once, and counts each tensor once."""
 
-    def __init__(self, architecture: Architecture, first: Section) -> None:
-        self._architecture = architecture
-        self._counter = TensorCounter(architecture)
+    def __init__(
+        self, architecture: Architecture, run: ActivationRun | None, flows: Flows, flow: Flow
+    ) -> None:
+        self._architecture, self._flows, self._edges = architecture, flows, FlowEdges(flow)
         self._nodes = {node.path: node for node in architecture.modules}
-        self._sections = [first]
+        self._nodes_in_order = _with_single_layers(flows, flow.nodes)
+        self._layers = _equal_layers(architecture, flows, self._nodes_in_order)
+        self._counter = TensorCounter(architecture)
+        self._shapes = ShapeReader(architecture, run)
+        self._sections = [Section("embeddings", "Embeddings")]
+        self._seen_inputs: set[str] = set()
+        self._passed: set[str] = set()
+        self._waiting: list[_EqualLayers] = []
+        self._last_layer: Node | None = None
+        self._ends_unnormed = False
 
     def _done(self) -> tuple[Section, ...]:
         """Return the sections that have steps, with all steps numbered."""
@@ -127,13 +141,7 @@ class _Builder:
         name = self._nodes[path].name if paths else own
         self._add(Step(name, paths, path or None, note=UNUSED), tensors)
 
-    def _layer_section(self, title: str, paths: tuple[str, ...]) -> Section:
-        """Return the section that shows the first of equal layers, still without steps."""
-        layer = self._nodes[paths[0]]
-        symbols = _times_in_symbols(self._architecture, layer, len(paths))
-        return Section("layer", title, (), layer.parameters, layer.path, len(paths), symbols)
-
-    def _add_equal(self, section: Section, paths: tuple[str, ...], name: str = "{}") -> None:
+    def _add_equal(self, section: Section, paths: tuple[str, ...], suffix: str) -> None:
         """Add the layers that are equal to the one a section shows, in one step."""
         pieces = tuple(chain.from_iterable(step.count.pieces for step in section.steps))
         taken = self._counter.take(chain.from_iterable(map(self._counter.below, paths)))
@@ -148,35 +156,9 @@ class _Builder:
         text = f"Layers {first}–{last}" if len(paths) > 1 else f"Layer {first}"
         if last - first != len(paths) - 1:
             text = f"{len(paths)} other layers"
-        step = self._repeated(section, name.format(text), paths, _OWN_TENSORS)
+        step = _layers_step(section, text + suffix, paths, _OWN_TENSORS)
         count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
         self._append(replace(step, count=count), taken.parameters)
-
-    def _repeated(self, section: Section, name: str, paths: tuple[str, ...], note: str) -> Step:
-        """Return a step of whole layers with the shapes of the layer that a section shows."""
-        inputs = (s.input_shape for s in section.steps if s.input_shape is not None)
-        outputs = (s.output_shape for s in section.steps[::-1] if s.output_shape is not None)
-        shapes = next(inputs, None), next(outputs, None)
-        return Step(name, paths, None, *shapes, note=note, is_layers=True)
-
-
-class _FlowBuilder(_Builder):
-    """Goes through the flow of the whole model once."""
-
-    def __init__(
-        self, architecture: Architecture, run: ActivationRun | None, flows: Flows, flow: Flow
-    ) -> None:
-        super().__init__(architecture, Section("embeddings", "Embeddings"))
-        self._flows = flows
-        self._edges = FlowEdges(flow)
-        self._nodes_in_order = _with_single_layers(flows, flow.nodes)
-        self._layers = _equal_layers(architecture, flows, self._nodes_in_order)
-        self._shapes = ShapeReader(architecture, run)
-        self._seen_inputs: set[str] = set()
-        self._passed: set[str] = set()
-        self._waiting: list[_EqualLayers] = []
-        self._last_layer: Node | None = None
-        self._ends_unnormed = False
 
     def build(self) -> tuple[Section, ...]:
         """Return the sections, those of a decoder after those of its encoder."""
@@ -269,7 +251,11 @@ class _FlowBuilder(_Builder):
             return
         for step in tables_read(self._flows, node, node):
             self._add_read(step)
-        self._sections.append(self._layer_section(layers.title(side), layers.paths))
+        title = layers.title if not side else layers.title.lower().replace("layer", f"{side} layer")
+        layer, times = self._nodes[path], len(layers.paths)
+        symbols = _times_in_symbols(self._architecture, layer, times)
+        section = Section("layer", title.capitalize(), (), layer.parameters, path, times, symbols)
+        self._sections.append(section)
         self._seen_inputs |= self._edges.inputs_of(node)
         for step in self._reader(FlowEdges(flow), "layer").steps(flow.nodes):
             self._add_read(step)
@@ -290,8 +276,7 @@ class _FlowBuilder(_Builder):
         for layers in passed:
             section, stored = shown[layers.paths[0]], len(layers.paths)
             if stored > 1:
-                name = "{}" if layers.is_alone else f"{{}}, like layer {layers.number}"
-                self._add_equal(section, layers.paths[1:], name)
+                self._add_equal(section, layers.paths[1:], layers.suffix)
             if layers.calls > stored:
                 times = layers.calls // stored - 1
                 often = "once more" if times == 1 else f"{times} more times"
@@ -301,7 +286,7 @@ class _FlowBuilder(_Builder):
                 )
                 if stored == 1:
                     note = f"The layer is stored once and applied {layers.calls} times."
-                self._append(self._repeated(section, name, layers.paths, note), 0)
+                self._append(_layers_step(section, name, layers.paths, note), 0)
         if self._sections[-1].kind == "others":
             title = f"After the {side} layers".replace("  ", " ")
             self._sections.append(Section("rest", title))
@@ -320,57 +305,12 @@ class _FlowBuilder(_Builder):
         return StepReader(self._architecture, self._shapes, edges, place)
 
 
-class _TreeBuilder(_Builder):
-    """Goes through the modules in the order of the tree; of equal layers it shows the first."""
-
-    def __init__(self, architecture: Architecture) -> None:
-        # Of a checkpoint without a configuration only the names are known.
-        title = "Embeddings" if "model_type" in architecture.config else "Modules by name"
-        super().__init__(architecture, Section("embeddings", title))
-        numbered = (node for node in architecture.modules if node.name.isdecimal())
-        above = chain.from_iterable(ancestors(node.parent or "") for node in numbered)
-        self._opened = {"", *above}
-
-    def build(self) -> tuple[Section, ...]:
-        """Return the sections."""
-        self._visit(self._architecture.root)
-        return tuple(replace(section, is_executed=False) for section in self._done())
-
-    def _visit(self, node: ModuleNode) -> None:
-        is_opened = node.path in self._opened
-        self._add_module(node, is_whole=not is_opened)
-        children = self._architecture.children(node.path) if is_opened else ()
-        for child in children:
-            if child.repeat is None:
-                self._visit(child)
-            elif child.repeat.first == int(child.name):
-                first = children.index(child)
-                self._add_layers(children[first : first + child.repeat.count])
-
-    def _add_layers(self, layers: Sequence[ModuleNode]) -> None:
-        paths = tuple(layer.path for layer in layers)
-        self._sections.append(self._layer_section("One layer", paths))
-        self._add_module(layers[0], is_whole=False)
-        for child in self._architecture.children(paths[0]):
-            self._add_module(child, is_whole=True)
-        shown = self._sections[-1]
-        if len(paths) > 1:
-            self._sections.append(Section("others", "Other layers"))
-            self._add_equal(shown, paths[1:])
-        self._sections.append(Section("rest", "After the layers"))
-
-    def _add_module(self, node: ModuleNode, *, is_whole: bool) -> None:
-        """Add a module as one step, whole or with its own tensors, if it has any."""
-        tensors = self._counter.below(node.path)
-        tied = self._counter.tied(node.path) if is_whole else ""
-        if not is_whole:
-            tensors = [tensor for tensor in tensors if tensor.owner == node.path]
-        if tensors or tied:
-            paths = self._counter.modules(tensors, node.path)
-            note = _tied_note(tied) if tied else ""
-            self._add(
-                Step(node.name or node.class_name, paths, node.path or None, note=note), tensors
-            )
+def _layers_step(section: Section, name: str, paths: tuple[str, ...], note: str) -> Step:
+    """Return a step of whole layers with the shapes of the layer that a section shows."""
+    inputs = (s.input_shape for s in section.steps if s.input_shape is not None)
+    outputs = (s.output_shape for s in section.steps[::-1] if s.output_shape is not None)
+    shapes = next(inputs, None), next(outputs, None)
+    return Step(name, paths, None, *shapes, note=note, is_layers=True)
 
 
 def _with_single_layers(flows: Flows, nodes: Sequence[Node]) -> list[Node]:
@@ -416,12 +356,16 @@ def _equal_layers(
         kinds.setdefault((flows.like.get(path, path), parameters.get(path, 0)), []).append(path)
     found: dict[str, _EqualLayers] = {}
     for kinds in lists.values():
-        in_list = sum(map(len, kinds.values()))
-        repeated = sum(len(paths) > 1 or calls[paths[0]] > 1 for paths in kinds.values())
-        for paths in kinds.values():
-            times = sum(calls[path] for path in paths)
-            equal = _EqualLayers(tuple(paths), times, repeated < 2, in_list)
-            found |= dict.fromkeys(paths, equal)
+        is_repeated = {paths[0]: len(paths) > 1 or calls[paths[0]] > 1 for paths in kinds.values()}
+        is_alone = sum(is_repeated.values()) < 2
+        for first, *others in kinds.values():
+            number = first.rpartition(".")[2]
+            is_one = is_alone and (is_repeated[first] or len(is_repeated) == 1)
+            title = "One layer" if is_one else f"Layer {number}"
+            suffix = "" if is_alone else f", like layer {number}"
+            times = sum(calls[path] for path in (first, *others))
+            equal = _EqualLayers((first, *others), times, title, suffix)
+            found |= dict.fromkeys(equal.paths, equal)
     return found
 
 

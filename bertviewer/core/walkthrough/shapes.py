@@ -33,8 +33,10 @@ class ShapeReader:
         """Read shapes of the target's tokens from here on, in an encoder-decoder."""
         self.tokens, self._length = self._target, "S_d"
 
-    def shape(self, sizes: Shape, symbols: Letters | None) -> StepShape:
+    def shape(self, sizes: Shape, symbols: Letters | None) -> StepShape | None:
         """Return a traced shape with names, from its symbols in the flow if it has them."""
+        if not sizes:
+            return None
         if symbols is None:
             lengths = self._length_names(sizes)
             symbols = tuple(lengths.get(place) or str(size) for place, size in enumerate(sizes))

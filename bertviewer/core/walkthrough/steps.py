@@ -192,8 +192,9 @@ class StepReader:
             return "Pooler"
         if node.operation is not None:
             return self._name(node.operation)
-        has_head = self._place == "rest" and self._architecture.source.task != "base"
-        return "Head" if has_head else node.name
+        is_traced = bool(self._edges.flow.edges)
+        is_head = self._place == "rest" and self._architecture.source.task != "base"
+        return "Head" if is_head and is_traced else node.name
 
     def _attention(self, attention: Attention) -> Step:
         name, note = _SELF_ATTENTION, _PER_HEAD
@@ -309,7 +310,7 @@ class StepReader:
             nodes=tuple(node.id for node in nodes),
         )
 
-    def _shape(self, found: Node | Edge) -> StepShape:
+    def _shape(self, found: Node | Edge) -> StepShape | None:
         return self._shapes.shape(found.shape, found.symbolic_shape)
 
     def _path_around(self, nodes: Sequence[Node]) -> str | None:
