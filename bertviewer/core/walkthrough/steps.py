@@ -161,8 +161,8 @@ class StepReader:
         elif node.operation in ("residual", "add"):
             yield from self._sum(node)
         elif in_embeddings and (factor := self._factor(node)) is not None:
-            if factor:
-                yield self._step("Scale", nodes, node.path, factor)
+            if factor != ("", ""):
+                yield self._step(factor[0], nodes, node.path, factor[1])
         elif not data and node.operation in NORMS:
             tables = list(tables_read(self._flows, node, next(iter(self._edges.users(node)), node)))
             yield from tables
@@ -244,13 +244,16 @@ class StepReader:
                         yield table_name(source, self._edges)
                 yield from self._added_later(user)
 
-    def _factor(self, node: Node) -> str | None:
-        """Return the note of a multiplication by one number, ``""`` for 1; ``None`` for others."""
+    def _factor(self, node: Node) -> tuple[str, str] | None:
+        """Return the name and note of a multiplication by one number, ``None`` for other nodes.
+
+        They are empty for 1, which changes nothing.
+        """
         numbers = [each.plain for each in node.operands if not each.node]
         is_single = len(node.operands) == 2 and len(numbers) == len(self._edges.data(node)) == 1
         if node.operation not in ("mul", "div") or node.reads or not (is_single and node.shape):
             return None
-        verb = "multiplied" if node.operation == "mul" else "divided"
+        name, verb = ("Scale", "multiplied") if node.operation == "mul" else ("Divide", "divided")
         root = sqrt(node.shape[-1])
         modules = (each for each in self._architecture.modules if each.path == node.path)
         attributes = [value for each in modules for value in each.attributes.values()]
@@ -260,12 +263,16 @@ class StepReader:
         try:
             factor = float(numbers[0])
         except ValueError:
-            return f"Each vector is {verb} by one number; nothing is learned here."
+            return name, f"Each vector is {verb} by one number."
+        if factor == 1:
+            return "", ""
+        text = equal = f"{factor:.6g}"
         if isclose(factor, root, rel_tol=1e-4):
-            width = "" if node.symbolic_shape is None else f"√{node.symbolic_shape[-1]} = "
-            sign = "=" if root.is_integer() else "≈"
-            return f"Each vector is {verb} by {width}√{node.shape[-1]} {sign} {root:.6g}."
-        return f"Each vector is {verb} by {factor:.6g}." if factor != 1 else ""
+            sign, number = "=" if root.is_integer() else "≈", f"√{node.shape[-1]}"
+            symbol = node.symbolic_shape[-1] if node.symbolic_shape else ""
+            text = f"√{symbol}" if symbol.isidentifier() else number
+            equal = f"{' = '.join(dict.fromkeys((text, number)))} {sign} {equal}"
+        return f"{name} by {text}", f"Each vector is {verb} by {equal}."
 
     def _is_pooling(self, node: Node) -> bool:
         """Return whether a node makes one vector of the first token's, with the same width."""

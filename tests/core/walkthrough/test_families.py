@@ -74,7 +74,12 @@ register()
             POST_NORM,
             [OTHER],
         ),
-        ("esm", [*WORDS, "Scale", "Scale"], PRE_NORM, [OTHER, "Norm", "Pooler", "contact_head"]),
+        (
+            "esm",
+            [*WORDS, "Scale by 0.88", "Divide"],
+            PRE_NORM,
+            [OTHER, "Norm", "Pooler", "contact_head"],
+        ),
         (
             "big_bird",
             [*SEGMENTED, "Position embedding", *reversed(LAST)],
@@ -102,7 +107,7 @@ register()
         ("llama", WORDS, PLAIN, [OTHER, "Norm"]),
         ("mistral", WORDS, PLAIN, [OTHER, "Norm"]),
         ("qwen3", WORDS, PLAIN, [OTHER, "Norm"]),
-        ("gemma", [*WORDS, "Scale"], PLAIN, [OTHER, "Norm"]),
+        ("gemma", [*WORDS, "Scale by √24"], PLAIN, [OTHER, "Norm"]),
         ("mixtral", WORDS, EXPERTS, [OTHER, "Norm"]),
         ("qwen3_moe", WORDS, EXPERTS, [OTHER, "Norm"]),
         ("mamba", WORDS, ["Norm", "mixer", "Add"], [OTHER, "Norm"]),
