@@ -14,7 +14,7 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate, lette
 from bertviewer.core.frozen import frozen
 from bertviewer.core.walkthrough.attention import BLOCKS
 from bertviewer.core.walkthrough.counter import TensorCounter
-from bertviewer.core.walkthrough.edges import ENDS, FlowEdges
+from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.module_flows import module_flows
 from bertviewer.core.walkthrough.pieces import collected, has_symbols
 from bertviewer.core.walkthrough.shapes import ShapeReader
@@ -156,9 +156,18 @@ class _Builder:
         text = f"Layers {first}–{last}" if len(paths) > 1 else f"Layer {first}"
         if last - first != len(paths) - 1:
             text = f"{len(paths)} other layers"
-        step = _layers_step(section, text + suffix, paths, _OWN_TENSORS)
         count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
+        step = self._layers_step(section, text + suffix, paths, _OWN_TENSORS)
         self._append(replace(step, count=count), taken.parameters)
+
+    def _layers_step(self, section: Section, name: str, paths: tuple[str, ...], note: str) -> Step:
+        """Return a step of whole layers with the shapes of the layer that a section shows."""
+        flow = self._flows.flow(section.path)
+        nodes = [n for n in flow.nodes if n.kind in ("input", "output")] if flow else []
+        ends = [node for node in nodes if is_data(node)]
+        shapes = [self._shapes.shape(end.shape, end.symbolic_shape) for end in ends]
+        before, after = (shapes[0], shapes[-1]) if shapes else (None, None)
+        return Step(name, paths, None, before, after, note=note, is_layers=True)
 
     def build(self) -> tuple[Section, ...]:
         """Return the sections, those of a decoder after those of its encoder."""
@@ -286,7 +295,7 @@ class _Builder:
                 )
                 if stored == 1:
                     note = f"The layer is stored once and applied {layers.calls} times."
-                self._append(_layers_step(section, name, layers.paths, note), 0)
+                self._append(self._layers_step(section, name, layers.paths, note), 0)
         if self._sections[-1].kind == "others":
             title = f"After the {side} layers".replace("  ", " ")
             self._sections.append(Section("rest", title))
@@ -303,14 +312,6 @@ class _Builder:
 
     def _reader(self, edges: FlowEdges, place: Place) -> StepReader:
         return StepReader(self._architecture, self._shapes, edges, place)
-
-
-def _layers_step(section: Section, name: str, paths: tuple[str, ...], note: str) -> Step:
-    """Return a step of whole layers with the shapes of the layer that a section shows."""
-    inputs = (s.input_shape for s in section.steps if s.input_shape is not None)
-    outputs = (s.output_shape for s in section.steps[::-1] if s.output_shape is not None)
-    shapes = next(inputs, None), next(outputs, None)
-    return Step(name, paths, None, *shapes, note=note, is_layers=True)
 
 
 def _with_single_layers(flows: Flows, nodes: Sequence[Node]) -> list[Node]:
