@@ -40,11 +40,6 @@ SMALL: dict[str, dict[str, Any]] = {
         "vocab_size": 97, "n_embd": 24, "n_layer": 2, "n_head": 3, "rotary_dim": 4,
         "bos_token_id": 1, "eos_token_id": 2,
     },
-    "m2m_100": {**TINY["bart"], "scale_embedding": True},
-    "marian": {**TINY["bart"], "scale_embedding": True, "pad_token_id": 0},
-    "granite": {**TINY["llama"], "embedding_multiplier": 12.0},
-    "rwkv": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40},
-    "longformer": {**TINY["bert"], "attention_window": 4},
     "clip": {
         "text_config": {**TINY["bert"], "projection_dim": 16},
         "vision_config": {
@@ -64,9 +59,19 @@ SMALL: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+MORE: dict[str, dict[str, Any]] = {
+    "m2m_100": {**TINY["bart"], "scale_embedding": True},
+    "marian": {**TINY["bart"], "scale_embedding": True, "pad_token_id": 0},
+    "granite": {**TINY["llama"], "embedding_multiplier": 12.0},
+    "rwkv": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40},
+    "longformer": {**TINY["bert"], "attention_window": 4},
+}
+"""Models with steps that others do not have."""
+
+
 def config(family: str, **changes: Any) -> transformers.PreTrainedConfig:
     """Return the configuration of a small model."""
-    return transformers.AutoConfig.for_model(family, **SMALL[family] | changes)
+    return transformers.AutoConfig.for_model(family, **{**SMALL, **MORE}[family] | changes)
 
 
 @cache

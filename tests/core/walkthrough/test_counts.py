@@ -13,7 +13,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.transformer_base import register
 from bertviewer.core.walkthrough.build import build_walkthrough
 from tests.core.opened import plain
-from tests.core.walkthrough.small_walkthroughs import SMALL, flowing, small, step
+from tests.core.walkthrough.small_walkthroughs import MORE, SMALL, flowing, small, step
 
 register()
 
@@ -38,7 +38,7 @@ def check_counts(architecture: Architecture) -> None:
     assert sum(at.count.parameters for at in walkthrough.steps) == architecture.root.parameters
 
 
-@pytest.mark.parametrize("family", SMALL)
+@pytest.mark.parametrize("family", [*SMALL, *MORE])
 def test_a_step_counts_what_its_modules_hold(family: str) -> None:
     check_counts(small(family))
 
