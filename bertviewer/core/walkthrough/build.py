@@ -23,6 +23,7 @@ from bertviewer.core.walkthrough.steps import (
     TOKEN_EMBEDDING,
     Place,
     StepReader,
+    common_path,
     tables_read,
 )
 from bertviewer.core.walkthrough.walkthrough import (
@@ -295,7 +296,11 @@ class _Builder:
                 )
                 if stored == 1:
                     note = f"The layer is stored once and applied {layers.calls} times."
-                self._append(self._layers_step(section, name, layers.paths, note), 0)
+                step = self._layers_step(section, name, layers.paths, note)
+                flow = self._flows.flow(section.path)
+                nodes = [node for node in flow.nodes if node.kind not in ENDS] if flow else []
+                module = common_path(node.path for node in nodes) or None
+                self._append(replace(step, module=module), 0)
         if self._sections[-1].kind == "others":
             title = f"After the {side} layers".replace("  ", " ")
             self._sections.append(Section("rest", title))

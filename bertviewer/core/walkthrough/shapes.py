@@ -26,8 +26,9 @@ class ShapeReader:
         self._values = letter_values(architecture, run)
         self._widths: dict[int, str] = {}
         for tensor in architecture.parameters:
-            symbols = zip(tensor.shape, tensor.symbolic_shape or (), strict=False)
-            self._widths |= {size: text for size, text in symbols if not text.isdecimal()}
+            for size, symbol in zip(tensor.shape, tensor.symbolic_shape or (), strict=False):
+                if not symbol.isdecimal():
+                    self._widths.setdefault(size, symbol)
 
     def turn_to_target(self) -> None:
         """Read shapes of the target's tokens from here on, in an encoder-decoder."""

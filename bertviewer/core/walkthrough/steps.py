@@ -69,7 +69,7 @@ class StepReader:
         assert architecture.flows is not None
         self._architecture, self._flows = architecture, architecture.flows
         self._shapes, self._edges, self._place = shapes, edges, place
-        self._base = _common_path(n.path for n in edges.flow.nodes if n.kind not in ENDS)
+        self._base = common_path(n.path for n in edges.flow.nodes if n.kind not in ENDS)
         attentions = list(attentions_of(edges, in_layer=place == "layer"))
         self._attention_of = {node.id: each for each in attentions for node in each.nodes}
         self._has_cross = any(each.is_cross for each in attentions)
@@ -323,7 +323,7 @@ class StepReader:
     def _path_around(self, nodes: Sequence[Node]) -> str | None:
         """Return the module around nodes; of several in the layer itself the first."""
         paths = [node.path for node in nodes if node.path is not None]
-        common = _common_path(paths)
+        common = common_path(paths)
         if not paths or (common != self._base and not self._base.startswith(f"{common}.")):
             return common if paths else None
         first = paths[0][len(self._base) :].lstrip(".").partition(".")[0]
@@ -376,7 +376,7 @@ def _is_position_vectors(node: Node, total: Node) -> bool:
     return node.kind == "constant" and is_vectors and is_known
 
 
-def _common_path(paths: Iterable[str | None]) -> str:
+def common_path(paths: Iterable[str | None]) -> str:
     """Return the innermost module that contains all of these, or is one of them."""
     parts = [path.split(".") for path in paths if path is not None]
     found: list[str] = []

@@ -59,7 +59,7 @@ class Step:
     Attributes:
         name: its usual name in teaching.
         paths: the modules that hold exactly the parameters of the step.
-        module: the module that computes it, ``None`` for an input, an addition or whole layers.
+        module: the module that computes it, ``None`` for an input or an addition.
         input_shape: the shape of its input, ``None`` where it is not known.
         output_shape: the shape of its output.
         count: its parameters.
