@@ -42,7 +42,7 @@ class StepCount:
         trainable: how many of them are trainable.
         symbols: the count in the configuration's symbols, empty where no formula is known.
         numbers: the count with numbers put in, empty where nothing is counted.
-        pieces: the count as data, as far as it is spelled out.
+        pieces: the count as data, empty where it is not spelled out.
     """
 
     parameters: int = 0

@@ -57,7 +57,7 @@ def test_position_vectors_of_a_buffer_are_a_step() -> None:
 
 
 def test_attention_in_another_form_is_one_step() -> None:
-    """Longformer computes its scores in blocks, around a softmax of its own."""
+    """Longformer computes its scores in blocks, with its own softmax."""
     layer = build_walkthrough(small("longformer")).sections[1].steps
     assert layer[0].name == ATTENTION
     assert layer[0].count.parameters == 4 * (24 * 24 + 24)
