@@ -55,26 +55,31 @@ def module_formulas(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
 
 def walkthrough(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
     """Yield the parts of the walkthrough with their steps, and the groups of the count."""
-    from bertviewer.core.walk.building import build_walk
-    from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
-    from bertviewer.core.walk.subtotal import subtotal
+    from bertviewer.core.walkthrough.build import build_walkthrough
+    from bertviewer.core.walkthrough.components import (
+        count_components,
+        relations_text,
+        subtotal,
+        usual_relations,
+    )
 
     architecture = model.architecture
-    walk = build_walk(architecture)
+    found = build_walkthrough(architecture)
     formulas = {node.path: node.forward_formula for node in architecture.modules}
-    for part in walk.parts:
+    for section in found.sections:
         yield (
-            f"part {part.title}",
+            f"part {section.title}",
             {
-                "kind": part.kind,
-                "times": part.times,
-                "letters": part.letters,
-                "parameters": part.parameters,
-                "expected": part.expected,
-                "in order of execution": part.is_planned,
+                "kind": section.kind,
+                "times": section.times,
+                "letters": section.symbols,
+                "parameters": section.parameters,
+                "expected": section.expected,
+                "in order of execution": section.is_executed,
             },
         )
-        for step in part.steps:
+        for step in section.steps:
+            is_part = not step.is_layers and step.paths != (step.path,) and step.path is not None
             count, input_shape, output_shape = step.count, step.input_shape, step.output_shape
             facts = {
                 "input": input_shape and f"{input_shape.text} = {input_shape.numbers}",
@@ -84,22 +89,22 @@ def walkthrough(model: "bertviewer.Model") -> Iterator[tuple[str, Facts]]:
                 "parameters": count.parameters,
                 "trainable": count.trainable,
                 "text": step.note,
-                "others": ", ".join(step.others),
+                "others": ", ".join(step.paths if step.is_layers else ()),
+                "modules": ", ".join(step.locations if is_part else ()),
                 "formula": None if step.path is None else formulas.get(step.path),
             }
-            yield f"{part.title} / {step.name} [{step.path}]", facts
-    relations = teacher_relations(architecture.symbols)
-    groups = group_counts(walk, architecture, relations)
-    below = subtotal(walk, architecture)
+            yield f"{section.title} / {step.name} [{step.path}]", facts
+    counts = count_components(found, architecture, usual_relations(architecture.symbols))
+    below = subtotal(found, architecture)
     yield (
         "count",
         {
-            "group": [f"{group.title}: {group.text}" for group in groups.groups],
-            "relations": relations_text(groups.relations),
-            "total": groups.total,
-            "tensors": groups.tensors,
+            "group": [f"{each.title}: {each.text}" for each in counts.components],
+            "relations": relations_text(counts.relations),
+            "total": counts.total,
+            "tensors": counts.tensors,
             "subtotal": below and f"{below.parameters} without {below.difference}",
-            "reconciles": walk.reconciles,
+            "reconciles": found.reconciles,
         },
     )
 

@@ -120,7 +120,7 @@ def _configurations() -> dict[str, dict[str, Any]]:
     from tests.core.checking.small_models import WITHOUT_FORMULAS
     from tests.core.flow.readers import config_of
     from tests.core.formulas.formula_models import TINY
-    from tests.core.walk.walked import SMALL
+    from tests.core.walkthrough.small_walkthroughs import SMALL
 
     others = {name: config_of(name) for name in ("gemma2", "cohere2")}
     found = {**SMALL, **WITHOUT_FORMULAS, **others, **TINY, **_own()}

@@ -3,15 +3,15 @@
 import pytest
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.subtotal import Subtotal, subtotal
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.components import Subtotal, subtotal
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.opened import plain
-from tests.core.walk.walked import flowing
+from tests.core.walkthrough.small_walkthroughs import flowing
 
 
 def subtotal_of(architecture: Architecture) -> Subtotal | None:
-    return subtotal(build_walk(architecture), architecture)
+    return subtotal(build_walkthrough(architecture), architecture)
 
 
 def test_the_count_of_the_layers_alone_stands_beside_the_model_s() -> None:
@@ -19,7 +19,7 @@ def test_the_count_of_the_layers_alone_stands_beside_the_model_s() -> None:
     assert found is not None
     assert (found.parameters, found.total) == (324_472_832, 325_522_432)
     assert found.difference == "pooler 1,049,600"
-    assert [part.path for part in found.on_top] == ["pooler"]
+    assert found.paths == ("pooler",)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_last_norm_is_of_the_layers() -> None:
     architecture = architecture_of("gpt2", "sequence-classification")
     found = subtotal_of(architecture)
     assert found is not None
-    assert [part.path for part in found.on_top] == ["score"]
+    assert found.paths == ("score",)
 
 
 def test_the_parts_of_a_head_are_one() -> None:

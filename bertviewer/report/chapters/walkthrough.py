@@ -1,10 +1,11 @@
-"""The walk through the model, step by step."""
+"""The walkthrough of the model, step by step."""
 
 from collections.abc import Iterator
 
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.walk.subtotal import subtotal
-from bertviewer.core.walk.walk import WalkPart, WalkShape, WalkStep
+from bertviewer.core.walkthrough.components import subtotal
+from bertviewer.core.walkthrough.walkthrough import Section as StepSection
+from bertviewer.core.walkthrough.walkthrough import Step, StepShape
 from bertviewer.report.blocks import (
     Break,
     Code,
@@ -25,13 +26,13 @@ from bertviewer.report.subject import Subject
 _STEPS = "table:walk"
 
 
-def walk(subject: Subject) -> Drafted:
+def walkthrough(subject: Subject) -> Drafted:
     """Return the chapter."""
-    found = subject.walk
-    rows = [row for part in found.parts for row in _rows(part)]
+    found = subject.walkthrough
+    rows = [row for section in found.sections for row in _rows(section)]
     below = subtotal(found, subject.architecture)
     if below is not None:
-        without = " and ".join(dict.fromkeys(f"the {part.what}" for part in below.on_top))
+        without = " and ".join(f"the {what}" for what in below.on_top)
         name = f"Subtotal without {without}"
         said = ((), (name,), (), (), (), (f"{below.parameters:,}",))
         rows.append(Row(said, "total"))
@@ -55,16 +56,16 @@ def walk(subject: Subject) -> Drafted:
     return Drafted(Section("walk", "The forward pass, step by step", (intro, table)))
 
 
-def _rows(part: WalkPart) -> Iterator[Row]:
-    times = f"{part.letters} = {part.times}" if part.letters else str(part.times)
-    said: Text = (part.title, Letters(f" (of {times})" if part.times > 1 else ""))
-    if not part.is_planned:
+def _rows(section: StepSection) -> Iterator[Row]:
+    times = f"{section.symbols} = {section.times}" if section.symbols else str(section.times)
+    said: Text = (section.title, Letters(f" (of {times})" if section.times > 1 else ""))
+    if not section.is_executed:
         said = (*said, " ", Muted("modules in the order of the module tree"))
-    yield Row.of(said, (f"{part.trainable:,}", " ", Tick(part.reconciles)), look="head")
-    for step in part.steps:
+    yield Row.of(said, (f"{section.trainable:,}", " ", Tick(section.reconciles)), look="head")
+    for step in section.steps:
         yield Row.of(
             Muted(str(step.number)),
-            (step.name,) if step.path is None else (step.name, Break(), Code(_paths(step))),
+            (step.name, *(part for at in step.locations for part in (Break(), Code(at)))),
             _shape(step.input_shape),
             _shape(step.output_shape),
             _counted(step),
@@ -72,16 +73,7 @@ def _rows(part: WalkPart) -> Iterator[Row]:
         )
 
 
-def _paths(step: WalkStep) -> str:
-    """Return a step's module; of several successive layers ``encoder.layer.1 … 5``."""
-    numbers = [int(path.rpartition(".")[2]) for path in step.others]
-    is_range = len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1
-    if is_range and step.path == step.others[0]:
-        return f"{step.path}\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}{numbers[-1]}"
-    return step.path or ""
-
-
-def _counted(step: WalkStep) -> Text:
+def _counted(step: Step) -> Text:
     symbols, numbers = readable(step.count.symbols), readable(step.count.numbers)
     if step.values:
         return (step.values,)
@@ -90,7 +82,7 @@ def _counted(step: WalkStep) -> Text:
     return (numbers,) if numbers else ()
 
 
-def _shape(shape: WalkShape | None) -> Text:
+def _shape(shape: StepShape | None) -> Text:
     """Return the shape in letters, and in numbers if that says more."""
     if shape is None:
         return ()

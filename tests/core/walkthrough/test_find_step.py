@@ -2,10 +2,10 @@
 
 import pytest
 
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.finding import step_of
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.walkthrough import find_step
 from tests.core.opened import plain
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 
 FAMILIES = ["bert", "gpt2", "t5", "bart", "vit", "swin", "mixtral", "albert"]
 FAMILIES += ["qwen3_moe", "big_bird"]
@@ -14,17 +14,17 @@ FAMILIES += ["qwen3_moe", "big_bird"]
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_module_that_holds_something_has_a_step(family: str) -> None:
     architecture = small(family)
-    steps = build_walk(architecture).steps
+    steps = build_walkthrough(architecture).steps
     for node in architecture.modules[1:]:
         if not node.parameters:
             continue
-        assert step_of(steps, architecture, node.path) is not None, node.path
+        assert find_step(steps, architecture, node.path) is not None, node.path
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_steps_of_equal_layers_stand_apart_from_what_follows(family: str) -> None:
-    for part in build_walk(small(family)).parts:
-        kinds = {bool(step.others) for step in part.steps}
+    for part in build_walkthrough(small(family)).sections:
+        kinds = {step.is_layers for step in part.steps}
         assert kinds == {part.kind == "others"}, part.title
 
 
@@ -49,15 +49,15 @@ def test_steps_of_equal_layers_stand_apart_from_what_follows(family: str) -> Non
 )
 def test_a_module_inside_of_a_step_finds_it(family: str, path: str, name: str) -> None:
     architecture = small(family)
-    step = step_of(build_walk(architecture).steps, architecture, path)
+    step = find_step(build_walkthrough(architecture).steps, architecture, path)
     assert step is not None
     assert step.name == name
 
 
 def test_without_a_flow_names_alone_tell_it() -> None:
     architecture = plain("bert-base-uncased")
-    steps = build_walk(architecture).steps
-    step = step_of(steps, architecture, "encoder.layer.0.attention.self.query")
+    steps = build_walkthrough(architecture).steps
+    step = find_step(steps, architecture, "encoder.layer.0.attention.self.query")
     assert step is not None
     assert step.path == "encoder.layer.0.attention"
-    assert step_of(steps, architecture, "") is None
+    assert find_step(steps, architecture, "") is None

@@ -10,9 +10,10 @@ import torch
 import transformers
 
 from bertviewer.core.transformer_base import register
-from bertviewer.core.walk import notes
-from bertviewer.core.walk.building import TARGET, build_walk
-from tests.core.walk.expected import (
+from bertviewer.core.walkthrough import build
+from bertviewer.core.walkthrough import steps as step_notes
+from bertviewer.core.walkthrough.build import TARGET, build_walkthrough
+from tests.core.walkthrough.expected import (
     ATTENTION,
     BERT,
     CROSS,
@@ -26,7 +27,7 @@ from tests.core.walk.expected import (
     SEGMENTED,
     WORDS,
 )
-from tests.core.walk.walked import config, small
+from tests.core.walkthrough.small_walkthroughs import config, small
 
 register()
 
@@ -73,7 +74,12 @@ register()
             POST_NORM,
             [OTHER],
         ),
-        ("esm", WORDS, PRE_NORM, [OTHER, "Norm", "Pooler", "contact_head"]),
+        (
+            "esm",
+            [*WORDS, "Scale by 0.88", "Divide"],
+            PRE_NORM,
+            [OTHER, "Norm", "Pooler", "contact_head"],
+        ),
         (
             "big_bird",
             [*SEGMENTED, "Position embedding", *reversed(LAST)],
@@ -101,7 +107,7 @@ register()
         ("llama", WORDS, PLAIN, [OTHER, "Norm"]),
         ("mistral", WORDS, PLAIN, [OTHER, "Norm"]),
         ("qwen3", WORDS, PLAIN, [OTHER, "Norm"]),
-        ("gemma", WORDS, PLAIN, [OTHER, "Norm"]),
+        ("gemma", [*WORDS, "Scale by √24"], PLAIN, [OTHER, "Norm"]),
         ("mixtral", WORDS, EXPERTS, [OTHER, "Norm"]),
         ("qwen3_moe", WORDS, EXPERTS, [OTHER, "Norm"]),
         ("mamba", WORDS, ["Norm", "mixer", "Add"], [OTHER, "Norm"]),
@@ -122,13 +128,13 @@ register()
 def test_steps_in_the_order_of_execution(
     family: str, embeddings: list[str], layer: list[str], rest: list[str]
 ) -> None:
-    walk = build_walk(small(family))
+    walk = build_walkthrough(small(family))
     assert walk.reconciles
-    assert all(part.is_planned for part in walk.parts)
-    first, second, *others = [[at.name for at in part.steps] for part in walk.parts]
+    assert all(part.is_executed for part in walk.sections)
+    first, second, *others = [[at.name for at in part.steps] for part in walk.sections]
     assert [first, second, [*chain.from_iterable(others)]] == [embeddings, layer, rest]
-    for part in walk.parts:
-        assert part.kind == "others" or not any(at.others for at in part.steps)
+    for part in walk.sections:
+        assert part.kind == "others" or not any(at.is_layers for at in part.steps)
 
 
 def decoder_of(encoder: list[str]) -> list[str]:
@@ -151,23 +157,23 @@ def decoder_of(encoder: list[str]) -> list[str]:
     ],
 )
 def test_a_decoder_comes_after_its_encoder(family: str, layer: list[str]) -> None:
-    walk = build_walk(small(family))
+    walk = build_walkthrough(small(family))
     assert walk.reconciles
-    layers = [part for part in walk.parts if part.kind == "layer"]
+    layers = [part for part in walk.sections if part.kind == "layer"]
     encoders = [part for part in layers if "encoder" in part.title.lower()]
     assert [[at.name for at in part.steps] for part in encoders] == [layer] * len(encoders)
     decoders = layers[len(encoders) :]
     assert [[at.name for at in part.steps] for part in decoders] == [decoder_of(layer)] * len(
         decoders
     )
-    target = next(part for part in walk.parts if part.title == TARGET)
+    target = next(part for part in walk.sections if part.title == TARGET)
     assert [at.name for at in target.steps[:2]] == WORDS
     # One table for both sides; it counts once.
     assert [at.count.parameters for at in walk.steps if at.name == "Token embedding"] == [
         97 * 24,
         0,
     ]
-    assert target.steps[1].note == notes.AGAIN
+    assert target.steps[1].note == build.SHARED
     assert layers[0].steps[1].output_shape is not None
     assert layers[-1].steps[1].output_shape is not None
     assert layers[0].steps[1].output_shape.text == "[B, S, 24]"
@@ -204,21 +210,22 @@ def test_modules_stand_in_the_order_of_their_calls(family: str) -> None:
         given["decoder_input_ids"] = ids
     with calls_of(model) as calls, torch.no_grad():
         model(**given)
-    walk = build_walk(small(family))
+    walk = build_walkthrough(small(family))
     assert walk.reconciles
     position, seen = 0, 0
-    for part in walk.parts:
+    for part in walk.sections:
         if part.title == TARGET:
             position = 0  # some look the target's words up before the source's layers
         for at in part.steps:
-            if at.path is None or at.others:
+            if at.module is None:
                 continue
-            if at.note == notes.UNUSED or (at.note == notes.DISTANCES and at.path not in calls):
+            is_table = at.note == step_notes.DISTANCES and at.module not in calls
+            if at.note == build.UNUSED or is_table:
                 continue
             later = (
                 place
                 for place in range(position, len(calls))
-                if f"{calls[place]}.".startswith(f"{at.path}.")
+                if f"{calls[place]}.".startswith(f"{at.module}.")
             )
             position = next(later, -1)
             assert position >= 0, at

@@ -16,7 +16,7 @@ from bertviewer.core.loading.deriving import with_flows
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.progress import no_progress
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.walk.walk import Walk, WalkStep
+from bertviewer.core.walkthrough.walkthrough import Step, Walkthrough
 from tests.core.formulas.formula_models import TINY
 from tests.core.opened import plain
 
@@ -59,9 +59,19 @@ SMALL: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+MORE: dict[str, dict[str, Any]] = {
+    "m2m_100": {**TINY["bart"], "scale_embedding": True},
+    "marian": {**TINY["bart"], "scale_embedding": True, "pad_token_id": 0},
+    "granite": {**TINY["llama"], "embedding_multiplier": 12.0},
+    "rwkv": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40},
+    "longformer": {**TINY["bert"], "attention_window": 4},
+}
+"""Models with steps that others do not have."""
+
+
 def config(family: str, **changes: Any) -> transformers.PreTrainedConfig:
     """Return the configuration of a small model."""
-    return transformers.AutoConfig.for_model(family, **SMALL[family] | changes)
+    return transformers.AutoConfig.for_model(family, **{**SMALL, **MORE}[family] | changes)
 
 
 @cache
@@ -83,11 +93,11 @@ def flowing(name: str, task: str = "base") -> Architecture:
     return with_flows(plain(name, task), parse_source(name, task), no_progress)
 
 
-def names(walk: Walk) -> list[str]:
+def names(walk: Walkthrough) -> list[str]:
     """Return the names of all steps."""
     return [step.name for step in walk.steps]
 
 
-def step(walk: Walk, name: str) -> WalkStep:
+def step(walk: Walkthrough, name: str) -> Step:
     """Return the first step of a name."""
     return next(step for step in walk.steps if step.name == name)

@@ -10,9 +10,9 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.presets import preset_names
-from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walkthrough.build import build_walkthrough
 from tests.core.opened import derived
-from tests.core.walk.walked import flowing, step
+from tests.core.walkthrough.small_walkthroughs import flowing, step
 
 # Name, count with numbers put in, elements: S3, BERT-large with the Chinese vocabulary.
 SEVENTEEN = (
@@ -39,15 +39,15 @@ HEAD_TASKS = ("sequence-classification", "pretraining", "token-classification")
 
 class TestBertLargeChinese:
     def test_the_seventeen_steps(self) -> None:
-        walk = build_walk(derived("bert-large-chinese"))
+        walk = build_walkthrough(derived("bert-large-chinese"))
         seen = [(s.name, s.count.numbers, s.count.parameters) for s in walk.steps]
         assert tuple(seen[:17]) == SEVENTEEN
         assert seen[17:] == [("Pooler", "1024*1024+1024", 1_049_600)]
         assert [s.number for s in walk.steps] == list(range(1, 19))
 
     def test_subtotals(self) -> None:
-        walk = build_walk(derived("bert-large-chinese"))
-        assert [(part.title, part.parameters) for part in walk.parts] == [
+        walk = build_walkthrough(derived("bert-large-chinese"))
+        assert [(part.title, part.parameters) for part in walk.sections] == [
             ("Embeddings", 22_163_456),
             ("One layer", 12_596_224),
             ("Other layers", 289_713_152),
@@ -55,12 +55,12 @@ class TestBertLargeChinese:
         ]
         assert sum(s.count.parameters for s in walk.steps[:17]) == 324_472_832
         assert walk.parameters == walk.expected == 325_522_432
-        assert all(part.reconciles for part in walk.parts)
-        layer = walk.parts[1]
-        assert (layer.times, layer.letters) == (24, "N")
+        assert all(part.reconciles for part in walk.sections)
+        layer = walk.sections[1]
+        assert (layer.times, layer.symbols) == (24, "N")
 
     def test_in_symbols(self) -> None:
-        walk = build_walk(derived("bert-large-chinese"))
+        walk = build_walkthrough(derived("bert-large-chinese"))
         assert [s.count.symbols for s in walk.steps if s.count.parameters] == [
             "V*D",
             "T*D",
@@ -75,7 +75,7 @@ class TestBertLargeChinese:
         ]
 
     def test_shapes(self) -> None:
-        walk = build_walk(replace(derived("bert-large-chinese"), costs=None))
+        walk = build_walkthrough(replace(derived("bert-large-chinese"), costs=None))
         attention = step(walk, "Multi-head self-attention")
         assert attention.input_shape is not None
         assert attention.input_shape.text == "[B, S, D]"
@@ -91,13 +91,13 @@ class TestBertLargeChinese:
     def test_every_path_is_a_module(self) -> None:
         architecture = derived("bert-large-chinese")
         paths = {node.path for node in architecture.modules}
-        walk = build_walk(architecture)
+        walk = build_walkthrough(architecture)
         assert {s.path for s in walk.steps if s.path is not None} <= paths
         assert step(walk, "Feed-forward network").path == "encoder.layer.0.intermediate"
         assert step(walk, "Layers 1–23").path == "encoder.layer.1"
 
     def test_before_the_formulas_are_derived(self) -> None:
-        walk = build_walk(flowing("bert-large-chinese"))
+        walk = build_walkthrough(flowing("bert-large-chinese"))
         seen = [(s.name, s.count.numbers, s.count.parameters) for s in walk.steps]
         assert tuple(seen[:17]) == SEVENTEEN
         assert not any(s.count.symbols for s in walk.steps)
@@ -108,10 +108,10 @@ class TestBertLargeChinese:
 
 def check_sums(architecture: Architecture) -> None:
     """Check that a walk adds up, and that each step's own arithmetic does."""
-    walk = build_walk(architecture)
+    walk = build_walkthrough(architecture)
     assert walk.parameters == architecture.root.parameters
     assert walk.trainable == architecture.root.trainable
-    for part in walk.parts:
+    for part in walk.sections:
         assert part.reconciles, part.title
     # A step's own arithmetic is checked by Python, thousands separators aside.
     for at in walk.steps:
@@ -137,7 +137,7 @@ def run_of_two(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
 
 
 def test_the_last_runs_ids(run_of_two: tuple[Architecture, ActivationRun]) -> None:
-    walk = build_walk(*run_of_two)
+    walk = build_walkthrough(*run_of_two)
     tokens, segments = walk.steps[:2]
     assert tokens.values == "101 1037 3231 102 1996 4937 102"
     assert segments.values == "0 0 0 0 1 1 1"
@@ -148,7 +148,7 @@ def test_the_last_runs_ids(run_of_two: tuple[Architecture, ActivationRun]) -> No
 
 def test_long_ids_are_shortened(run_of_two: tuple[Architecture, ActivationRun]) -> None:
     architecture, run = run_of_two
-    walk = build_walk(architecture, replace(run, tokens=run.tokens * 3))
+    walk = build_walkthrough(architecture, replace(run, tokens=run.tokens * 3))
     assert walk.steps[0].values == "101 1037 3231 102 1996 4937 102 101 … 102"
 
 
@@ -170,15 +170,15 @@ def test_a_tensor_that_no_plan_knows_is_counted() -> None:
         for m in architecture.modules
     )
     changed = replace(architecture, modules=modules, parameters=(*architecture.parameters, odd))
-    walk = build_walk(changed)
+    walk = build_walkthrough(changed)
     assert walk.parameters == node.parameters + 7
     assert walk.reconciles
     assert any(s.path == "encoder.layer.0" and s.count.parameters == 7 for s in walk.steps)
 
 
 def test_a_walk_that_misses_something_says_so() -> None:
-    walk = build_walk(flowing("bert-base-uncased"))
-    part = walk.parts[0]
+    walk = build_walkthrough(flowing("bert-base-uncased"))
+    part = walk.sections[0]
     short = replace(part, steps=part.steps[:3])
     assert not short.reconciles
-    assert not replace(walk, parts=(short, *walk.parts[1:])).reconciles
+    assert not replace(walk, sections=(short, *walk.sections[1:])).reconciles
