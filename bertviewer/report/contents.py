@@ -19,7 +19,7 @@ from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity
 from bertviewer.report.chapters.values import values
 from bertviewer.report.chapters.vectors import vectors
-from bertviewer.report.chapters.walk import walk
+from bertviewer.report.chapters.walkthrough import walkthrough
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
 
@@ -52,7 +52,7 @@ CHAPTERS = (
     Chapter("model", "The model", model),
     Chapter("parameters", "Parameters", parameters),
     Chapter("costs", "Computational cost and memory", costs),
-    Chapter("walk", "The forward pass, step by step", walk),
+    Chapter("walk", "The forward pass, step by step", walkthrough),
     Chapter("formulas", "What each part computes", formulas),
     Chapter("sentence", "The sentence", sentence, needs_run=True),
     Chapter("values", "Tensor excerpts", values, needs_run=True),

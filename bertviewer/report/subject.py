@@ -9,8 +9,8 @@ from bertviewer.core.comparing.comparison import Comparison
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.origin import Origin
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.walk import Walk
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.walkthrough import Walkthrough
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.report.looks import Looks
 
@@ -45,6 +45,6 @@ class Subject:
     corpus: Corpus | None = None
 
     @cached_property
-    def walk(self) -> Walk:
-        """The way through the model, which several chapters tell of."""
-        return build_walk(self.architecture, self.run)
+    def walkthrough(self) -> Walkthrough:
+        """The walkthrough of the model, which several chapters use."""
+        return build_walkthrough(self.architecture, self.run)

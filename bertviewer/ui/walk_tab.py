@@ -1,4 +1,4 @@
-"""The walk through the model from its inputs on, and its count by groups."""
+"""The walkthrough of the model from its inputs on, and its count by component."""
 
 from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import (
@@ -12,11 +12,14 @@ from PySide6.QtWidgets import (
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.grouping import Relation
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.finding import step_of
-from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
-from bertviewer.core.walk.subtotal import subtotal
-from bertviewer.core.walk.walk import Walk
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.components import (
+    count_components,
+    relations_text,
+    subtotal,
+    usual_relations,
+)
+from bertviewer.core.walkthrough.walkthrough import Walkthrough, find_step
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.tables import make_table
@@ -26,9 +29,9 @@ from bertviewer.ui.workspace import Workspace
 
 
 class WalkTab(QWidget):
-    """Every step from the tokens to the head, with what goes in, comes out and is learnt.
+    """Every step from the tokens to the head, with its input, output and parameters.
 
-    A click on a step selects its module. The second page adds the same counts up by groups.
+    A click on a step selects its module. The second page adds the counts up by component.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -37,7 +40,7 @@ class WalkTab(QWidget):
         self._workspace = workspace
         self._relations: tuple[Relation, ...] = ()
         self._shown: tuple[Architecture | None, ActivationRun | None] = (None, None)
-        self._walk = Walk((), 0)
+        self._walkthrough = Walkthrough((), 0)
         self._is_following = False
         self._steps = WalkTableModel(self)
         self._groups = GroupTableModel(self)
@@ -64,7 +67,7 @@ class WalkTab(QWidget):
         self._table.selectionModel().currentRowChanged.connect(self._select_module)
 
     def refresh(self) -> None:
-        """Show the walk through the open model, and where in it the selected row is."""
+        """Show the walkthrough of the open model, with the step of the selected module marked."""
         architecture, run = self._workspace.architecture, self._workspace.runs.run
         if architecture is None:
             return
@@ -75,14 +78,14 @@ class WalkTab(QWidget):
         self._mark_row()
 
     def _fill(self, architecture: Architecture, run: ActivationRun | None) -> None:
-        self._walk = walk = build_walk(architecture, run)
-        groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
-        self._relations = groups.relations
-        self._steps.set_walk(walk, subtotal(walk, architecture))
+        self._walkthrough = found = build_walkthrough(architecture, run)
+        counts = count_components(found, architecture, usual_relations(architecture.symbols))
+        self._relations = counts.relations
+        self._steps.set_walkthrough(found, subtotal(found, architecture))
         self._table.clearSpans()
         for row in filter(self._steps.is_heading, range(self._steps.rowCount())):
             self._table.setSpan(row, 1, 1, 3)
-        self._groups.set_groups(groups)
+        self._groups.set_counts(counts)
         for column in self._columns:
             column.fit()
         self._show_page()
@@ -110,7 +113,7 @@ class WalkTab(QWidget):
         current = self._table.currentIndex()
         if current.isValid() and self._steps.path(current.row()) == path:
             return  # of several steps of one module, the one that was clicked stays
-        step = step_of(self._walk.steps, architecture, path)
+        step = find_step(self._walkthrough.steps, architecture, path)
         self._is_following = True
         if step is None:
             self._table.setCurrentIndex(QModelIndex())

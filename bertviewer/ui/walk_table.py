@@ -1,4 +1,4 @@
-"""The tables of the walk: its steps with their shapes and counts, and its groups."""
+"""Table models of the walkthrough: its steps with shapes and counts, and its components."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,9 +7,8 @@ from PySide6.QtCore import QObject, Qt
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.text.numerals import count_text
-from bertviewer.core.walk.groups import CountGroups
-from bertviewer.core.walk.subtotal import Subtotal
-from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
+from bertviewer.core.walkthrough.components import ComponentCounts, Subtotal
+from bertviewer.core.walkthrough.walkthrough import Section, Step, StepShape, Walkthrough
 from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
@@ -17,7 +16,7 @@ TICK, CROSS = "✓", "✗"
 
 
 class WalkTableModel(TableModel):
-    """Each part of the walk under its sum, a step in one or two lines, the total last."""
+    """Each section under its sum, a step in one or two lines, the total last."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__((), parent)
@@ -29,16 +28,16 @@ class WalkTableModel(TableModel):
             Column(self.tr("Trainable"), is_number=True),
             Column(self.tr("Calculation")),
         )
-        self._steps: list[WalkStep | None] = []
+        self._steps: list[Step | None] = []
 
-    def set_walk(self, walk: Walk, without: Subtotal | None = None) -> None:
-        """Show a walk, and what it counts without poolers and heads where it has any."""
+    def set_walkthrough(self, walkthrough: Walkthrough, without: Subtotal | None = None) -> None:
+        """Show a walkthrough, and its count without poolers and heads where it has any."""
         rows: list[Row] = []
         self._steps = []
-        for part in walk.parts:
-            rows.append(self._heading(part))
+        for section in walkthrough.sections:
+            rows.append(self._heading(section))
             self._steps.append(None)
-            for step in part.steps:
+            for step in section.steps:
                 rows.append(self._step(step))
                 self._steps.append(step)
         if without is not None:
@@ -53,8 +52,10 @@ class WalkTableModel(TableModel):
             )
             rows.append(Row(cells, self.tr("The count often given elsewhere"), is_bold=True))
             self._steps.append(None)
-        total = f"{walk.trainable:,} {TICK if walk.reconciles else CROSS}"
-        says = self.tr("the steps add up to the model’s count: {0}").format(f"{walk.expected:,}")
+        total = f"{walkthrough.trainable:,} {TICK if walkthrough.reconciles else CROSS}"
+        says = self.tr("the steps add up to the model’s count: {0}").format(
+            f"{walkthrough.expected:,}"
+        )
         rows.append(Row(("", self.tr("Total"), "", "", total, says), is_bold=True))
         self._steps.append(None)
         self.set_rows(rows)
@@ -66,32 +67,34 @@ class WalkTableModel(TableModel):
         return super().data(index, role)
 
     def path(self, row: int) -> str | None:
-        """Return the module to look at in a row, ``None`` where it has none."""
+        """Return the module to select for a row, ``None`` where it has none."""
         step = self._steps[row]
         return None if step is None else step.path
 
-    def row_of(self, step: WalkStep) -> int:
+    def row_of(self, step: Step) -> int:
         """Return the row of a step."""
         return next(n for n, s in enumerate(self._steps) if s and s.number == step.number)
 
     def is_heading(self, row: int) -> bool:
-        """Tell whether a row is a part's, or the total's: its title has all columns to itself."""
+        """Return whether a row is a section's or the total's, with a title across the columns."""
         return self._steps[row] is None
 
-    def _heading(self, part: WalkPart) -> Row:
-        title = part.title
-        if part.times > 1:
-            times = f"{part.letters} = {part.times}" if part.letters else str(part.times)
+    def _heading(self, section: Section) -> Row:
+        title = section.title
+        if section.times > 1:
+            times = f"{section.symbols} = {section.times}" if section.symbols else section.times
             title = self.tr("{0}, of {1}").format(title, times)
-        total = f"{part.trainable:,} {TICK if part.reconciles else CROSS}"
-        hint = self.tr("The steps add up to the modules’ count: {0}").format(f"{part.expected:,}")
-        order = "" if part.is_planned else self.tr("in the order of the module tree")
+        total = f"{section.trainable:,} {TICK if section.reconciles else CROSS}"
+        hint = self.tr("The steps add up to the modules’ count: {0}").format(
+            f"{section.expected:,}"
+        )
+        order = "" if section.is_executed else self.tr("in the order of the module tree")
         return Row(("", title, "", "", total, order), hint, is_bold=True)
 
-    def _step(self, step: WalkStep) -> Row:
+    def _step(self, step: Step) -> Row:
         count = step.count
         counted = "\n".join(readable(text) for text in (count.symbols, count.numbers) if text)
-        hint = "\n".join(text for text in (step.note, step.path) if text)
+        hint = "\n".join(text for text in (step.note, *step.locations) if text)
         cells = (
             str(step.number),
             step.name,
@@ -104,7 +107,7 @@ class WalkTableModel(TableModel):
 
 
 class GroupTableModel(TableModel):
-    """One row a group: the sum as it is spelled, and with like terms together."""
+    """One row per component: the sum tensor by tensor, and with like terms together."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__((), parent)
@@ -114,20 +117,20 @@ class GroupTableModel(TableModel):
             Column(self.tr("Calculation")),
         )
 
-    def set_groups(self, groups: CountGroups) -> None:
-        """Show other groups."""
-        self.set_rows(list(self._rows_of(groups)))
+    def set_counts(self, counts: ComponentCounts) -> None:
+        """Show the counts of a model's components."""
+        self.set_rows(list(self._rows_of(counts)))
 
-    def _rows_of(self, groups: CountGroups) -> Iterator[Row]:
-        for group in groups.groups:
-            counted = "\n= ".join(group.lines) or self.tr("no formula found")
-            yield Row((group.title, f"{group.result:,}", counted), group.text)
-        tick = TICK if groups.reconciles else CROSS
-        says = count_text(groups.tensors, self.tr("in 1 tensor"), self.tr("in {0} tensors"))
-        yield Row((self.tr("Total"), f"{groups.total:,} {tick}", says), is_bold=True)
+    def _rows_of(self, counts: ComponentCounts) -> Iterator[Row]:
+        for component in counts.components:
+            counted = "\n= ".join(component.lines) or self.tr("no formula found")
+            yield Row((component.title, f"{component.parameters:,}", counted), component.text)
+        tick = TICK if counts.reconciles else CROSS
+        says = count_text(counts.tensors, self.tr("in 1 tensor"), self.tr("in {0} tensors"))
+        yield Row((self.tr("Total"), f"{counts.total:,} {tick}", says), is_bold=True)
 
 
-def _shape(shape: WalkShape | None) -> str:
+def _shape(shape: StepShape | None) -> str:
     if shape is None:
         return ""
     return "\n".join(dict.fromkeys((readable(shape.text), readable(shape.numbers))))

@@ -10,7 +10,7 @@ from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.map.areas import AREA_KINDS, areas_of
 from bertviewer.charts.treemap import Area, Cell, side_by_side, squarified, treemap
 from tests.core.opened import derived
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 
 ROOM = Rect(10, 20, 600, 400)
 NEAR = pytest.approx

@@ -8,7 +8,7 @@ from bertviewer.charts.theme import GREY, LIGHT, PAPER
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.report.flow_drawing import flow_on_paper, flow_pdf, flow_svg
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 
 SVG = "{http://www.w3.org/2000/svg}"
 POINTS = 72 / 25.4

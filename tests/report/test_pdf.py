@@ -47,7 +47,8 @@ class TestDemoModel:
             "One layer (of N = 6) 1,774,464",
             "3 Token embedding embeddings.word_embeddings [B, S] [1, 11] [B, S, D] [1, 11, 384]"
             " V·D 30522·384 11,720,448",
-            "9 Multi-head self-attention encoder.layer.0.attention [B, S, D] [1, 11, 384]"
+            "9 Multi-head self-attention encoder.layer.0.attention.self"
+            " encoder.layer.0.attention.output.dense [B, S, D] [1, 11, 384]"
             " [B, S, D] [1, 11, 384] 4·(D·D+D) 4·(384·384+384) 591,360",
             "17 Layers 1–5 encoder.layer.1 … 5 [B, S, D] [1, 11, 384] [B, S, D] [1, 11, 384]"
             " (N−1)·(4·D² + 2·D·I + 9·D + I) 5·1,774,464 8,872,320",

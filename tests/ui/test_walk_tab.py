@@ -8,14 +8,13 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.groups import group_counts, teacher_relations
-from bertviewer.core.walk.subtotal import subtotal
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.components import count_components, subtotal, usual_relations
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
 from tests.core.opened import plain
-from tests.core.walk.walked import flowing
+from tests.core.walkthrough.small_walkthroughs import flowing
 from tests.ui.finding import find, is_drawn, show_tab
 
 STEP, INPUT, OUTPUT, TRAINABLE, COUNTED = 1, 2, 3, 4, 5
@@ -51,21 +50,21 @@ def click(view: QTableView, row: int, qtbot: QtBot) -> None:
 
 def test_the_tables_are_sound_models(qtmodeltester: ModelTester) -> None:
     architecture = plain("bert-large-chinese")
-    walk = build_walk(architecture)
+    walk = build_walkthrough(architecture)
     steps = WalkTableModel()
     qtmodeltester.check(steps)
-    steps.set_walk(walk, subtotal(walk, architecture))
+    steps.set_walkthrough(walk, subtotal(walk, architecture))
     qtmodeltester.check(steps)
     groups = GroupTableModel()
-    groups.set_groups(group_counts(walk, architecture, teacher_relations(architecture.symbols)))
+    groups.set_counts(count_components(walk, architecture, usual_relations(architecture.symbols)))
     qtmodeltester.check(groups)
 
 
 def test_before_formulas_there_are_numbers() -> None:
     model = WalkTableModel()
     architecture = flowing("bert-large-chinese")
-    walk = build_walk(architecture)
-    model.set_walk(walk, subtotal(walk, architecture))
+    walk = build_walkthrough(architecture)
+    model.set_walkthrough(walk, subtotal(walk, architecture))
     cells = [[model.index(row, c).data() for c in range(6)] for row in range(model.rowCount())]
     assert cells[0] == ["", "Embeddings", "", "", "22,163,456 ✓", ""]
     assert cells[3] == [

@@ -8,7 +8,6 @@ from bertviewer.charts.map.part import Part
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow, Node
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.walk.stacks import layers_of
 
 WHOLE = Part()
 
@@ -84,7 +83,7 @@ class Atlas:
         for node in () if flow is None else flow.nodes:
             if inner.path == part.path and inner.groups == (*part.groups, node.id):
                 return node, ""
-            if not inner.groups and node.kind == "module" and inner.path in layers_of(node):
+            if not inner.groups and node.kind == "module" and inner.path in node.layers:
                 return node, inner.path
         return None
 
@@ -141,7 +140,7 @@ class Atlas:
         for node in flow.nodes:
             if node.kind != "module":
                 continue
-            for layer in layers_of(node):
+            for layer in node.layers:
                 if layer and path.startswith(f"{layer}."):
                     return self.inside(part, node, layer)
         return None
@@ -149,14 +148,14 @@ class Atlas:
 
 def call_of(node: Node, path: str, call: int) -> int:
     """Return which call of a module is meant when a node of it is opened."""
-    is_shared = node.repeat is not None and node.repeat.count > len(layers_of(node))
+    is_shared = node.repeat is not None and node.repeat.count > len(node.layers)
     return call if is_shared or not path else 0
 
 
 def _is(node: Node, path: str, around: str) -> bool:
     if node.path is None or node.path == around:
         return False
-    return path in layers_of(node) if node.kind == "module" else node.path == path
+    return path in node.layers if node.kind == "module" else node.path == path
 
 
 def _is_below(node: Node, path: str) -> bool:

@@ -10,7 +10,6 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.core.architecture.flow import Flow, Node
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walk.stacks import is_layer, layers_of
 
 MOST_SIDE_BY_SIDE = 12
 """More equal layers than these are a deck of narrow cards, through which one goes."""
@@ -84,9 +83,9 @@ def _blocks(nodes: Sequence[Node], hues: dict[str, Hue]) -> Iterator[Block]:
     for node in nodes:
         if node.kind != "module" or not node.path:
             continue
-        layers = layers_of(node)
+        layers = node.layers
         if node.repeat is None:
-            yield Block(node.name, Part(node.path), hues[node.id], node.id, is_layer(node))
+            yield Block(node.name, Part(node.path), hues[node.id], node.id, node.is_layer)
             continue
         base = node.name.removesuffix(str(node.repeat.first)).strip()
         if node.repeat.count > len(layers):

@@ -13,7 +13,6 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.plain_text import printable
-from bertviewer.core.walk.stacks import layers_of
 
 _MOST_NAME = 40
 
@@ -65,7 +64,7 @@ class PartFacts:
         if node.path and node.path == part.path and node.name not in name:
             name = f"{node.name} ({name})"
         facts = [name]
-        layers = layers_of(node) if node.kind == "module" else ()
+        layers = node.layers if node.kind == "module" else ()
         if node.repeat is not None:
             facts[0] = f"{layers[0]} – {layers[-1].rpartition('.')[2]}"
         facts += dict.fromkeys(text for text in (node.class_name, node.operation) if text)

@@ -11,7 +11,6 @@ from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.cost_values import macs
 from bertviewer.core.architecture.flow import Edge, Letters, Node
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.walk.stacks import layers_of
 
 _LENGTHS = ("B", "S", "S_d")
 
@@ -79,7 +78,7 @@ class MultiplyAdds:
             return None if None in found else sum(each for each in found if each is not None)
         if node.kind == "module" and node.path and node.path != part.path:
             calls = 1 if node.repeat is None else node.repeat.count
-            layers = layers_of(node)
+            layers = node.layers
             known = [self.of_module(path) for path in layers]
             if None in known:
                 return self._by_formula(layers[0], node.macs)

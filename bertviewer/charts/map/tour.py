@@ -1,42 +1,41 @@
-"""A walk through a model as places on its map: what to open at each step, and what to mark."""
+"""A walkthrough on the map of a model: the flow to open at each step, and the nodes to mark."""
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walk.naming import SEGMENT_IDS
-from bertviewer.core.walk.walk import Walk, WalkStep
+from bertviewer.core.walkthrough.walkthrough import SEGMENT_IDS, Step, Walkthrough
 
 
 @frozen
 class Stop:
-    """A step of a walk on the map.
+    """A step on the map.
 
     Attributes:
-        step: what is done.
-        title: the part of the walk that it is in.
-        part: what to open.
-        keys: the nodes in it that do the step; none where the drawing has none.
+        step: the step of the walkthrough.
+        title: the title of its section.
+        part: the part of the model to open.
+        keys: the nodes in it that the step consists of; none where the drawing has none.
     """
 
-    step: WalkStep
+    step: Step
     title: str
     part: Part
     keys: tuple[str, ...]
 
 
-def tour_of(walk: Walk, atlas: Atlas) -> tuple[Stop, ...]:
-    """Return the stops of a walk, in order."""
+def tour_of(walkthrough: Walkthrough, atlas: Atlas) -> tuple[Stop, ...]:
+    """Return the stops of a walkthrough, in order."""
     found: list[Stop] = []
     before = WHOLE
-    for part in walk.parts:
-        for step in part.steps:
-            stop = _stop(step, part.title, atlas, before)
+    for section in walkthrough.sections:
+        for step in section.steps:
+            stop = _stop(step, section.title, atlas, before)
             found.append(stop)
             before = stop.part
     return tuple(found)
 
 
-def _stop(step: WalkStep, title: str, atlas: Atlas, before: Part) -> Stop:
+def _stop(step: Step, title: str, atlas: Atlas, before: Part) -> Stop:
     if step.flow is not None and step.nodes:
         part = Part(step.flow)
         flow = atlas.flow(part)
@@ -53,7 +52,7 @@ def _stop(step: WalkStep, title: str, atlas: Atlas, before: Part) -> Stop:
     return Stop(step, title, before, ())
 
 
-def _input(step: WalkStep, atlas: Atlas) -> tuple[str, ...]:
+def _input(step: Step, atlas: Atlas) -> tuple[str, ...]:
     """Return the input of the whole model that a step is."""
     flow = atlas.flow(WHOLE)
     inputs = [node for node in flow.nodes if node.kind == "input"] if flow is not None else []

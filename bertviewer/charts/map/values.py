@@ -14,7 +14,6 @@ from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.statistics import Statistics, figure
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walk.stacks import layers_of
 
 
 @frozen
@@ -128,7 +127,7 @@ class Values:
 
     def _parameters(self, part: Part, node: Node) -> float | None:
         if node.kind == "module":
-            modules = [self._atlas.module(path) for path in layers_of(node)]
+            modules = [self._atlas.module(path) for path in node.layers]
             return float(sum(each.parameters for each in modules if each is not None)) or None
         held = node.details.get("parameters")
         if isinstance(held, int) and not node.reads:
@@ -140,7 +139,7 @@ class Values:
     def _measured(self, part: Part, node: Node) -> Sequence[str]:
         """Return the modules whose output is what a node gives."""
         if node.kind == "module":
-            return layers_of(node)
+            return node.layers
         if node.kind == "group" and node.path and node.path != part.path:
             flow = self._atlas.flow(Part(node.path))
             ends = () if flow is None else flow.edges
@@ -162,7 +161,7 @@ class Values:
     def _paths(self, part: Part, node: Node) -> Sequence[str]:
         """Return the modules that a node stands for."""
         if node.kind == "module":
-            return layers_of(node)
+            return node.layers
         if node.path and node.path != part.path:
             return (node.path,)
         return [each.path for each in node.nodes or () if each.path and each.kind == "module"]

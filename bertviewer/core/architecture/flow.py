@@ -100,6 +100,21 @@ class Node(Document):
     reads: tuple[str, ...] = ()
     operands: tuple[Operand, ...] = ()
 
+    @property
+    def is_layer(self) -> bool:
+        """Whether it is a numbered module of a list and no single known operation."""
+        name = (self.path or "").rpartition(".")[2]
+        return self.kind == "module" and self.operation is None and name.isdecimal()
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The paths of the modules that it represents, one without ``repeat``."""
+        path = self.path or ""
+        if self.repeat is None:
+            return (path,)
+        above = path.rpartition(".")[0]
+        return tuple(f"{above}.{at}" for at in range(self.repeat.first, self.repeat.last + 1))
+
 
 @frozen
 class Edge(Document):

@@ -2,8 +2,8 @@
 
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
 from bertviewer.core.text.numerals import count_text, number_text
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.subtotal import subtotal
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.components import subtotal
 
 _FLOAT32 = 4
 _MB, _MIB = 10**6, 2**20
@@ -53,7 +53,7 @@ def _macs(asked: Asked) -> Numbers | None:
 
 
 def _subtotal(asked: Asked) -> Numbers | None:
-    found = subtotal(build_walk(asked.architecture), asked.architecture)
+    found = subtotal(build_walkthrough(asked.architecture), asked.architecture)
     if found is None:
         return None
     return {

@@ -11,10 +11,9 @@ from bertviewer.core.budget import OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta, untie
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare
+from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare, trace_with_weights
 from bertviewer.core.flow.shared_weights import build_shared
 from bertviewer.core.flow.trace import Trace
-from bertviewer.core.flow.traced_call import trace_with_weights
 from bertviewer.core.frozen import frozen
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system.library_words import words_of

@@ -8,7 +8,11 @@ from bertviewer.charts.treemap import Area
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import count_steps, readable
 from bertviewer.core.architecture.folding import TreeRow, fold
-from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
+from bertviewer.core.walkthrough.components import (
+    count_components,
+    relations_text,
+    usual_relations,
+)
 from bertviewer.report.answers import answers
 from bertviewer.report.blocks import (
     Bar,
@@ -154,15 +158,17 @@ def symbol_maths(letter: str) -> str:
 
 def _groups(subject: Subject) -> Section:
     architecture = subject.architecture
-    groups = group_counts(subject.walk, architecture, teacher_relations(architecture.symbols))
-    relations = relations_text(groups.relations)
+    counts = count_components(
+        subject.walkthrough, architecture, usual_relations(architecture.symbols)
+    )
+    relations = relations_text(counts.relations)
     here = f", where {relations}" if relations else ""
     rows = [
-        Row.of(group.title, tuple(_lines(group.lines)), f"{group.result:,}")
-        for group in groups.groups
+        Row.of(component.title, tuple(_lines(component.lines)), f"{component.parameters:,}")
+        for component in counts.components
     ]
-    total = (f"{groups.total:,}", " ", Tick(groups.reconciles))
-    rows.append(Row.of("Total", f"{groups.tensors:,} tensors", total, look="total"))
+    total = (f"{counts.total:,}", " ", Tick(counts.reconciles))
+    rows.append(Row.of("Total", f"{counts.tensors:,} tensors", total, look="total"))
     table = Table(
         (Column("Component"), Column("Formula", share=1), Column("Parameters", "right")),
         tuple(rows),

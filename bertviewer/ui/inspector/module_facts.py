@@ -13,8 +13,8 @@ from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.text.numerals import count_text, number_text
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.subtotal import subtotal
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.components import subtotal
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
@@ -106,7 +106,7 @@ class ModuleFacts(QObject):
         if tied:
             facts.append((self.tr("Tied"), links(tied, self._workspace)))
         facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
-        without = None if node.path else subtotal(build_walk(architecture), architecture)
+        without = None if node.path else subtotal(build_walkthrough(architecture), architecture)
         if without is not None:
             text = self.tr("{0}: without {1}").format(f"{without.parameters:,}", without.difference)
             facts.append((self.tr("Embeddings and layers"), text))

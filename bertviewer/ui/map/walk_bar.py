@@ -160,7 +160,7 @@ class WalkBar(QWidget):
         module = None
         if architecture is not None and path is not None:
             module = next((node for node in architecture.modules if node.path == path), None)
-        if module is None or architecture is None or stop.step.others:
+        if module is None or architecture is None or stop.step.is_layers:
             return
         from bertviewer.core.formulas.catalogue import formula_of
 

@@ -72,10 +72,10 @@ class Walking(QObject):
         stop, atlas = self.bar.stop, self._atlas
         if atlas is None or stop is None or stop.step.path == self._path:
             return
-        from bertviewer.core.walk.finding import step_of
+        from bertviewer.core.walkthrough.walkthrough import find_step
 
         steps = [each.step for each in self.bar.stops]
-        step = step_of(steps, atlas.architecture, self._path)
+        step = find_step(steps, atlas.architecture, self._path)
         if step is not None:
             self.bar.halt()
             self.bar.at(step.number)
@@ -92,11 +92,11 @@ class Walking(QObject):
         assert self._atlas is not None
         if not self._is_built:
             from bertviewer.charts.map.tour import tour_of  # who never walks does not need them
-            from bertviewer.core.walk.building import build_walk
+            from bertviewer.core.walkthrough.build import build_walkthrough
 
             self._is_built = True
-            walk = build_walk(self._atlas.architecture, self._run)
-            self.bar.set_stops(tour_of(walk, self._atlas), self._atlas.architecture)
+            walkthrough = build_walkthrough(self._atlas.architecture, self._run)
+            self.bar.set_stops(tour_of(walkthrough, self._atlas), self._atlas.architecture)
         return bool(self.bar.stops)
 
     def _on_stepped(self, steps: int) -> None:

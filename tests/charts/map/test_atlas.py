@@ -6,7 +6,7 @@ from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
 from bertviewer.core.architecture.flow import Node
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 
 FAMILIES = (
     "albert", "bart", "bert", "deberta-v2", "distilbert", "gpt2", "llama", "mixtral", "roberta",

@@ -2,7 +2,7 @@
 
 from bertviewer.charts.map.blocks import strips_of
 from bertviewer.core.architecture.flow import Flow
-from tests.core.walk.walked import flowing, small
+from tests.core.walkthrough.small_walkthroughs import flowing, small
 
 
 def whole(family: str) -> Flow:

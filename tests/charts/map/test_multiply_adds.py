@@ -15,7 +15,7 @@ from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.cost_values import macs
 from tests.core.opened import derived
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 
 NOTHING = Statistics(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
 PRESETS = ["bert-base-uncased", "gpt2", "albert-base-v2", "transformer-base"]

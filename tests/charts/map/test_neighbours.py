@@ -7,7 +7,7 @@ from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
 from tests.charts.flow import blocks
 from tests.charts.flow.checks import measure
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 
 WAYS: tuple[Way, ...] = ("left", "right", "up", "down")
 

@@ -25,7 +25,7 @@ from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.text.plain_text import printable
 from tests.charts.colors import contrast
-from tests.core.walk.walked import flowing, small
+from tests.core.walkthrough.small_walkthroughs import flowing, small
 
 LAYER = Part("encoder.layer.1")
 STD = Measure("statistic", "std")

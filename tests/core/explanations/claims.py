@@ -12,8 +12,8 @@ from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.explanations.explanation import Answer
 from bertviewer.core.families.names import CONFIG_KEYS
 from bertviewer.core.source.tasks import find_task
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.subtotal import subtotal
+from bertviewer.core.walkthrough.build import build_walkthrough
+from bertviewer.core.walkthrough.components import subtotal
 from tests.core.explanations.registering import claims
 from tests.core.formulas.claims import module_of, moved_from
 from tests.core.formulas.note_cases import TOKENS, Case
@@ -234,9 +234,9 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
 
 @claims("subtotal")
 def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
-    found = subtotal(build_walk(case.architecture), case.architecture)
+    found = subtotal(build_walkthrough(case.architecture), case.architecture)
     assert found is not None
-    tops = tuple(f"{part.path}." for part in found.on_top)
+    tops = tuple(f"{path}." for path in found.paths)
     named = case.model.named_parameters()  # a shared one by its first name
     outside = sum(p.numel() for name, p in named if not name.startswith(tops))
     total = sum(p.numel() for p in case.model.parameters())

@@ -19,7 +19,7 @@ from bertviewer.core.formulas import norms
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.kinds import FORMULAS
 from bertviewer.core.run.capture import Capture
-from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walkthrough.build import build_walkthrough
 from tests.core.families import made_up
 from tests.core.formulas.formula_models import TINY, all_architectures, architecture_of
 
@@ -158,9 +158,8 @@ def test_a_wrong_description_is_found_out() -> None:
 
 def test_a_made_up_family_is_walked() -> None:
     architecture = made_up.architecture()
-    found = {
-        part.title: [step.name for step in part.steps] for part in build_walk(architecture).parts
-    }
+    sections = build_walkthrough(architecture).sections
+    found = {section.title: [step.name for step in section.steps] for section in sections}
     assert found["Embeddings"] == ["Token IDs", "Token embedding"]
     assert found["One layer"] == [
         *("Norm", "Multi-head self-attention", "Add"),

@@ -11,9 +11,9 @@ from bertviewer.core.costs.forward_pass import read_forward
 from bertviewer.core.flow.call_tracing import CallTracer
 from bertviewer.core.flow.inputs.texts import meta_inputs, text_inputs
 from bertviewer.core.flow.macs import innermost_calls, macs_by_module, macs_of
+from bertviewer.core.flow.meta_trace import trace_on_meta
 from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.trace import Trace
-from bertviewer.core.flow.traced_call import trace_on_meta
 from bertviewer.core.flow.tracing import Tracer
 from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.source.tasks import find_task

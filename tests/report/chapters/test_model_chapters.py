@@ -13,7 +13,7 @@ from bertviewer.report.chapters.formulas import formulas
 from bertviewer.report.chapters.lists import configuration, modules, tensors
 from bertviewer.report.chapters.model import model
 from bertviewer.report.chapters.parameters import parameters
-from bertviewer.report.chapters.walk import walk
+from bertviewer.report.chapters.walkthrough import walkthrough
 from bertviewer.report.subject import Subject
 from tests.report.reading import cells, each, rows, said, table
 
@@ -119,7 +119,7 @@ def test_costs_that_nobody_knows_are_said(demo: Subject) -> None:
 
 
 def test_the_walk(demo: Subject) -> None:
-    found = table(walk(demo).section, "walk")
+    found = table(walkthrough(demo).section, "walk")
     heads = [cells(row) for row in found.rows if row.look == "head"]
     assert heads == [
         ["Embeddings", "11,918,592 "],
@@ -131,7 +131,8 @@ def test_the_walk(demo: Subject) -> None:
     assert steps[0][4] == "101 2023 2003 1037 13092 12521 12521 2487 … 102"
     assert steps[8][:3] == [
         "9",
-        "Multi-head self-attentionencoder.layer.0.attention",
+        "Multi-head self-attentionencoder.layer.0.attention.self"
+        "encoder.layer.0.attention.output.dense",
         "[B, S, D][1, 11, 384]",
     ]
     assert steps[8][4:] == ["4·(D·D+D)4·(384·384+384)", "591,360"]
@@ -144,7 +145,7 @@ def test_what_is_learnt_is_what_the_walk_adds_up(demo: Subject) -> None:
         replace(tensor, trainable=not tensor.name.startswith("embeddings"))
         for tensor in architecture.parameters
     )
-    found = table(walk(Subject(replace(architecture, parameters=frozen))).section, "walk")
+    found = table(walkthrough(Subject(replace(architecture, parameters=frozen))).section, "walk")
     heads = [cells(row)[-1].strip() for row in found.rows if row.look == "head"]
     assert heads == ["0", "1,774,464", "8,872,320", "147,840"]
     assert cells(found.rows[-1])[-1].strip() == "10,794,624"

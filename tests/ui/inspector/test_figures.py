@@ -15,7 +15,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.inspector.module_figures import module_figures
 from bertviewer.ui.main_window import MainWindow
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find, is_drawn
 
 

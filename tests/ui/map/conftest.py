@@ -13,7 +13,7 @@ from bertviewer.ui.look.appearance import apply_appearance
 from bertviewer.ui.map import motion
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.workspace import Workspace
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.shown import LAYER
 
 ShowMap = Callable[[Architecture], MapTab]

@@ -8,7 +8,7 @@ from bertviewer.charts.map.atlas import WHOLE
 from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.workspace import Workspace
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, middle, sight_of, wheel
 from tests.ui.map.shown import LAYER

@@ -9,7 +9,7 @@ from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.ui.map.sheets import ALMOST, LEAST_LETTERS, LEAST_SUBSCRIPT
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.workspace import Workspace
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, sight_of
 

@@ -12,7 +12,7 @@ from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.map.strip_layout import seats_of
 from bertviewer.ui.map.strip_painting import card_number, fitting
 from bertviewer.ui.workspace import Workspace
-from tests.core.walk.walked import flowing, small
+from tests.core.walkthrough.small_walkthroughs import flowing, small
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, strip_of
 

@@ -9,7 +9,7 @@ from bertviewer.charts.treemap import Cell
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.workspace import Workspace
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of, strip_of

@@ -7,12 +7,12 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.tour import Stop, tour_of
-from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.map.walk_bar import WalkBar
 from bertviewer.ui.workspace import Workspace
 from tests.core.opened import derived
-from tests.core.walk.walked import small
+from tests.core.walkthrough.small_walkthroughs import small
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap
 from tests.ui.map.map_hands import canvas_of
@@ -26,7 +26,7 @@ def tab(show_map: ShowMap) -> MapTab:
 
 def stops(family: str) -> tuple[Stop, ...]:
     architecture = small(family)
-    return tour_of(build_walk(architecture), Atlas(architecture))
+    return tour_of(build_walkthrough(architecture), Atlas(architecture))
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "bart", "llama", "mixtral", "albert"])

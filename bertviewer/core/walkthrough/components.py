@@ -1,0 +1,181 @@
+"""A model's parameter count by component: embeddings, blocks, head; and without pooler and head."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.expressions.evaluation import letters_of
+from bertviewer.core.expressions.grouping import Relation, relations, substituted
+from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.frozen import frozen
+from bertviewer.core.walkthrough.pieces import collected, has_symbols, rewritten, spaced, value_of
+from bertviewer.core.walkthrough.walkthrough import Section, Step, Walkthrough
+
+_SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
+
+
+@frozen
+class Component:
+    """One component.
+
+    Attributes:
+        title: its usual name.
+        spelled: the sum, tensor by tensor; empty where no formula is known.
+        collected: the same with like terms together.
+        parameters: the value of both, the number of elements in the component.
+    """
+
+    title: str
+    spelled: str
+    collected: str
+    parameters: int
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The sum for people, and with like terms together where that says more.
+
+        ``N·(4·(D·D+D) + … + 2·D)`` and ``N·(12·D² + 13·D)``; a square alone says no more.
+        """
+        says_more = _SQUARE.sub(r"\1*\1", self.collected) != self.spelled
+        sums = (self.spelled, self.collected) if says_more else (self.spelled,)
+        return tuple(readable(text) for text in sums if text)
+
+    @property
+    def text(self) -> str:
+        """The component in one line, ending in its value: ``N·(…) = N·(12·D² + 13·D) = 85,054``."""
+        return " = ".join((*self.lines, f"{self.parameters:,}"))
+
+
+@frozen
+class ComponentCounts:
+    """All components; ``relations`` are symbols that are written by others, I as ``4*D``."""
+
+    components: tuple[Component, ...]
+    relations: tuple[Relation, ...]
+    total: int
+    tensors: int
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether the components add up to the model."""
+        return sum(component.parameters for component in self.components) == self.total
+
+
+def usual_relations(symbols: Sequence[Symbol]) -> tuple[Relation, ...]:
+    """Return the usual ways to write symbols: I as ``4*D`` where so, T as its number."""
+    found = relations(symbols)
+    segments = next((symbol for symbol in symbols if symbol.letter == "T"), None)
+    if segments is None:
+        return found
+    number = str(segments.value)
+    return (*found, Relation(segments.letter, number, f"{segments.letter} = {number}"))
+
+
+def relations_text(declared: Sequence[Relation]) -> str:
+    """Return ``I = 4·D, T = 2``, for people."""
+    return readable(", ".join(relation.text for relation in declared))
+
+
+def count_components(
+    walkthrough: Walkthrough, architecture: Architecture, declared: Sequence[Relation]
+) -> ComponentCounts:
+    """Add up the parameters of each component.
+
+    Args:
+        walkthrough: the steps of the model.
+        architecture: the model.
+        declared: symbols to write by others; those that no count contains are left out.
+    """
+    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    # Other layers are counted with the one that is shown, and what follows layers is one component.
+    rest = tuple(s for each in walkthrough.sections if each.kind == "rest" for s in each.steps)
+    sections = [each for each in walkthrough.sections if each.kind not in ("others", "rest")]
+    sections.append(Section("rest", _title_of_rest(rest, architecture), rest, 0))
+    pieces = chain.from_iterable(step.count.pieces for step in walkthrough.steps)
+    dims = chain.from_iterable(dims for piece in pieces for dims in piece.tensors)
+    symbols = set().union(*map(letters_of, set(dims)))
+    used = tuple(relation for relation in declared if relation.letter in symbols)
+    components = (_component(section, used, values) for section in sections)
+    return ComponentCounts(
+        tuple(component for component in components if component.parameters),
+        used,
+        architecture.root.parameters,
+        architecture.tensor_count,
+    )
+
+
+def _title_of_rest(steps: Sequence[Step], architecture: Architecture) -> str:
+    if {step.name for step in steps if step.count.parameters} == {"Pooler"}:
+        return "Pooler"
+    return "After the blocks" if architecture.source.task == "base" else "Head"
+
+
+def _title(section: Section) -> str:
+    if section.kind == "layer":
+        title = section.title.removeprefix("One ")
+        blocks = title.replace("layer", "blocks").capitalize()
+        return blocks if title != section.title else f"Blocks like {title[:1].lower()}{title[1:]}"
+    return "Embedding" if section.title == "Embeddings" else section.title
+
+
+def _component(
+    section: Section, declared: Sequence[Relation], values: Mapping[str, int]
+) -> Component:
+    parameters = section.times * section.parameters
+    pieces = tuple(chain.from_iterable(step.count.pieces for step in section.steps))
+    written = rewritten(pieces, lambda dim: substituted(dim, declared))
+    if not has_symbols(pieces) or section.times * value_of(written, values) != parameters:
+        return Component(_title(section), "", "", parameters)
+    frame = "{}" if section.times == 1 else f"{section.symbols or section.times}*({{}})"
+    sums = (frame.format(spaced(written)), frame.format(collected(written)))
+    return Component(_title(section), *sums, parameters)
+
+
+@frozen
+class Subtotal:
+    """A model's count without poolers and heads.
+
+    Attributes:
+        parameters: the subtotal.
+        on_top: the parameters that it leaves out, by "pooler" and "head".
+        paths: the modules that hold these.
+    """
+
+    parameters: int
+    on_top: Mapping[str, int]
+    paths: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """The model's own count."""
+        return self.parameters + sum(self.on_top.values())
+
+    @property
+    def difference(self) -> str:
+        """What is left out: "pooler 1,049,600", "pooler 590,592 and head 1,538"."""
+        return " and ".join(f"{what} {count:,}" for what, count in self.on_top.items())
+
+
+def subtotal(walkthrough: Walkthrough, architecture: Architecture) -> Subtotal | None:
+    """Return the count without the steps of poolers and heads, ``None`` if there are none.
+
+    They are modules of these names, and in a model for a task all that follows the modules with
+    the layers. A tied weight of a head counts with the embeddings.
+    """
+    bodies = {n.path.partition(".")[0] for n in architecture.modules if n.name.isdecimal()}
+    on_top: dict[str, int] = {}
+    paths: list[str] = []
+    for section in walkthrough.sections:
+        for step in section.steps if section.kind == "rest" else ():
+            names = (step.path or "").split(".")
+            is_outside = architecture.source.task != "base" and names[0] not in bodies
+            is_pooler, is_head = "pooler" in names, any(name.endswith("head") for name in names)
+            if step.count.parameters and (is_pooler or is_head or is_outside):
+                what = "pooler" if is_pooler else "head"
+                on_top[what] = on_top.get(what, 0) + step.count.parameters
+                paths += step.paths
+    if not on_top:
+        return None
+    return Subtotal(walkthrough.parameters - sum(on_top.values()), on_top, tuple(paths))

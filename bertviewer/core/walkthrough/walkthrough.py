@@ -1,0 +1,223 @@
+"""A model's walkthrough: its steps in execution order, each with shapes and a parameter count.
+
+Plain data, free of torch. The counts of all steps add up to the model's own.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.frozen import frozen
+from bertviewer.core.walkthrough.pieces import Piece
+
+TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
+
+SectionKind = Literal["embeddings", "layer", "others", "rest"]
+
+
+@frozen
+class StepShape:
+    """A tensor's shape: ``symbols`` as ``("B", "S", "D")``, ``sizes`` with known values put in."""
+
+    symbols: tuple[str, ...]
+    sizes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The shape in symbols: ``[B, S, D]``."""
+        return f"[{', '.join(self.symbols)}]"
+
+    @property
+    def numbers(self) -> str:
+        """The shape in numbers; a symbol stays where its value is not known."""
+        return f"[{', '.join(self.sizes)}]"
+
+
+@frozen
+class StepCount:
+    """The parameters of a step; all zero and empty for an addition.
+
+    Attributes:
+        parameters: the number of elements; a tied tensor counts at the first step that reads it.
+        trainable: how many of them are trainable.
+        symbols: the count in the configuration's symbols, empty where no formula is known.
+        numbers: the count with numbers put in, empty where nothing is counted.
+        pieces: the count as data, empty where it is not spelled out.
+    """
+
+    parameters: int = 0
+    trainable: int = 0
+    symbols: str = ""
+    numbers: str = ""
+    pieces: tuple[Piece, ...] = ()
+
+
+@frozen
+class Step:
+    """One step.
+
+    Attributes:
+        name: its usual name in teaching.
+        paths: the modules that hold exactly the parameters of the step.
+        module: the module that computes it, ``None`` for an input or an addition.
+        input_shape: the shape of its input, ``None`` where it is not known.
+        output_shape: the shape of its output.
+        count: its parameters.
+        note: one line of explanation.
+        values: the ids of an input in the last run, shortened.
+        is_layers: whether the step is whole layers, those at ``paths``.
+        number: its number in the walkthrough, from 1.
+        reads: the parameters that it reads.
+        flow: the module in whose flow ``nodes`` are, ``None`` for no nodes.
+        nodes: the ids of the nodes that the step consists of.
+    """
+
+    name: str
+    paths: tuple[str, ...] = ()
+    module: str | None = None
+    input_shape: StepShape | None = None
+    output_shape: StepShape | None = None
+    count: StepCount = StepCount()
+    note: str = ""
+    values: str = ""
+    is_layers: bool = False
+    number: int = 0
+    reads: tuple[str, ...] = ()
+    flow: str | None = None
+    nodes: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str | None:
+        """The module to select for the step, ``None`` for an input or an addition."""
+        return self.module if self.module is not None or not self.paths else self.paths[0]
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Its modules for people: ``encoder.layer.1 … 5``; ``in …`` for a part of a module."""
+        if not self.paths:
+            return (f"in {self.module}",) if self.module else ()
+        if not self.is_layers or len(self.paths) == 1:
+            return self.paths
+        first, *numbers = (int(path.rpartition(".")[2]) for path in self.paths)
+        is_range = numbers[-1] - first == len(numbers)
+        text = f"\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}{numbers[-1]}"
+        return (self.paths[0] + (text if is_range else "".join(f", {at}" for at in numbers)),)
+
+    @property
+    def is_input(self) -> bool:
+        """Whether the step is an input of the model and computes nothing."""
+        return self.name in (TOKEN_IDS, SEGMENT_IDS)
+
+
+@frozen
+class Section:
+    """Successive steps with a title.
+
+    Attributes:
+        kind: the part of the model.
+        title: what the section is called.
+        steps: its steps.
+        expected: the number of parameters of its modules.
+        path: the layer that it shows, empty if it shows none.
+        times: how many layers of the model are equal to that one.
+        symbols: the same in symbols, empty where not known.
+        is_executed: whether steps are in execution order; without a flow they are modules in the
+            order of the tree, under their own names.
+    """
+
+    kind: SectionKind
+    title: str
+    steps: tuple[Step, ...] = ()
+    expected: int = 0
+    path: str = ""
+    times: int = 1
+    symbols: str = ""
+    is_executed: bool = True
+
+    @property
+    def parameters(self) -> int:
+        """The parameters of all steps."""
+        return sum(step.count.parameters for step in self.steps)
+
+    @property
+    def trainable(self) -> int:
+        """The trainable parameters of all steps."""
+        return sum(step.count.trainable for step in self.steps)
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether the steps add up to their modules."""
+        return self.parameters == self.expected
+
+
+@frozen
+class Walkthrough:
+    """All sections; ``expected`` is the model's own number of parameters."""
+
+    sections: tuple[Section, ...]
+    expected: int
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps in order."""
+        return tuple(step for section in self.sections for step in section.steps)
+
+    @property
+    def parameters(self) -> int:
+        """The parameters of all steps."""
+        return sum(section.parameters for section in self.sections)
+
+    @property
+    def trainable(self) -> int:
+        """The trainable parameters of all steps."""
+        return sum(section.trainable for section in self.sections)
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether the sections add up to the model, and each section to its modules."""
+        return self.parameters == self.expected and all(each.reconciles for each in self.sections)
+
+
+def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> Step | None:
+    """Return the step to show for a module, ``None`` where the walkthrough has none.
+
+    That is the step of this module, else the first step inside it, else the innermost one around
+    it; for a module whose tensors are counted under another name, the step of that name.
+    """
+    if not path:
+        return None
+    single = [step for step in steps if not step.is_layers]
+    around = [step for step in steps if any(_contains(each, path) for each in _places(step))]
+    found = (
+        next((step for step in single if path in _places(step)), None)
+        or next(
+            (s for s in single if any(_contains(path, p) for p in _modules(s, architecture))), None
+        )
+        or max(around, key=lambda step: max(map(len, _places(step))), default=None)
+    )
+    if found is not None:
+        return found
+    tied = (t.owner for t in architecture.parameters if t.tied_to and _contains(path, t.tied_to))
+    return next((step for at in tied if (step := find_step(steps, architecture, at))), None)
+
+
+def _places(step: Step) -> tuple[str, ...]:
+    return step.paths if step.module is None else (*step.paths, step.module)
+
+
+def _modules(step: Step, architecture: Architecture) -> set[str]:
+    """Return the modules of a step, and those of its nodes and the nodes inside them."""
+    found = set(_places(step))
+    flow = None if architecture.flows is None else architecture.flows.flow(step.flow or "")
+    waiting = [node for node in (flow.nodes if flow else ()) if node.id in step.nodes]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.nodes or ()
+        if node.path and node.path != step.flow:
+            found.add(node.path)
+    return found
+
+
+def _contains(path: str, other: str) -> bool:
+    """Return whether a module is at a path or below it."""
+    return other == path or other.startswith(f"{path}.")
