@@ -200,6 +200,24 @@ def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str]
     return [unit for unit in units if unit is not None]
 
 
+def is_repeatable_alone(model: LoadedModel, capture: Capture, path: str) -> bool:
+    """Return whether the captured calls of a module can be made again by calling it alone.
+
+    They cannot where an argument may have changed, or where modules outside of it hold one that it
+    holds, so that the captured calls of that one are not all its own.
+    """
+    if not path or path in capture.refused:
+        return False
+    if not all(map(_can_be_repeated, capture.calls.get(path, ()))):
+        return False
+    inside: set[int] = set()
+    outside: set[int] = set()
+    for other, inner in model.running_module.named_modules(remove_duplicate=False):
+        is_inside = f"{other}.".startswith(f"{path}.")
+        (inside if is_inside else outside).add(id(inner))
+    return inside.isdisjoint(outside)
+
+
 def _can_be_repeated(call: KeptCall) -> bool:
     # Anything else may have changed, as a cache has, which the call itself has put something into.
     return call.is_intact and _is_plain((call.args, call.kwargs))
