@@ -76,9 +76,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def addmm(
-    added: Tensor, one: Tensor, other: Tensor, *, beta: float = 1, alpha: float = 1
+    added: Tensor, *matrices: Tensor, beta: float = 1, alpha: float = 1, **named: Tensor
 ) -> Tensor:
     """Return β·added + α·(one @ other), also for batches of matrices."""
+    one, other = (*matrices, *named.values())
     product = alpha * (one @ other)
     return product + beta * added if beta else product
 
@@ -371,6 +372,6 @@ def in_float64(function: Callable[..., Any], short: str, args: Any, kwargs: Any)
     if own is not None:
         try:
             return own(*args, **kwargs)
-        except NotImplementedError:
-            pass
+        except (NotImplementedError, TypeError):
+            pass  # arguments that ours does not take
     return function(*args, **kwargs)

@@ -38,6 +38,8 @@ NOTHING[2] = False
         (functional.linear, (X, drawn(4, 8)), {}),
         (torch.addmm, (drawn(4), X[0], drawn(8, 4)), {}),
         (torch.baddbmm, (drawn(3, 5, 4), X, drawn(3, 8, 4)), {"beta": 0.5, "alpha": 2.0}),
+        (torch.Tensor.baddbmm, (drawn(3, 5, 4),), {"batch1": X, "batch2": drawn(3, 8, 4)}),
+        (functional.gelu, (), {"input": X}),
         (functional.embedding, (torch.tensor([[2, 0]]), drawn(4, 8), 0), {}),
         (functional.layer_norm, (X, (8,), ROW, ROW, 1e-3), {}),
         (functional.layer_norm, (X, (5, 8)), {}),
