@@ -30,7 +30,7 @@ from tests.small_models import model_types, small_configuration
 from tests.traced_models import TraceFinding, examine_trace
 from tests.traced_models import summary as trace_summary
 
-PROCESSES = 1
+PROCESSES = 2
 SECONDS = 120
 """A type that takes longer is given up."""
 

@@ -145,8 +145,7 @@ class ReferencePass:
         local = Frame() if path in self._holders else None
         call = Call(path, number, above, Frame(), local, list(tensors_in(given)))
         if local is not None:
-            for tensor in tensors_in(taken):
-                local.put(tensor, Values(is_given=True))
+            _put_given(local, taken)
         shapes = [[tensor.shape for tensor in tensors_in(each)] for each in (taken, given)]
         if above is not None and shapes[0] != shapes[1]:
             for frame in call.frames:
@@ -168,8 +167,7 @@ class ReferencePass:
             self._compare_output(call, output, recorded)
             output = self._replaced(output, recorded, above)
         if above is not None and above.local is not None:
-            for tensor in tensors_in(output):
-                above.local.put(tensor, Values(is_given=True))
+            _put_given(above.local, output)
         return output
 
     def _work(self, call: Call | None) -> None:
@@ -281,7 +279,7 @@ class ReferencePass:
 
         def change(tensor: Tensor) -> Tensor:
             other = found.get(next(names))
-            if other is None or other.shape != tensor.shape:
+            if other is None or other.shape != tensor.shape or isinstance(tensor, nn.Parameter):
                 return tensor
             # One tensor under two names stays one.
             if id(other) not in known:
@@ -304,9 +302,16 @@ def _keep_values(frame: Frame, computed: Tensor, given: Tensor) -> None:
     frame.put(given, Values(exact, rough))
 
 
+def _put_given(frame: Frame, given: Any) -> None:
+    """Note that tensors are passed in; parameters are known without that."""
+    for tensor in tensors_in(given):
+        if not isinstance(tensor, nn.Parameter):
+            frame.put(tensor, Values(is_given=True))
+
+
 def _copied(tensor: Tensor) -> Tensor:
-    """Return a copy, which a module may write to; parameters are shared."""
-    return tensor if isinstance(tensor, nn.Parameter) else tensor.detach().clone()
+    """Return a copy, which a module may write to."""
+    return tensor.detach().clone()
 
 
 def _as_output(value: Any) -> Any:

@@ -14,7 +14,7 @@ from torch import nn
 
 from bertviewer.core.activations.units import unit_of, unit_paths
 from bertviewer.core.flow.forwards import Arguments, Watch, watching
-from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
+from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
@@ -62,33 +62,6 @@ def replay(
                 for call in kept.calls[unit]:
                     module.get_submodule(unit)(*call.args, **call.kwargs)
     return found
-
-
-def taken_by(
-    model: LoadedModel,
-    kept: Capture,
-    path: str,
-    progress: Progress = no_progress,
-    *,
-    number: int = 0,
-    count: int = 1,
-) -> KeptCall:
-    """Return what the module at ``path`` took in the call ``number`` of the ``count`` in a run.
-
-    It has no output: nothing is called any more once that is seen.
-
-    Raises:
-        LookupError: there was no such call.
-        UserError: a module cannot be called once more.
-        Cancelled: ``progress`` said so.
-    """
-
-    def keep(taken: Arguments) -> KeptCall:
-        own = plain(taken)
-        args, kwargs = own
-        return KeptCall(args, kwargs, None, versions(own))
-
-    return look_at_call(model, kept, path, keep, None, progress, number=number, count=count)[0]
 
 
 def look_at_call(  # noqa: PLR0917

@@ -22,10 +22,12 @@ _SIZES: dict[str, Any] = {
     **{"intermediate_size": 40, "max_position_embeddings": 64},
     **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
 }
+_TINY = (
+    *("bert", "distilbert", "albert", "gpt2", "t5", "bart", "llama", "qwen3", "gemma"),
+    *("modernbert", "deberta", "mpnet", "roformer", "esm", "squeezebert", "mixtral"),
+)
 FAMILIES: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("bert", "distilbert", "albert", "gpt2", "t5"), {}),
-    **dict.fromkeys(("bart", "llama", "qwen3", "gemma", "modernbert", "deberta", "mpnet"), {}),
-    **dict.fromkeys(("roformer", "esm", "squeezebert", "mixtral"), {}),
+    **{family: {} for family in _TINY},
     "gpt_neox": {**_SIZES, "rotary_pct": 1.0},
     "phi": _SIZES,
     "falcon": _SIZES,
@@ -75,7 +77,7 @@ def sound(family: str) -> Sound:
 
 @dataclass(frozen=True)
 class Fault:
-    """Where a check has to find what was done to a model: one of these steps, and another module."""
+    """Where a check has to find a fault: in one of these steps, and in another module."""
 
     path: str
     steps: tuple[str, ...] = ("output",)
@@ -145,7 +147,7 @@ def wrong_activation(it: Sound, stack: ExitStack) -> Fault | None:
     for path, inner in it.inside(it.layer):
         is_leaf = not list(inner.children()) and not list(inner.parameters())
         if is_leaf and ("act" in path.rpartition(".")[2].lower()):
-            stack.enter_context(attribute(inner, "forward", lambda x: nn.functional.softsign(x)))
+            stack.enter_context(attribute(inner, "forward", nn.functional.softsign))
             return Fault(path)
     return None
 
