@@ -1,6 +1,6 @@
 """Checks a run: the modules that were captured against the reference instance."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,8 @@ from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.checking.comparison import Deviation, Triple, compare_each
 from bertviewer.core.checking.layer_steps import is_layer, layer_steps
 from bertviewer.core.checking.observed_calls import Call, Comparison
-from bertviewer.core.checking.other_attention import other_attention
-from bertviewer.core.checking.reference_model import ReferenceModule, reference_of
+from bertviewer.core.checking.other_attention import EAGER, SDPA, other_attention
+from bertviewer.core.checking.reference_model import reference_of
 from bertviewer.core.checking.reference_pass import ReferencePass
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import mapped, versions
@@ -25,19 +25,13 @@ from bertviewer.core.run.replay import is_repeatable_alone, replay
 
 _NOT_AGAIN = "the attention could not be run a second time with another implementation"
 _NO_REFERENCE = "no reference instance of this model can be built and run"
+_NOT_IN_RUN = "it was not called in this run"
 _NOT_CALLED = "a reference instance of this model does not call it"
 
-Found = Mapping[str, Sequence[tuple[CheckStep, Deviation]]]
+Pieces = Sequence[tuple[str, Sequence[Any], Mapping[str, Any]]]
+"""Modules to call, each by its path, with its arguments by place and by name."""
 
-
-@frozen(eq=False)
-class _Evaluated:
-    """What the reference instance computed: its calls by path, and why others are missing."""
-
-    calls: Mapping[str, Sequence[Call]]
-    outermost: Sequence[Call]
-    reasons: Mapping[str, str]
-    failure: str = _NOT_CALLED
+Step = tuple[CheckStep, Deviation]
 
 
 def check_run(
@@ -57,7 +51,12 @@ def check_run(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    return _check(model, capture, paths, progress)[0]
+    nodes = [node.path for node in model.architecture.modules]
+    if paths is None:
+        chosen = [path for path in nodes if path in capture.calls or path in capture.refused]
+    else:
+        chosen = [path for path in nodes if path in paths]
+    return _check(model, capture, chosen, progress)
 
 
 def check_all(model: LoadedModel, kept: Capture, progress: Progress = no_progress) -> Check:
@@ -83,7 +82,7 @@ def check_module(
         Cancelled: ``progress`` said so.
     """
     capture = replay(model, kept, (path, *_below(model, path)), progress, CHECK_BUDGET)
-    return _check(model, capture, (path,), progress, with_attentions=True)[0]
+    return _check(model, capture, [path], progress, with_attentions=True)
 
 
 def look_at_step(
@@ -97,151 +96,198 @@ def look_at_step(
     """
     path = step.path
     capture = replay(model, kept, (path, *_below(model, path)), progress, CHECK_BUDGET)
-    found = _check(model, capture, (path,), progress, keep=True)[1]
-    for other, deviation in found.get(path, ()):
-        if other.step == step.step:
-            return deviation
+    with torch.no_grad():
+        checker = _Checker(model, capture, progress, keep=True)
+        if any(f"({name})" in step.step for name in (EAGER, SDPA)):
+            found = checker.steps_again([path])
+        else:
+            found = checker.steps(path, checker.evaluate([path]))
+        for other, deviation in found:
+            if other.step == step.step:
+                return deviation
     raise UserError(f"{path or 'the model'}: {step.step} cannot be recomputed")
 
 
 def _check(
     model: LoadedModel,
     capture: Capture,
-    paths: Sequence[str] | None,
+    chosen: list[str],
     progress: Progress,
     *,
     with_attentions: bool = False,
-    keep: bool = False,
-) -> tuple[Check, Found]:
-    nodes = [node.path for node in model.architecture.modules]
-    if paths is None:
-        chosen = [path for path in nodes if path in capture.calls or path in capture.refused]
-    else:
-        chosen = [path for path in nodes if path in paths]
-    # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
-    on_cpu = capture.on_cpu()
-    inputs = mapped(capture.inputs, Tensor.cpu)
-    steps: dict[str, list[tuple[CheckStep, Deviation]]] = {path: [] for path in chosen}
-    reasons: dict[str, str] = {}
+) -> Check:
+    steps: dict[str, list[CheckStep]] = {}
     unchecked: list[Unchecked] = []
     with torch.no_grad():
         try:
-            reference = reference_of(model, inputs)
+            checker = _Checker(model, capture, progress)
         except UserError:
             reasons = dict.fromkeys(chosen, _NO_REFERENCE)
         else:
-            pieces = _pieces(model, on_cpu, chosen, inputs)
-            first = _evaluated(model, reference, on_cpu, pieces, progress, keep=keep)
+            found = checker.evaluate(chosen)
             if with_attentions:
-                chosen = [p for p in nodes if p in {*chosen, *_attentions(first, chosen)}]
+                inside = {*chosen, *_attentions(found, chosen)}
+                chosen = [node.path for node in model.architecture.modules if node.path in inside]
             for path in chosen:
-                steps[path] = list(_steps(path, first, reference, model, keep=keep))
-                reasons[path] = _reason(path, first)
-            attentions = [p for p in chosen if any(c.is_attention for c in first.calls.get(p, ()))]
-            unchecked = _check_again(
-                model, reference, capture, attentions, steps, progress, keep=keep
-            )
-    for path in chosen:
-        if path not in capture.calls:
-            reasons[path] = "it was not called in this run"
+                steps[path] = [step for step, _ in checker.steps(path, found)]
+            reasons = {path: _reason(path, found) for path in chosen}
+            attentions = [p for p in chosen if any(c.is_attention for c in found.calls.get(p, ()))]
+            try:
+                for step, _ in checker.steps_again(attentions):
+                    steps[step.path].append(step)
+            except UserError as error:
+                unchecked = [Unchecked("", _not_again(error, model.running_module))]
+    reasons |= {path: _NOT_IN_RUN for path in chosen if path not in capture.calls}
     reasons |= dict.fromkeys(capture.refused, _too_large(capture))
     unchecked += [Unchecked(path, reasons[path]) for path in chosen if not steps.get(path)]
-    every = tuple(step for path in chosen for step, _ in steps.get(path, ()))
-    return Check(every, tuple(unchecked)), steps
+    return Check(tuple(step for path in chosen for step in steps.get(path, ())), tuple(unchecked))
 
 
-def _check_again(
-    model: LoadedModel,
-    reference: ReferenceModule,
-    capture: Capture,
-    attentions: Sequence[str],
-    steps: Mapping[str, list[tuple[CheckStep, Deviation]]],
-    progress: Progress,
-    *,
-    keep: bool,
-) -> list[Unchecked]:
-    """Check attentions with the other implementation, and add the steps; return what failed."""
-    running, inner = model.running_module, reference.module
-    try:
-        with as_user_error(running, _NOT_AGAIN):
-            name, other = other_attention(running, capture, attentions, progress)
-    except UserError as error:
-        return [Unchecked("", _not_again(error, running))]
-    on_cpu = other.on_cpu()
-    pieces: list[tuple[str, Sequence[Any], Mapping[str, Any]]] = []
-    for path, calls in on_cpu.calls.items():
-        if isinstance(inner.get_submodule(path), nn.MultiheadAttention):
-            pieces += [(path, call.args, call.kwargs) for call in calls]
-    if not on_cpu.calls:
-        return []
-    if not pieces:
-        pieces = [("", (), mapped(capture.inputs, Tensor.cpu))]
-        built: Any = inner
-        built.set_attn_implementation(name)
-    second = _evaluated(model, reference, on_cpu, pieces, progress, keep=keep)
-    for path in attentions:
-        for call in second.calls.get(path, ()):
-            for step in call.output:
-                found = None if call.problem else call.chosen(step)
-                if found is not None and not step.name.startswith("head "):
-                    told = _numbered(f"{step.name} ({name})", call, second)
-                    steps[path].append((_step(path, told, found), found))
-    return []
+@frozen(eq=False)
+class _Evaluated:
+    """The reference instance's calls by path, and why others are missing."""
+
+    calls: Mapping[str, Sequence[Call]]
+    reasons: Mapping[str, str]
+    failure: str
 
 
-def _pieces(
-    model: LoadedModel, capture: Capture, chosen: Sequence[str], inputs: Mapping[str, Any]
-) -> list[tuple[str, Sequence[Any], Mapping[str, Any]]]:
-    """Return what to call for a check of these modules: each alone, or the model."""
-    roots = [p for p in chosen if not any(_is_in(p, other) for other in chosen if other != p)]
-    if all(is_repeatable_alone(model, capture, path) for path in roots):
-        return [
-            (path, call.args, call.kwargs) for path in roots for call in capture.calls.get(path, ())
+class _Checker:
+    """Compares a captured run with a reference instance.
+
+    ``keep`` has the compared tensors kept.
+
+    Raises:
+        UserError: no reference instance can be built.
+    """
+
+    def __init__(
+        self, model: LoadedModel, capture: Capture, progress: Progress, *, keep: bool = False
+    ) -> None:
+        self._model = model
+        self._running = model.running_module
+        self._capture = capture
+        # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
+        self._on_cpu = capture.on_cpu()
+        self._inputs = mapped(capture.inputs, Tensor.cpu)
+        self._progress = progress
+        self._keep = keep
+        self._reference = reference_of(model, self._inputs)
+
+    def evaluate(self, chosen: Sequence[str]) -> _Evaluated:
+        """Run the reference instance, or only these modules of it if they can be called alone."""
+        roots = [p for p in chosen if not any(_is_in(p, other) for other in chosen if other != p)]
+        calls = self._on_cpu.calls
+        if all(is_repeatable_alone(self._model, self._on_cpu, path) for path in roots):
+            pieces = [(p, call.args, call.kwargs) for p in roots for call in calls.get(p, ())]
+            return self._run(self._on_cpu, pieces)
+        return self._run(self._on_cpu, [("", (), self._inputs)])
+
+    def steps(self, path: str, found: _Evaluated) -> Iterator[Step]:
+        """Yield the steps of the module at ``path``, of each of its calls."""
+        calls = found.calls.get(path, ())
+        if not calls or any(call.problem for call in calls):
+            return
+        for name, deviation in self._buffers(path):
+            yield _step(path, name, deviation), deviation
+        for call in calls:
+            if is_layer(call):
+                named = list(layer_steps(call))
+            else:
+                inputs = [each for each in call.events if isinstance(each, Comparison)]
+                named = _chosen(call, (*inputs, *call.output))
+            for name, deviation in named:
+                yield _step(path, _numbered(name, call, found), deviation), deviation
+
+    def steps_again(self, attentions: Sequence[str]) -> Iterator[Step]:
+        """Yield the steps of attentions with the other implementation, without single heads.
+
+        Raises:
+            UserError: the model does not run with it.
+        """
+        with as_user_error(self._running, _NOT_AGAIN):
+            name, other = other_attention(self._running, self._capture, attentions, self._progress)
+        module: Any = self._reference.module
+        on_cpu = other.on_cpu()
+        pieces: Pieces = [
+            (path, call.args, call.kwargs)
+            for path, calls in on_cpu.calls.items()
+            if isinstance(module.get_submodule(path), nn.MultiheadAttention)
+            for call in calls
         ]
-    return [("", (), inputs)]
+        if not on_cpu.calls:
+            return
+        if not pieces:
+            pieces = [("", (), self._inputs)]
+            module.set_attn_implementation(name)
+        found = self._run(on_cpu, pieces)
+        for path in attentions:
+            for call in found.calls.get(path, ()):
+                whole = [step for step in call.output if not step.name.startswith("head ")]
+                for step, deviation in _chosen(call, whole) if not call.problem else ():
+                    told = _numbered(f"{step} ({name})", call, found)
+                    yield _step(path, told, deviation), deviation
+
+    def _run(self, capture: Capture, pieces: Pieces) -> _Evaluated:
+        changed: dict[str, str] = {}
+
+        def find(path: str, number: int) -> KeptCall | None:
+            calls = capture.calls.get(path, [])
+            if path in capture.refused or number >= len(calls):
+                return None
+            call = calls[number]
+            if call.is_intact:
+                return call
+            if not call.is_repeatable:
+                changed[path] = "one of its inputs was modified in place afterwards"
+                return None
+            return _repeated(self._running.get_submodule(path), call)
+
+        parts = [path.split(".") for path in capture.calls if path]
+        holders = frozenset(".".join(each[:size]) for each in parts for size in range(len(each)))
+        passed = ReferencePass(
+            self._reference.module, find, holders, self._progress, keep=self._keep
+        )
+        failure = _NOT_CALLED
+        try:
+            passed.run(pieces)
+        except (Cancelled, UserError):
+            raise
+        except Exception:  # noqa: BLE001 - a model's forward fails with any kind of error
+            failure = _NO_REFERENCE
+        found: dict[str, list[Call]] = {}
+        for outermost in passed.calls:
+            for call in outermost.calls:
+                found.setdefault(call.path, []).append(call)
+        return _Evaluated(found, changed, failure)
+
+    def _buffers(self, path: str) -> Iterator[tuple[str, Deviation]]:
+        """Yield the comparisons of a module's buffers with those that the configuration gives.
+
+        Buffers that the module itself replaces, such as frequencies that depend on the sentence's
+        length, are left out.
+        """
+        own = self._reference.module.get_submodule(path)
+        running = dict(self._running.named_modules()).get(path)
+        for key, value in self._reference.buffers.items():
+            owner, _, name = key.rpartition(".")
+            used, now = getattr(running, name, None), getattr(own, name, None)
+            if owner != path or not isinstance(now, Tensor) or not isinstance(used, Tensor):
+                continue
+            if now.shape == value.shape and torch.equal(now, value):
+                exact = value.double() if value.is_floating_point() else value
+                triple = Triple(exact, value, used.detach().cpu())
+                if (found := compare_each([triple], (), None, keep=self._keep)) is not None:
+                    yield f"buffer {name}", found
+
+
+def _chosen(call: Call, steps: Iterable[Comparison]) -> list[tuple[str, Deviation]]:
+    found = ((step.name, call.chosen(step)) for step in steps)
+    return [(name, deviation) for name, deviation in found if deviation is not None]
 
 
 def _is_in(path: str, other: str) -> bool:
     return not other or path.startswith(f"{other}.")
-
-
-def _evaluated(
-    model: LoadedModel,
-    reference: ReferenceModule,
-    capture: Capture,
-    pieces: Sequence[tuple[str, Sequence[Any], Mapping[str, Any]]],
-    progress: Progress,
-    *,
-    keep: bool,
-) -> _Evaluated:
-    changed: dict[str, str] = {}
-    running = model.running_module
-
-    def find(path: str, number: int) -> KeptCall | None:
-        calls = capture.calls.get(path, [])
-        if path in capture.refused or number >= len(calls):
-            return None
-        call = calls[number]
-        if not call.is_intact and not call.is_repeatable:
-            changed[path] = "one of its inputs was modified in place afterwards"
-            return None
-        return call if call.is_intact else _repeated(running.get_submodule(path), call)
-
-    parts = [path.split(".") for path in capture.calls if path]
-    holders = frozenset(".".join(each[:size]) for each in parts for size in range(len(each)))
-    reference_pass = ReferencePass(reference.module, find, holders, progress, keep=keep)
-    failure = _NOT_CALLED
-    try:
-        reference_pass.run(pieces)
-    except (Cancelled, UserError):
-        raise
-    except Exception:  # noqa: BLE001 - a model's forward fails with any kind of error
-        failure = _NO_REFERENCE
-    calls: dict[str, list[Call]] = {}
-    for outermost in reference_pass.calls:
-        for call in outermost.calls:
-            calls.setdefault(call.path, []).append(call)
-    return _Evaluated(calls, reference_pass.calls, changed, failure)
 
 
 def _repeated(module: nn.Module, call: KeptCall) -> KeptCall:
@@ -250,58 +296,6 @@ def _repeated(module: nn.Module, call: KeptCall) -> KeptCall:
     args, kwargs = mapped((call.args, call.kwargs), lambda tensor: tensor.to(device))
     output = mapped(module(*args, **kwargs), Tensor.cpu)
     return replace(call, output=output, versions=versions((call.args, call.kwargs, output)))
-
-
-def _steps(
-    path: str, found: _Evaluated, reference: ReferenceModule, model: LoadedModel, *, keep: bool
-) -> Iterator[tuple[CheckStep, Deviation]]:
-    """Yield the steps of the module at ``path``, of each of its calls."""
-    calls = found.calls.get(path, ())
-    if not calls or any(call.problem for call in calls):
-        return
-    for name, deviation in _buffers(path, reference, model, keep=keep):
-        yield _step(path, name, deviation), deviation
-    for call in calls:
-        if is_layer(call):
-            named = list(layer_steps(call))
-        else:
-            inputs = [each for each in call.events if isinstance(each, Comparison)]
-            chosen = [(it.name, call.chosen(it)) for it in (*inputs, *call.output)]
-            named = [(name, each) for name, each in chosen if each is not None]
-        for name, deviation in named:
-            told = _numbered(name, call, found)
-            yield _step(path, told, deviation), deviation
-
-
-def _buffers(
-    path: str, reference: ReferenceModule, model: LoadedModel, *, keep: bool
-) -> Iterator[tuple[str, Deviation]]:
-    """Yield the comparisons of a module's buffers with those that the configuration gives.
-
-    Buffers that the module itself replaces, such as frequencies that depend on the sentence's
-    length, are left out.
-    """
-    own = reference.module.get_submodule(path)
-    running = dict(model.running_module.named_modules()).get(path)
-    for name, value in reference.buffers.items():
-        owner, _, last = name.rpartition(".")
-        used, now = getattr(running, last, None), getattr(own, last, None)
-        if owner != path or not isinstance(now, Tensor) or not isinstance(used, Tensor):
-            continue
-        if now.shape == value.shape and torch.equal(now, value):
-            used = used.detach().cpu()
-            deviation = compare_each(
-                [
-                    Triple(
-                        value.to(torch.float64) if value.is_floating_point() else value, value, used
-                    )
-                ],
-                (),
-                None,
-                keep=keep,
-            )
-            if deviation is not None:
-                yield f"buffer {last}", deviation
 
 
 def _numbered(name: str, call: Call, found: _Evaluated) -> str:
@@ -321,7 +315,7 @@ def _reason(path: str, found: _Evaluated) -> str:
     return found.failure if calls is None else next((c.problem for c in calls if c.problem), "")
 
 
-def _attentions(found: _Evaluated, paths: Collection[str]) -> list[str]:
+def _attentions(found: _Evaluated, paths: Sequence[str]) -> list[str]:
     """Return the attentions in layers, or in parts of them, at these paths."""
     calls = [call for path in paths for call in found.calls.get(path, ())]
     layers = [call for call in calls if any(part.isdecimal() for part in call.path.split("."))]
