@@ -32,6 +32,7 @@ _NARROW: Mapping[str, int] = {
     **dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim", "moe_intermediate_size"), 48),
     **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts"), 4),
     **{"num_experts_per_tok": 2, "vocab_size": 997, "max_position_embeddings": 128},
+    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
 }
 """Sizes of a small model, by the keys of configurations that have them."""
 

@@ -218,7 +218,7 @@ def hand_on(tensor: Tensor, other: Tensor) -> None:
             vars(other)[key] = vars(tensor)[key]
 
 
-def _moved(
+def _moved(  # noqa: PLR0917
     short: str,
     function: Any,
     args: Any,

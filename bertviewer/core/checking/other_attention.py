@@ -49,7 +49,7 @@ def _with_weights(attention: nn.Module, call: KeptCall) -> KeptCall:
     )
 
 
-def _run(
+def _run(  # noqa: PLR0917
     module: Any,
     capture: Capture,
     attentions: Mapping[str, nn.Module],

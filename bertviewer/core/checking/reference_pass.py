@@ -126,7 +126,7 @@ class ReferencePass:
             self._work(above)
         return output
 
-    def _begin(
+    def _begin(  # noqa: PLR0917
         self,
         path: str,
         number: int,
@@ -192,9 +192,12 @@ class ReferencePass:
         names = dict(named_in(ours)), dict(named_in(recorded))
         for name in {**names[0], **names[1]}:
             computed, found = (each.get(name) for each in names)
-            if computed is not None and found is not None:
+            if isinstance(computed, nn.Parameter):
+                continue
+            if computed is not None and found is not None and not computed.is_meta:
                 values = local.values(computed)
-                if values is None or (values.is_given and torch.equal(computed, found)):
+                is_passed_on = values is None or values.is_given
+                if is_passed_on and torch.equal(computed, found):
                     continue
             if not self._compare_heads(call, computed, found):
                 pairs.append((computed, found))
