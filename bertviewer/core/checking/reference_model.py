@@ -4,7 +4,6 @@ Nothing that was done to the model's own modules is in it. Buffers that are not 
 rotary frequencies and causal masks, are computed from the configuration.
 """
 
-import copy
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.architecture.source_info import SEED
-from bertviewer.core.building.building import build_on_meta, compute_buffers
+from bertviewer.core.building.building import build_config, build_on_meta, compute_buffers
 from bertviewer.core.frozen import frozen
 from bertviewer.core.loading.absent_weight import AbsentWeight
 from bertviewer.core.loading.layer_by_layer import attach
@@ -97,8 +96,8 @@ def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str
     is_random = model.checkpoint is None or model.keys is None
     dtype = getattr(model.config, "dtype", None) if is_random else None
     stored = () if is_random or model.keys is None else model.keys.stored
-    # A module sets its attention's implementation in its configuration.
-    config = copy.deepcopy(model.config)
+    # The running model's configuration may have been changed with it.
+    config = build_config(model.architecture.config, source.name)
     module = build_on_meta(config, source.task, source.name, source.untied)
     return module, compute_buffers(module, stored, dtype or torch.float32, seed)
 
