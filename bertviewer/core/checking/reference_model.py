@@ -57,10 +57,6 @@ def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModu
     for path, part in module.named_modules():
         if path in others:
             _fill(part, others[path], {name for owner, name in computed if owner == path})
-    used = getattr(getattr(running, "config", None), "_attn_implementation", None)
-    built: Any = module
-    if used != getattr(getattr(module, "config", None), "_attn_implementation", None):
-        built.set_attn_implementation(used)
     if model.reading is not None:
         attach(module, model.reading)
     module.eval()
@@ -98,6 +94,9 @@ def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str
     stored = () if is_random or model.keys is None else model.keys.stored
     # The running model's configuration may have been changed with it.
     config = build_config(model.architecture.config, source.name)
+    used = getattr(getattr(model.running_module, "config", None), "_attn_implementation", None)
+    if used is not None:
+        config._attn_implementation = used
     module = build_on_meta(config, source.task, source.name, source.untied)
     return module, compute_buffers(module, stored, dtype or torch.float32, seed)
 
