@@ -67,21 +67,6 @@ def check_verdict(check: Check) -> str:
     )
 
 
-def by_flow_note(check: Check) -> str:
-    """Return one line that says what has no formula of its own, "" if all has."""
-    count = check.by_flow
-    if not count:
-        return ""
-    return count_text(
-        count,
-        "1 of {1} steps was checked against the data flow of a clean instance of the model, "
-        "operation by operation.",
-        "{0} of {1} steps were checked against the data flow of a clean instance of the model, "
-        "operation by operation.",
-        len(check.steps),
-    )
-
-
 def other_attention_note(check: Check) -> str:
     """Return what steps named ``(eager)`` or ``(sdpa)`` are, "" if there are none."""
     ways = {

@@ -23,7 +23,6 @@ from bertviewer.report.blocks import (
     Tick,
 )
 from bertviewer.report.check_summary import (
-    by_flow_note,
     check_verdict,
     other_attention_note,
     reasons,
@@ -53,9 +52,10 @@ def _blocks(
     run: ActivationRun, check: Check, compared: Sequence[ComparedElement]
 ) -> Iterator[Block]:
     yield Paragraph.of(
-        f"{_extent(run, check)} recomputed in float64 from the recorded inputs, by plain sums, "
-        "products, exponentials and means, and compared with the recorded output. The tolerance "
-        "is 16 times the effect of rounding alone on the same recomputation."
+        f"{_extent(run, check)} recomputed in float64 from the recorded inputs by a reference "
+        "instance of the same configuration, by plain sums, products, exponentials and means, and "
+        "compared with the recorded output. The tolerance is 16 times the effect of rounding alone "
+        "on the same recomputation."
     )
     holds = bool(check.steps) and not check.crosses
     yield Paragraph.of(
@@ -64,7 +64,7 @@ def _blocks(
         Strong(check_verdict(check).lstrip("✓✗ ")),
         look="plain" if holds else "warning",
     )
-    for note in filter(None, (by_flow_note(check), other_attention_note(check))):
+    if note := other_attention_note(check):
         yield Paragraph.of(note, look="note")
     if check.steps:
         yield _kinds(run, check)

@@ -1,4 +1,4 @@
-"""What is carried out in float64 beside a model, and what is left to the model."""
+"""What is computed in float64 next to a model, and what is left to the model."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,22 +7,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow, NoNumbersError
+from bertviewer.core.checking.float64_mode import Float64Mode, Frame, NoNumbersError, Values
 
 
 @pytest.fixture
-def carrying() -> Iterator[Float64Shadow]:
-    with torch.no_grad(), Float64Shadow() as mode:
-        mode.record = CallRecord()
-        yield mode
+def frame() -> Iterator[Frame]:
+    with torch.no_grad(), Float64Mode() as mode:
+        frame = Frame()
+        mode.frames = (frame,)
+        yield frame
 
 
 @pytest.fixture
-def x(carrying: Float64Shadow) -> Tensor:
-    carrying.record = None
-    torch.manual_seed(1)
-    given = carrying.give(torch.randn(3, 5, 8))
-    carrying.record = CallRecord()
+def x(frame: Frame) -> Tensor:
+    with torch._C.DisableTorchFunction():
+        torch.manual_seed(1)
+        given = torch.randn(3, 5, 8)
+    frame.put(given, Values(is_given=True))
     return given
 
 
@@ -70,60 +71,61 @@ FUNCTIONS: list[tuple[Function, Function | None]] = [
 
 @pytest.mark.parametrize(("function", "in_float64"), FUNCTIONS)
 def test_results_are_those_of_float64(
-    carrying: Float64Shadow, x: Tensor, function: Function, in_float64: Function | None
+    frame: Frame, x: Tensor, function: Function, in_float64: Function | None
 ) -> None:
     y = function(x)
-    exact, record = carrying.exact(y), carrying.record
-    carrying.record = None
-    expected = (in_float64 or function)(x.double())
-    assert record is not None
-    assert record.problem == ""
+    exact = frame.exact(y)
+    with torch._C.DisableTorchFunction():
+        expected = (in_float64 or function)(x.double())
+    assert frame.problem == ""
     assert (y.dtype, exact.dtype) == (torch.float32, torch.float64)
     assert torch.allclose(exact, expected, rtol=1e-13, atol=1e-14)
     assert torch.allclose(y, exact.float(), rtol=0, atol=1e-5)
-    assert carrying.is_given(y) is False
+    values = frame.values(y)
+    assert values is not None
+    assert not values.is_given
+    assert values.rough is None
 
 
-def test_what_is_decided_is_left_to_the_model(carrying: Float64Shadow, x: Tensor) -> None:
+def test_what_is_decided_is_left_to_the_model(frame: Frame, x: Tensor) -> None:
     # 1 + 2^-30 is 1 in float32, and so not the larger one.
     pair = torch.stack((x * 0 + 1, x * 0 + 1 + 2.0**-30))
-    assert carrying.exact(pair)[1].max() > 1
+    assert frame.exact(pair)[1].max() > 1
     chosen = pair.argmax(0)
-    assert torch.equal(carrying.exact(chosen), chosen)
+    assert torch.equal(frame.exact(chosen), chosen)
     assert not chosen.any()
-    rounded = carrying.exact((pair * 2.5 + 2**-26).round())
+    rounded = frame.exact((pair * 2.5 + 2**-26).round())
     assert bool((rounded == 2).all())
-    assert not carrying.exact(pair[1] > 1).any()
+    assert not frame.exact(pair[1] > 1).any()
 
 
-def test_a_cast_is_a_copy_where_it_is_one_for_the_model(carrying: Float64Shadow, x: Tensor) -> None:
-    before = carrying.exact(x).clone()
+def test_a_cast_is_a_copy_where_it_is_one_for_the_model(frame: Frame, x: Tensor) -> None:
+    before = frame.exact(x).clone()
     copy = x.to(torch.bfloat16)
     copy.mul_(2)
-    assert torch.equal(carrying.exact(x), before)
-    assert torch.equal(carrying.exact(copy), before * 2)
-    assert carrying.record is not None
-    assert carrying.record.coarsest == torch.bfloat16
+    assert torch.equal(frame.exact(x), before)
+    assert torch.equal(frame.exact(copy), before * 2)
+    assert frame.coarsest == torch.bfloat16
 
 
-def test_products_of_groups(carrying: Float64Shadow) -> None:
-    rows = carrying.give(torch.randn(7, 16))
+def test_products_of_groups(frame: Frame) -> None:
+    rows = torch.randn(7, 16)
     weights = torch.randn(3, 16, 8)
     y = functional.grouped_mm(rows, weights, offs=torch.tensor([2, 2, 7], dtype=torch.int32))
     exact = torch.cat(
         (rows[:2].double() @ weights[0].double(), rows[2:].double() @ weights[2].double())
     )
-    assert torch.equal(carrying.exact(y), exact)
+    assert torch.equal(frame.exact(y), exact)
 
 
-def test_a_models_own_weights_are_not_written_to(carrying: Float64Shadow) -> None:
+def test_a_models_own_weights_are_not_written_to(frame: Frame) -> None:
     weight = nn.Parameter(torch.ones(3), requires_grad=False)
     assert weight.div_(2) is weight
     weight[0] = 7
     assert weight.tolist() == [1, 1, 1]
 
 
-def test_what_float64_cannot_is_named(carrying: Float64Shadow, x: Tensor) -> None:
+def test_what_float64_cannot_is_named(frame: Frame, x: Tensor) -> None:
     def only_float32(tensor: Tensor) -> Tensor:
         if torch.overrides.has_torch_function_unary(tensor):
             return torch.overrides.handle_torch_function(only_float32, (tensor,), tensor)
@@ -131,16 +133,11 @@ def test_what_float64_cannot_is_named(carrying: Float64Shadow, x: Tensor) -> Non
         return tensor + 1
 
     y = only_float32(x)
-    assert carrying.record is not None
-    assert carrying.record.problem == "only_float32 cannot be computed in float64"
-    assert torch.equal(carrying.exact(y), y.double())
+    assert frame.problem == "only_float32 cannot be computed in float64"
+    assert torch.equal(frame.exact(y), y.double())
 
 
-@pytest.mark.parametrize("is_at_work", [False, True])
-def test_what_has_no_numbers_is_not_calculated_with(
-    carrying: Float64Shadow, x: Tensor, is_at_work: bool
-) -> None:
-    carrying.record = CallRecord() if is_at_work else None
+def test_what_has_no_numbers_is_not_calculated_with(frame: Frame, x: Tensor) -> None:
     weight = nn.Parameter(torch.empty(8, 8, device="meta"), requires_grad=False)
     assert weight.dtype is x.dtype
     # torch itself gives a result that is what happens to be in memory.
@@ -152,13 +149,27 @@ def test_what_has_no_numbers_is_not_calculated_with(
         x[0, 0] = weight.detach()[0]
 
 
-def test_what_is_given_is_told_from_what_is_calculated(carrying: Float64Shadow, x: Tensor) -> None:
-    assert carrying.is_given(x) is True
-    assert carrying.is_given(functional.dropout(x, 0.1, training=False)) is True
-    assert carrying.is_given(x[:, 0]) is False
-    assert carrying.is_given(torch.Tensor([1.0]).detach()) is False
-    carrying.record = None
-    assert carrying.is_given(x + 1) is None
-    carrying.record = CallRecord()
+def test_what_is_given_is_told_from_what_is_computed(frame: Frame, x: Tensor) -> None:
+    def is_given(tensor: Tensor) -> bool:
+        values = frame.values(tensor)
+        return values is not None and values.is_given
+
+    assert is_given(x)
+    assert is_given(functional.dropout(x, 0.1, training=False))
+    assert not is_given(x[:, 0])
     x.add_(1)
-    assert carrying.is_given(x) is False
+    assert not is_given(x)
+
+
+def test_each_frame_goes_on_from_its_own_values(x: Tensor) -> None:
+    with torch.no_grad(), Float64Mode() as mode:
+        outer, inner = Frame(), Frame()
+        given = x.clone()
+        outer.put(given, Values(x.double() + 1, x + 1))
+        mode.frames = (outer, inner)
+        y = torch.nn.functional.silu(given * 2)
+        mode.frames = ()
+        assert torch.equal(outer.rough(y), torch.nn.functional.silu((x + 1) * 2))
+        assert torch.equal(inner.rough(y), y)
+        assert torch.allclose(outer.exact(y), torch.nn.functional.silu((x.double() + 1) * 2))
+        assert torch.allclose(inner.exact(y), torch.nn.functional.silu(x.double() * 2))
