@@ -261,3 +261,50 @@ def test_faults_are_found_where_they_are(family: str) -> None:
 
 
 _WITHOUT = {"wrong_head_order"}
+
+
+def in_a_narrower_window(model: Any) -> None:
+    model.config.sliding_window = 3
+
+
+def after_more_padding(model: Any) -> None:
+    model.embeddings.padding_idx = 3
+
+
+def with_slopes_of_other_heads(model: Any) -> None:
+    usual = model.build_alibi_tensor
+    model.build_alibi_tensor = lambda *args, **kwargs: usual(*args, **kwargs).flip(0)
+
+
+def mixed_with_the_next_token(model: Any) -> None:
+    inner = model.encoder.layer[1].fourier.self
+    usual = inner.fourier_transform
+    inner.fourier_transform = lambda x: usual(x).roll(1, 1)
+
+
+def capped(model: Any) -> None:
+    model.layers[1].self_attn.attn_logit_softcapping = 0.5
+
+
+_BLOOM = {"vocab_size": 97, "hidden_size": 32, "n_layer": 2, "n_head": 4}
+_GEMMA = {**_SIZES, "num_key_value_heads": 2, "head_dim": 8, "attn_implementation": "eager"}
+
+
+@pytest.mark.parametrize(
+    ("family", "values", "change", "path", "step"),
+    [
+        ("mistral", {}, in_a_narrower_window, "", "input of layers.0"),
+        ("roberta", {}, after_more_padding, "embeddings", "input of position_embeddings"),
+        ("bloom", _BLOOM, with_slopes_of_other_heads, "", "input of h.1"),
+        ("fnet", {}, mixed_with_the_next_token, "encoder.layer.1.fourier.self", "output"),
+        ("gemma2", _GEMMA, capped, "layers.1.self_attn", "head 2"),
+    ],
+)
+def test_a_change_of_plain_attributes_is_found(
+    family: str, values: dict[str, Any], change: Callable[[Any], None], path: str, step: str
+) -> None:
+    model = small_model(family, **values)
+    change(model.module(random_weights=True))
+    found = crosses(check_run(model, run(model)))
+    assert (path, step) in found
+    assert {place for place, _ in found} <= {path, *ancestors(path)}
