@@ -63,7 +63,7 @@ def tokenizer_note(run: ActivationRun) -> str:
 def _check_lines(run: ActivationRun, check: Check) -> list[str]:
     rows: Table = [
         (
-            summary.kind,
+            summary.class_name,
             str(summary.steps),
             str(summary.crosses),
             deviation(summary.worst.max_abs_error),
@@ -71,7 +71,7 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
         )
         for summary in summarise(run, check)
     ]
-    header = ("Check", "Steps", "Failures", "Worst |Δ|", "Tolerance")
+    header = ("Class", "Steps", "Failures", "Worst |Δ|", "Tolerance")
     lines = [aligned(header, rows, right=range(1, 5))] if rows else []
     lines += ["", check_verdict(check)]
     lines += [
