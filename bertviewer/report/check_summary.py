@@ -25,9 +25,7 @@ def summarise(run: ActivationRun, check: Check) -> tuple[ClassSummary, ...]:
     for step in check.steps:
         classes.setdefault(names.get(step.path, ""), []).append(step)
     return tuple(
-        ClassSummary(
-            name, len(steps), sum(not step.ok for step in steps), max(steps, key=nearness)
-        )
+        ClassSummary(name, len(steps), sum(not step.ok for step in steps), max(steps, key=nearness))
         for name, steps in classes.items()
     )
 

@@ -11,7 +11,6 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.loading.inspection import inspect_module
@@ -29,17 +28,20 @@ PACKED = (
 
 
 def formulas_of(architecture: Architecture) -> Iterator[tuple[ModuleNode, Formula]]:
+    """Yield the formulas of all modules that are called, and of others that have one."""
+    assert architecture.flows is not None
     for node in architecture.modules:
         formula = formula_of(node, architecture)
-        assert formula is not None, f"{node.path}: {node.class_name} has no formula"
-        yield node, formula
+        is_called = architecture.flows.flow(node.path) is not None
+        assert formula is not None or not is_called, f"{node.path}: no formula"
+        if formula is not None:
+            yield node, formula
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_module_has_a_formula_that_is_complete(name: str) -> None:
     architecture = ARCHITECTURES[name]
     for node, formula in formulas_of(architecture):
-        assert kind_of_class(node.class_name) is not None
         assert formula.title
         assert formula.summary.endswith(".")
         assert formula.maths
@@ -197,13 +199,6 @@ def test_an_unknown_class_has_no_formula() -> None:
     assert formula_of(stranger, bert) is None
     assert formula_of(impostor, bert) is None
     assert maths_of(stranger, bert) is None
-
-
-def test_a_known_name_on_a_strangers_module_never_raises() -> None:
-    for class_name in CLASSES:
-        for name in ("bert", "llama", "t5"):
-            impostor = ModuleNode("x", class_name, 1, 0, 0, 0, 0.0, None, {}, "0", None)
-            formula_of(impostor, architecture_of(name))
 
 
 MOBILEBERT = {

@@ -61,49 +61,54 @@ def _recurrence(view: ModuleView) -> Formula | None:
         return None
     operations = {step.operation for step in graph_of(flow).steps}
     activations = {step.node.details.get("activation") for step in graph_of(flow).steps}
+    title, summary, source, notes = _RECURRENCE
     if "convolution" in operations and "softplus" in activations and "exp" in operations:
-        return replace(written, **_STATE_SPACE, notes=(*_STATE_SPACE_NOTES, *written.notes))
-    if {"exp", "max", "div"} <= operations or {"exp", "maximum", "div"} <= operations:
-        return replace(written, **_WEIGHTED_MEAN, notes=(*_WEIGHTED_MEAN_NOTES, *written.notes))
+        title, summary, source, notes = _STATE_SPACE
+    elif {"exp", "max", "div"} <= operations or {"exp", "maximum", "div"} <= operations:
+        title, summary, source, notes = _WEIGHTED_MEAN
     return replace(
-        written,
-        title="Recurrence over positions",
-        summary="Processes positions one after another; each step reads the state that the one "
-        "before left.",
-        notes=(_COST, *written.notes),
+        written, title=title, summary=summary, source=source, notes=(*notes, *written.notes)
     )
 
 
-_STATE_SPACE = {
-    "title": "Selective state-space mixer",
-    "summary": "Mixes positions with a recurrence whose state decays and is written to as the "
-    "input decides; a gate scales the result.",
-    "source": "Gu & Dao 2023, section 3",
-}
-_STATE_SPACE_NOTES = (
-    "The input is projected to two parts: one goes through a short convolution and the "
-    "recurrence, the other, after SiLU, gates the result.",
-    "The convolution reads the current and a few preceding positions, before the recurrence "
-    "carries information over longer distances.",
-    "Selective: the step size (softplus of a projection of the input) determines how much of the "
-    "state is kept and how much of the current position is written. Δ near 0 ignores the position; "
-    "a large Δ resets the state to it.",
-    "A is stored as log(−A), so that e^(ΔA) is between 0 and 1 and the state cannot grow without "
-    "bound.",
-    _COST,
+_RECURRENCE = (
+    "Recurrence over positions",
+    "Processes positions one after another; each step reads the state that the one before left.",
+    "the code of the module",
+    (_COST,),
 )
-_WEIGHTED_MEAN = {
-    "title": "Recurrent weighted mean (WKV)",
-    "summary": "Each position forms a weighted mean of the values of all preceding positions; the "
-    "weights decay with the distance, and the sum is carried along as a state.",
-    "source": "Peng et al. 2023, section 3.1",
-}
-_WEIGHTED_MEAN_NOTES = (
-    "Each position’s weight is e to the power of its key, minus a learnt decay for each position "
-    "in between; every feature has a decay of its own. The current position has a separate bonus.",
-    "Numerator and denominator are both carried along. The largest exponent so far is subtracted "
-    "from all exponents, so that no power overflows; this does not change the quotient.",
-    _COST,
+_STATE_SPACE = (
+    "Selective state-space mixer",
+    "Mixes positions with a recurrence whose state decays and is written to as the input decides; "
+    "a gate scales the result.",
+    "Gu & Dao 2023, section 3",
+    (
+        "The input is projected to two parts: one goes through a short convolution and the "
+        "recurrence, the other, after SiLU, gates the result.",
+        "The convolution reads the current and a few preceding positions, before the recurrence "
+        "carries information over longer distances.",
+        "Selective: the step size (softplus of a projection of the input) determines how much of "
+        "the state is kept and how much of the current position is written. Δ near 0 ignores the "
+        "position; a large Δ resets the state to it.",
+        "A is stored as log(−A), so that e^(ΔA) is between 0 and 1 and the state cannot grow "
+        "without bound.",
+        _COST,
+    ),
+)
+_WEIGHTED_MEAN = (
+    "Recurrent weighted mean (WKV)",
+    "Each position forms a weighted mean of the values of all preceding positions; the weights "
+    "decay with the distance, and the sum is carried along as a state.",
+    "Peng et al. 2023, section 3.1",
+    (
+        "Each position’s weight is e to the power of its key, minus a learnt decay for each "
+        "position in between; every feature has a decay of its own. The current position has a "
+        "separate bonus.",
+        "Numerator and denominator are both carried along. The largest exponent so far is "
+        "subtracted from all exponents, so that no power overflows; this does not change the "
+        "quotient.",
+        _COST,
+    ),
 )
 
 

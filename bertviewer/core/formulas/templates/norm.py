@@ -1,5 +1,7 @@
 """Normalisation: layer norm, RMS norm, and scales without a norm (MobileBERT's NoNorm)."""
 
+from typing import TypeGuard
+
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.graph import Step
@@ -59,7 +61,7 @@ class Norm:
         return (Term(self.operator, self.meaning, value),)
 
 
-def is_norm(step: Step | None) -> bool:
+def is_norm(step: Step | None) -> TypeGuard[Step]:
     """Return whether a step is a norm that transformer layers have."""
     return step is not None and step.operation in _NAMES
 

@@ -9,8 +9,8 @@ import typst
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.steps.formula import SOURCE, flow_formula
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.steps.formula import SOURCE, formula_of_steps
 from tests.core.formulas.flow_models import traced
 from tests.core.formulas.formula_models import TINY
 
@@ -22,9 +22,12 @@ def read_off(architecture: Architecture) -> list[tuple[str, Formula]]:
     """Return the formula that each kind of module's flow gives, those with a role too."""
     assert architecture.flows is not None
     found = []
-    for path, flow in architecture.flows.distinct.items():
-        node = next(each for each in architecture.modules if each.path == path)
-        found.append((path, flow_formula(flow, ModuleView.of(node, architecture))))
+    for path in architecture.flows.distinct:
+        node = architecture.module(path)
+        assert node is not None
+        formula = formula_of_steps(ModuleView.of(node, architecture))
+        assert formula is not None
+        found.append((path, formula))
     return found
 
 
@@ -40,7 +43,8 @@ def test_every_called_module_has_a_formula(name: str) -> None:
         formula = formula_of(node, architecture)
         assert formula is not None
         assert node.forward_formula == " \\ ".join(formula.maths)
-        assert (node.formula_from == "flow") is formula.source.endswith(SOURCE), node.path
+        assert (node.formula_from == "role") is bool(node.role), node.path
+        assert (node.formula_from == "flow") is (formula.source == SOURCE), node.path
 
 
 @pytest.mark.parametrize("name", [*TINY, *OTHERS])
@@ -75,14 +79,13 @@ def test_weights_that_are_multiplied_are_explained() -> None:
 def test_without_flows_a_class_without_a_role_has_none() -> None:
     architecture = traced("mixtral")
     node = next(n for n in architecture.modules if n.class_name == "MixtralDecoderLayer")
-    assert node.formula_from == "flow"
+    assert node.role == "layer"
     assert formula_of(node, replace(architecture, flows=None)) is None
 
 
 def test_where_a_formula_is_from_is_in_the_json() -> None:
     architecture = traced("mixtral")
     told = {it["path"]: it["formula_from"] for it in architecture.to_json()["modules"]}
-    assert told["layers.0"] == "flow"
-    assert told["layers.0.self_attn.q_proj"] == "role"
+    assert told["layers.0"] == "role"
     assert told["layers"] == "role"
     assert Architecture.from_json(architecture.to_json()).modules == architecture.modules

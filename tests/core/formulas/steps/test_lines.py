@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.steps.formula import flow_formula
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.steps.formula import formula_of_steps
 from tests.core.flow.readers import config_of
 from tests.core.formulas.flow_models import traced, with_flows
 from tests.core.formulas.found_formulas import node_at, values
@@ -15,10 +15,9 @@ from tests.core.formulas.found_formulas import node_at, values
 def read_off(name: str, path: str, **changes: Any) -> Formula:
     """Return the formula of a module, read off its flow."""
     architecture = with_flows(config_of(name, **changes)) if changes else traced(name)
-    assert architecture.flows is not None
-    flow = architecture.flows.flow(path)
-    assert flow is not None
-    return flow_formula(flow, ModuleView.of(node_at(architecture, path), architecture))
+    formula = formula_of_steps(ModuleView.of(node_at(architecture, path), architecture))
+    assert formula is not None
+    return formula
 
 
 def test_a_layer_of_bert() -> None:
@@ -39,7 +38,7 @@ def test_a_layer_of_bert() -> None:
 
 def test_fused_projections_are_not_transposed() -> None:
     maths = read_off("gpt2", "h.0").maths
-    assert maths[0] == '(Q, K, V) = op("LayerNorm")(X)  W_"c_attn" + b_"c_attn"'
+    assert maths[0] == '(Q, K, V) = op("LayerNorm")(X)  W + b'
     assert maths[2] == "limits(Z_1)_(S times 24) = X + A  W_O + b_O"
     assert "+ M) V" in maths[1]
 
@@ -55,8 +54,8 @@ def test_shared_keys_rotation_and_a_gate() -> None:
 
 def test_routing_and_experts() -> None:
     maths = read_off("mixtral", "layers.0.mlp").maths
-    assert maths[0] == '(g, G) = op("TopK"_2)(op("softmax")(X W_"gate"^top))'
-    assert maths[1].endswith('= sum_(e in G) g_e thin "expert"_e (X)')
+    assert maths[0] == '(g, cal(E)) = op("TopK"_2)(op("softmax")(X W_R^top))'
+    assert maths[1].endswith('= sum_(e in cal(E)) g_e thin op("Expert")_e (X)')
     assert 'op("SiLU")' in maths[2]
     assert 'W_("down_proj", e)' in maths[2]
 
