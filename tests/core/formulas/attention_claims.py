@@ -193,10 +193,14 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return dropouts(module_of(case, node), deep=False)
 
 
-@claims(r"Its children are the parts: “self” is the attention, “output” the output projection .*")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+@claims(
+    r"Its children are the parts: “self” is the attention, “output” the output projection with "
+    r"(add & norm|the residual connection)"
+)
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    return hasattr(module, "self") and is_normal(output_of(case, node)[1])
+    is_post = groups[0] == "add & norm"
+    return hasattr(module, "self") and is_normal(output_of(case, node)[1]) is is_post
 
 
 @claims(r"The child “attn” is the attention .*; the norm belongs to this module")
@@ -209,12 +213,12 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     before = case.calls(giver(node.path, groups[0]))[-1]
     residual = case.calls(node.path)[-1].arguments[1]
-    return residual is before.given
+    return residual.data_ptr() == before.given.data_ptr()  # possibly transposed
 
 
 def giver(path: str, words: str) -> str:
     """Return the module that gave what the words name."""
-    layer = path.partition(".attention")[0]
+    layer = path.partition(".attention")[0].removesuffix(".post_attention")
     if words.startswith("the output of the previous layer"):
         stack, _, number = layer.rpartition(".")
         root = layer[: layer.rindex("encoder.layer")]

@@ -1,15 +1,11 @@
 """Tiny models of every family that has formulas, built without weights."""
 
-import warnings
 from functools import cache
 from typing import Any
 
-import torch
 import transformers
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import TASKS
 from bertviewer.core.transformer_base import register
 
@@ -128,24 +124,9 @@ def architecture_of(family: str, task: str = "base") -> Architecture:
     return traced(family, task)
 
 
-@cache
-def torch_transformer(*, norm_first: bool = False, bias: bool = True) -> Architecture:
-    """Inspect a tiny torch.nn.Transformer."""
-    with torch.device("meta"), warnings.catch_warnings():
-        # It tells that a fast path is closed to it; no matter here.
-        warnings.filterwarnings("ignore", message="enable_nested_tensor")
-        model = torch.nn.Transformer(
-            24, 3, 2, 2, 40, batch_first=True, norm_first=norm_first, bias=bias
-        )
-    return inspect_module(model, SourceInfo("preset", "tiny", "base", "none"), {"d_model": 24})
-
-
 def all_architectures() -> dict[str, Architecture]:
-    """Return every family with every head that it has, and torch's own transformer."""
-    found = {
-        "nn.Transformer": torch_transformer(),
-        "nn.Transformer pre-norm": torch_transformer(norm_first=True),
-    }
+    """Return every family with every head that it has."""
+    found: dict[str, Architecture] = {}
     for family in TINY:
         for task in TASKS:
             mapping = getattr(transformers, task.auto_class)._model_mapping
