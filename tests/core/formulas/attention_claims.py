@@ -213,7 +213,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     before = case.calls(giver(node.path, groups[0]))[-1]
     residual = case.calls(node.path)[-1].arguments[1]
-    return residual.data_ptr() == before.given.data_ptr()  # possibly transposed
+    return bool(residual.data_ptr() == before.given.data_ptr())  # possibly transposed
 
 
 def giver(path: str, words: str) -> str:

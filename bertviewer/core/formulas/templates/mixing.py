@@ -71,13 +71,16 @@ def _recurrence(view: ModuleView) -> Formula | None:
     )
 
 
-_RECURRENCE = (
+_Text = tuple[str, str, str, tuple[str, ...]]
+"""Title, summary, source and notes."""
+
+_RECURRENCE: _Text = (
     "Recurrence over positions",
     "Processes positions one after another; each step reads the state that the one before left.",
     "the code of the module",
     (_COST,),
 )
-_STATE_SPACE = (
+_STATE_SPACE: _Text = (
     "Selective state-space mixer",
     "Mixes positions with a recurrence whose state decays and is written to as the input decides; "
     "a gate scales the result.",
@@ -95,7 +98,7 @@ _STATE_SPACE = (
         _COST,
     ),
 )
-_WEIGHTED_MEAN = (
+_WEIGHTED_MEAN: _Text = (
     "Recurrent weighted mean (WKV)",
     "Each position forms a weighted mean of the values of all preceding positions; the weights "
     "decay with the distance, and the sum is carried along as a state.",
