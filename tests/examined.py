@@ -10,7 +10,7 @@ from typing import Any
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.counting.counting import derive
+from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.loading.deriving import builder

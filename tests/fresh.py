@@ -13,8 +13,8 @@ from typing import Any
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.backend import torch
 from bertviewer.core.costs.forward_pass import read_forward
-from bertviewer.core.counting.counting import Derivation
-from bertviewer.core.counting.variants import Build
+from bertviewer.core.symbolic.counts import Derivation
+from bertviewer.core.symbolic.models import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
 from tests.fresh_configurations import configurations
 

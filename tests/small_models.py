@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.counting.variants import goes_by_layer
+from bertviewer.core.symbolic.models import goes_by_layer
 from bertviewer.core.expressions.letters import is_depth
 
 FEW = 3

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.counting.counting import derive
+from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.loading.deriving import builder
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from bertviewer.core.counting.counting import Derivation
-from bertviewer.core.counting.variants import Build
+from bertviewer.core.symbolic.counts import Derivation
+from bertviewer.core.symbolic.models import Build
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import evaluate
 from tests.fresh import try_formulas

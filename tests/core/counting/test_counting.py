@@ -10,8 +10,8 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.counting.counting import Derivation, derive
-from bertviewer.core.counting.variants import Build
+from bertviewer.core.symbolic.counts import Derivation, derive
+from bertviewer.core.symbolic.models import Build
 from bertviewer.core.expressions.evaluation import evaluate
 
 # The letters are plain: sympy would read N, E and I as its own functions and constants.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.counting.counting import Derivation, derive
+from bertviewer.core.symbolic.counts import Derivation, derive
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.source.tasks import find_task

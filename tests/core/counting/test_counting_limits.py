@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from bertviewer.core.counting.counting import derive
-from bertviewer.core.counting.variants import Build
+from bertviewer.core.symbolic.counts import derive
+from bertviewer.core.symbolic.models import Build
 from tests.core.counting.test_counting import assert_true_of, builder, config_of
 
 

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from bertviewer.core.counting.fitting import fit, letters_to_pair
+from bertviewer.core.symbolic.fitting import fit, symbols_to_pair
 from bertviewer.core.expressions.evaluation import evaluate
 
 VALUES = {"D": 48, "A": 8, "K": 6, "M": 2, "W": 7, "P": 16, "H": 224}
@@ -21,7 +21,7 @@ def found(size: Callable[..., int]) -> str | None:
         letter: tuple((value, size(**{**VALUES, letter: value})) for value in both)
         for letter, both in points.items()
     }
-    moving = letters_to_pair(base, VALUES, seen)
+    moving = symbols_to_pair(base, VALUES, seen)
     pairs = {}
     for one, other in combinations(moving, 2):
         values = points[one][0], points[other][0]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from bertviewer.core.counting.counting import derive
+from bertviewer.core.symbolic.counts import derive
 from tests.core.counting.small_builds import (
     LAYERS,
     layers_of,

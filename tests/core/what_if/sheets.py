@@ -12,7 +12,7 @@ import transformers
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.counting.counting import derive
+from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
