@@ -12,10 +12,10 @@ from typing import Any
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.backend import torch
-from bertviewer.core.costs.forward_pass import read_forward
-from bertviewer.core.symbolic.counts import Derivation
-from bertviewer.core.symbolic.models import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
+from bertviewer.core.symbolic.counts import Derivation
+from bertviewer.core.symbolic.forward_pass import read_forward
+from bertviewer.core.symbolic.models import Build
 from tests.fresh_configurations import configurations
 
 CONFIGURATIONS = 10

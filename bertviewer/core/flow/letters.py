@@ -12,7 +12,6 @@ from torch import nn
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
-from bertviewer.core.counting.variants import Build, ModelShapes, Values, VariantBuilder
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.symbols import Symbol, quantity_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
@@ -21,6 +20,7 @@ from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.trace import Shape, Trace
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress
+from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
 
 ENOUGH = 2
 """So many changed models have to agree."""
@@ -33,7 +33,7 @@ _FEW_FACTORS = (2, 3, 4)
 
 
 @frozen
-class _Steps(ModelShapes):
+class _Steps(ModelSizes):
     """The shapes of all values of a trace by what they are: names that a changed model has too."""
 
     @classmethod
@@ -68,7 +68,7 @@ def derive_letters(
     """
     sentence = tuple(Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
     symbols = (*sentence, *architecture.symbols)
-    variants = VariantBuilder(
+    variants = ModelBuilder(
         architecture.config, symbols, build, _Steps.read, progress, ENOUGH + len(_HEADS)
     )
     own = {symbol.letter: symbol.value for symbol in symbols}

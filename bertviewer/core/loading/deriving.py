@@ -13,9 +13,6 @@ from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.costs.costs import derive_costs, no_costs
-from bertviewer.core.counting.counting import derive
-from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
 from bertviewer.core.flow.inputs.texts import TARGET_TOKENS
 from bertviewer.core.flow.letters import derive_letters
@@ -24,6 +21,9 @@ from bertviewer.core.flow.tracing_models import LENGTHS, trace_model
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.symbolic.costs import derive_costs, no_costs
+from bertviewer.core.symbolic.counts import derive
+from bertviewer.core.symbolic.models import Build
 from bertviewer.core.system.library_words import words_of
 
 _TRACING = "Tracing the data flow"

@@ -13,6 +13,7 @@ from typing import Any
 
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.expressions.grouping import Relation, substituted
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import (
     Symbol,
@@ -43,7 +44,8 @@ from bertviewer.core.symbolic.models import (
     owners,
 )
 from bertviewer.core.symbolic.observations import Observations, observe
-from bertviewer.core.symbolic.solver import PROOFS, Formulas, Solver
+from bertviewer.core.symbolic.probes import PROOFS
+from bertviewer.core.symbolic.solver import Formulas, Solver
 
 ROUNDS = 3
 """Depths that no formula follows are fixed in the second round, and all depths in the third."""
@@ -119,11 +121,15 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
         fixed |= more
     best, fixed = max(rounds, key=lambda each: len(each[0].proven))
     limits = _limits_of_fixed(builder, real, [s for s in symbols if s.letter in fixed], others)
-    proven, observed = best.proven, best.observed
-    known = {name: proven.get(name, tuple(map(str, fact))) for name, fact in real.facts.items()}
-    domains = {
-        path: joined((*best.conditions.get(path, ()), *limits.get(path, ()))) for path in real.sizes
+    proven, observed = best.proven, rounds[0][0].observed
+    conditions = {n: (*best.conditions.get(n, ()), *limits.get(n, ())) for n in real.facts}
+    known = {
+        name: _with_fixed(proven[name], conditions[name], builder.values)
+        if name in proven
+        else tuple(map(str, fact))
+        for name, fact in real.facts.items()
     }
+    domains = {path: joined(conditions[path]) for path in real.sizes}
     symbols = tuple(replace(s, variable=observed.variable_of(s.letter)) for s in symbols)
     return Derivation(
         _shown((*symbols, *others), known.values(), domains.values()),
@@ -186,6 +192,17 @@ def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool) -> _Roun
         for name in proven
     }
     return _Round(observed, proven, conditions, missing, frozenset(unfollowed))
+
+
+def _with_fixed(
+    formula: tuple[str, ...], conditions: Iterable[str], values: Values
+) -> tuple[str, ...]:
+    """Return a formula with the values of its symbols that have to keep them."""
+    fixed = {x for part in formula for x in letters_of(part) if f"{x} == {values[x]}" in conditions}
+    if not fixed:
+        return formula
+    numbers = [Relation(letter, str(values[letter]), "") for letter in fixed]
+    return tuple(substituted(part, numbers) for part in formula)
 
 
 def _lengthening(builder: ModelBuilder, observed: Observations) -> dict[tuple[str, str], None]:
@@ -264,9 +281,13 @@ def _limits_of_fixed(
     for symbol in fixed:
         for by in (1, -1):
             builder.variant({**builder.values, symbol.letter: symbol.value + by})
-        for key, model in builder.built.items():
-            if model is not None and {letter for letter, _ in key} == {symbol.letter}:
-                limit(symbol, model)
+        alone = [
+            model
+            for key, model in builder.built.items()
+            if model is not None and {letter for letter, _ in key} == {symbol.letter}
+        ]
+        for model in alone or [None]:
+            limit(symbol, model)
     moved_ever = {x for key, model in builder.built.items() if model for x, _ in key}
     for symbol in builder.symbols:
         if symbol.letter not in moved_ever:

@@ -15,12 +15,14 @@ from bertviewer.core.expressions.symbols import (
     standard_letter,
 )
 from bertviewer.core.frozen import frozen
-from bertviewer.core.symbolic.models import Change, Values
+from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Values
 from bertviewer.core.symbolic.observations import Observations, Variable
 
 SMALL = 16
 """A number up to this one may choose between variants of a model, and be no size."""
 MOST_LAYERS = 100
+PROOFS = 3
+"""A formula must hold for so many models that it was not fitted to."""
 FRESH_ATTEMPTS = 12
 PARTLY_FRESH = (0, 3, 4, 9, 10, 11)
 """These attempts leave out what a model refuses, where it does not take all at once."""
@@ -132,7 +134,9 @@ class Probes:
             if sign and whole in base:
                 divisors.setdefault(whole, []).append(divisor)
         parts = {x for some in divisors.values() for text in some for x in letters_of(text)}
-        chosen = [v for v in self.observed.variables if draw.random() < draw.choice((0.3, 0.6, 0.9))]
+        chosen = [
+            v for v in self.observed.variables if draw.random() < draw.choice((0.3, 0.6, 0.9))
+        ]
         # Parts come first: what they divide has to become a multiple of them.
         for variable in sorted(chosen, key=lambda v: v.letter not in parts):
             rules = self._rules(variable) if len(variable.symbols) == 1 else ()
@@ -159,20 +163,20 @@ class Probes:
             while any(whole % uneven == 0 for whole in wholes) and uneven <= max(wholes):
                 uneven += 1
             halves = [value // 2] if value % 2 == 0 else []
-            return [value * 2, uneven, value * 3, 1, *halves, value + 1, value - 1]
+            return [value * 2, uneven, 1, *halves]
         if standard_letter(variable.symbols[0]) == "K":
-            return [value + 1, 1, value * 2 - 2, value + 4, value // 2, value * 3]
+            return [value + 1, 1, value + 4, value // 2]
         if value <= SMALL:
-            return [value + 1, 1, value - 1, value + 2, value + 4, value * 3]
+            return [value + 1, 1, value - 1, value + 2, value * 3]
         step = self.step(letter)
-        rules = [value + step, value - step, value + 2 * step, value * 3 // 2 // step * step]
+        rules = [value + step, value - step, value * 3 // 2 // step * step]
         for part in self.parts.get(letter, ()):
             size = self.observed.values[part]
             rules += [size * (value // size + 1 | 1), size]
             if 1 < value // size < size:
                 # No multiple any more, though what is rounded to whole parts would divide it.
                 rules.append(value // size * (size + 1))
-        return [*rules, value + 1, value - 1, value + 2, value + 4, value + 8, value + 16, value * 7 // 4]
+        return [*rules, value + 1, value - 1, value * 7 // 4]
 
     def step(self, letter: str) -> int:
         """Return what a number has to be a multiple of, as far as is known."""
@@ -223,6 +227,18 @@ class Probes:
                 if other not in depths
             ):
                 yield {symbol.letter: min(2 * real[symbol.letter] + 3, MOST_LAYERS)}
+
+    def fresh_models(self, builder: ModelBuilder) -> Iterator[tuple[Change, ModelSizes]]:
+        """Yield models with all numbers changed at once, as many as a proof needs, if possible."""
+        found = 0
+        for attempt in range(FRESH_ATTEMPTS):
+            change = joined(self.fresh(attempt).values())
+            model = builder.variant({**self.observed.values, **change})
+            if model is not None:
+                found += 1
+                yield change, model
+            if found == PROOFS:
+                return
 
     def fresh(self, attempt: int) -> dict[str, Change]:
         """Return new values for all variables at once, by the variable.
@@ -285,3 +301,8 @@ class Probes:
             for name, shape in base.shapes.items()
             for size, old in zip(model.shapes[name], shape, strict=True)
         )
+
+
+def joined(changes: Iterable[Change]) -> Change:
+    """Return several changes as one."""
+    return {letter: value for change in changes for letter, value in change.items()}

@@ -35,10 +35,8 @@ from bertviewer.core.symbolic.models import (
     owners,
 )
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.probes import FRESH_ATTEMPTS, PARTLY_FRESH, SMALL, Probes
+from bertviewer.core.symbolic.probes import PARTLY_FRESH, PROOFS, SMALL, Probes, joined
 
-PROOFS = 3
-"""A formula must hold for so many models that it was not fitted to."""
 OPEN = "it cannot be verified because too few models can be built with other values of "
 
 Conditions = tuple[str, ...]
@@ -50,7 +48,7 @@ _MOST_BUILDS, _LEAST_BUILDS, _MODULES = 200, 120, 40_000
 """The most models that are built, for small models and large ones; modules of all of them."""
 _CONDITIONS = 32
 """The most conditions that are looked for with one probe."""
-_RANDOM = 8
+_RANDOM = 4
 """The number of probes with random values that meet the conditions found so far."""
 _DOUBLINGS = 7
 """A step is doubled so many times to find the multiple that a model rounds a number to."""
@@ -147,48 +145,30 @@ class Solver:
     chosen: Probes = field(init=False)
     _builds: int = 0
 
+    def __post_init__(self) -> None:
+        self.symbols = {symbol.letter: symbol for symbol in self.builder.symbols}
+
     def solve(
         self,
-        divisibility: Mapping[str, tuple[str, ...]],
+        divisibility: Mapping[str, Conditions],
         steps: Mapping[str, int],
         powers: Mapping[str, int],
-        fresh: Iterable[Change] | None = None,
     ) -> Solution:
-        """Try formulas on many models, find their conditions, and verify them.
+        """Find the conditions of formulas, and verify them on models with all numbers changed.
 
         Args:
             divisibility: by name, what has to divide what for the formula's divisions to be even.
             steps: what formulas divide terms with each symbol by.
             powers: the highest power of each symbol that formulas divide by.
-            fresh: changes that formulas were tried on before; by default models are built with all
-                numbers changed at once.
         """
-        self.symbols = {symbol.letter: symbol for symbol in self.builder.symbols}
-        every = dict.fromkeys(text for texts in divisibility.values() for text in texts)
-        self.chosen = Probes.of(self.observed, self.builder.symbols, every, steps, powers)
-        self._begin(divisibility)
-        self._note_observations()
-        changes = list(self._fresh() if fresh is None else fresh)
-        for change in self.observed.mismatches:
-            self._meet(change)
-        for change in self.chosen.structured():
-            if change:
-                self._meet(change)
-        for change in changes:
-            self._meet(change)
-        for seed in range(_RANDOM):
-            self._meet(self.chosen.random(random.Random(seed), self._known()))
-        self._meet_again()
-        self._prune()
-        self._meet_again()
-        self._limit_to_tried_multiples()
+        self._prepare(divisibility, steps, powers)
+        self._search([change for change, _ in self.chosen.fresh_models(self.builder)])
         proven, reasons = self._verified()
-        if fresh is None and any(reason.startswith(OPEN) for reason in reasons.values()):
-            for change in self._partly_fresh():
-                self._meet(change)
-                proven, reasons = self._verified()
-                if not any(reason.startswith(OPEN) for reason in reasons.values()):
-                    break
+        for change in self._partly_fresh():
+            if not any(reason.startswith(OPEN) for reason in reasons.values()):
+                break
+            self._meet(change)
+            proven, reasons = self._verified()
         return Solution(
             proven,
             {name: tuple(texts) for name, texts in self.conditions.items()},
@@ -196,33 +176,51 @@ class Solver:
             frozenset(self.unfollowed),
         )
 
-    def _meet_again(self) -> None:
-        """What was built to choose a condition may contradict other formulas."""
-        for _ in range(2):
-            for probe in list(filter(None, self.probes.values())):
-                self._meet(probe.changed)
+    def limit(self, divisibility: Mapping[str, Conditions]) -> None:
+        """Find the conditions of formulas that are verified, and drop those without."""
+        self._prepare(divisibility, {}, {})
+        self._search(())
 
-    # What is known before.
-
-    def _begin(self, divisibility: Mapping[str, tuple[str, ...]]) -> None:
+    def _prepare(
+        self,
+        divisibility: Mapping[str, Conditions],
+        steps: Mapping[str, int],
+        powers: Mapping[str, int],
+    ) -> None:
         """Divisions have to come out even, and what was changed in proportion stays so."""
+        every = dict.fromkeys(text for texts in divisibility.values() for text in texts)
+        self.chosen = Probes.of(self.observed, self.builder.symbols, every, steps, powers)
         values = self.observed.values
         ratios = {}
         for variable in self.observed.variables:
             first, *others = (symbol.letter for symbol in variable.symbols)
             ratios[first] = [ratio(first, other, values) for other in others]
         for name, formula in self.formulas.items():
-            for text in divisibility.get(name, ()):
+            tied = (text for letter in _letters(formula) for text in ratios.get(letter, ()))
+            for text in (*divisibility.get(name, ()), *tied):
                 self._add(name, text)
-            for letter in _letters(formula):
-                for text in ratios.get(letter, ()):
-                    self._add(name, text)
-
-    def _note_observations(self) -> None:
-        """Observed models are probes as well: not every one of them could be fitted."""
+        # Observed models are probes as well: not every one of them could be fitted.
         for variable in self.observed.variables:
             for value, model in self.observed.seen[variable.letter]:
-                self._note(variable.at(value, self.observed.values) or {}, model)
+                self._note(variable.at(value, values) or {}, model)
+
+    def _search(self, fresh: Iterable[Change]) -> None:
+        """Compare formulas with models until none is wrong under its conditions."""
+        for change in (*self.observed.mismatches, *self.chosen.structured(), *fresh):
+            if change:
+                self._meet(change)
+        for seed in range(_RANDOM):
+            self._meet(self.chosen.random(random.Random(seed), self._known()))
+        self._meet_again()
+        self._prune()
+        self._meet_again()
+        self._limit_to_tried_multiples()
+
+    def _meet_again(self) -> None:
+        """What was built to choose a condition may contradict other formulas."""
+        for _ in range(2):
+            for probe in list(filter(None, self.probes.values())):
+                self._meet(probe.changed)
 
     # Models.
 
@@ -248,20 +246,9 @@ class Solver:
             {name: frozenset(several) for name, several in facts.items()},
         )
 
-    def _has_room(self, share: int = 1) -> bool:
+    def _has_room(self) -> bool:
         modules = sum(not name.startswith(TENSOR) for name in self.formulas)
-        return self._builds < max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1))) // share
-
-    def _fresh(self) -> Iterator[Change]:
-        """Yield changes of all numbers at once that a model accepts, as many as are needed."""
-        found = 0
-        for attempt in range(FRESH_ATTEMPTS):
-            change = _joined(self.chosen.fresh(attempt).values())
-            if self.probe(change) is not None:
-                found += 1
-                yield change
-            if found == PROOFS:
-                return
+        return self._builds < max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
 
     def _partly_fresh(self) -> Iterator[Change]:
         """Yield changes of as many numbers as a model accepts together.
@@ -275,7 +262,7 @@ class Solver:
             waiting = [fresh[start:] + fresh[:start]]
             while waiting:
                 some = waiting.pop()
-                if self.probe(tried := taken | _joined(some)) is not None:
+                if self.probe(tried := taken | joined(some)) is not None:
                     taken = tried
                 elif len(some) > 1:
                     middle = len(some) // 2
@@ -304,7 +291,7 @@ class Solver:
         """Find conditions until no formula is wrong for a model."""
         probe = self.probe(change)
         if probe is None:
-            if len(change) > 1 and self._has_room(2):
+            if len(change) > 1 and self._has_room():
                 for half in _halves(change):
                     self._meet(half)
             return
@@ -401,7 +388,7 @@ class Solver:
             if texts in candidates or not self._is_broken(texts, probe):
                 continue
             verdicts = [self._all_right(names, self._repaired(change)) for change in repairs]
-            if not repairs or True in verdicts:
+            if not repairs or (True in verdicts and False not in verdicts):
                 candidates[texts] = order
             elif order == _DIVISION and False not in verdicts and self._is_known(texts[-1]):
                 candidates[texts] = _UNCONFIRMED
@@ -464,12 +451,13 @@ class Solver:
                 repairs = [{**changed, letter: new} for new in near if new > 0]
                 yield 1, (f"{letter} % {multiple} == 0",), repairs
             for other in self._like(letter):
-                yield 2, (ratio(other, letter, base),), [{**changed, other: value}]
-                if values[other] == value:
+                if base[other] == base[letter]:
+                    yield 2, (ratio(other, letter, base),), [{**changed, other: value}]
+                elif values[other] == value:
                     yield 3, (f"{letter} != {other}",), [{**changed, other: 2 * value}]
         for letter, value in changed.items():
-            if value < base[letter]:
-                yield 5, (f"{letter} >= {base[letter]}",), [{letter: base[letter] + 1}]
+            for least in (value + 1, base[letter]) if value < base[letter] else ():
+                yield 5, (f"{letter} >= {least}",), [{letter: least}, {letter: base[letter] + 1}]
             if self._is_fixable(letter):
                 order = 6 + 2 * (letter in used) + is_standard(self.symbols[letter])
                 yield order, (f"{letter} == {base[letter]}",), []
@@ -481,7 +469,7 @@ class Solver:
             letter for letter, symbol in self.symbols.items() if quantity_of(symbol) == "heads"
         }
         yield from ((whole, part) for whole, some in known.items() for part in sorted(some))
-        for whole in sorted(used):
+        for whole in sorted(x for x in used if quantity_of(self.symbols[x]) != "layers"):
             for part in sorted(parts - known.get(whole, frozenset()) - {whole}):
                 is_near = place_of(self.symbols[whole]) == place_of(self.symbols[part])
                 if is_near and values[whole] % values[part] == 0:
@@ -548,22 +536,34 @@ class Solver:
 
         A model rounds numbers to whole parts, and large models are tried with a few changes only.
         """
+        base = self.observed.values
+        for letter in sorted({x for found in self._always_multiples().values() for x, _ in found}):
+            if self._has_room():
+                self._meet({letter: base[letter] + 1})
+        for name, found in self._always_multiples().items():
+            for letter, step in found:
+                self._add(name, f"{letter} % {step} == 0")
+
+    def _always_multiples(self) -> dict[str, tuple[tuple[str, int], ...]]:
+        """Return by formula the symbols that were always multiples of a number, and that."""
         base, sizes = self.observed.values, set(self.observed.free_sizes())
-        known: dict[object, tuple[str, ...]] = {}
+        probes = [probe for probe in self.probes.values() if probe is not None]
+        known: dict[object, tuple[tuple[str, int], ...]] = {}
+        found = {}
         for name, formula in self.formulas.items():
             conditions = frozenset(self.conditions.get(name, ()))
             letters = _letters(formula) & sizes - self.unlimited
             if (letters, conditions) not in known:
-                tried = [p.values for p in self.probes.values() if p and p.meets(conditions)]
-                found = []
+                tried = [probe.values for probe in probes if probe.meets(conditions)]
+                multiples = {}
                 for letter in sorted(letters):
                     step = gcd(base[letter], *(values[letter] for values in tried))
                     parts = (base[part] for part in self.chosen.parts.get(letter, ()))
                     if lcm(_known_step(letter, conditions, base), *parts) % step:
-                        found.append(f"{letter} % {step} == 0")
-                known[letters, conditions] = tuple(found)
-            for text in known[letters, conditions]:
-                self._add(name, text)
+                        multiples[letter] = step
+                known[letters, conditions] = tuple(multiples.items())
+            found[name] = known[letters, conditions]
+        return found
 
     def _add(self, name: str, condition: str) -> None:
         self.given.setdefault(name, {})[condition] = None
@@ -616,7 +616,9 @@ class Solver:
                     support += bool(moved) or not letters
                     changed |= moved
             values = self.observed.values
-            free = {x for x in letters if f"{x} == {values[x]}" not in self.conditions.get(name, ())}
+            free = {
+                x for x in letters if f"{x} == {values[x]}" not in self.conditions.get(name, ())
+            }
             if support >= PROOFS and free <= changed:
                 proven[name] = formula
             else:
@@ -658,10 +660,6 @@ def _halves(change: Change) -> tuple[Change, Change]:
     items = list(change.items())
     middle = len(items) // 2
     return dict(items[:middle]), dict(items[middle:])
-
-
-def _joined(changes: Iterable[Change]) -> Change:
-    return {letter: value for change in changes for letter, value in change.items()}
 
 
 def _text(parts: tuple[str, ...]) -> str:

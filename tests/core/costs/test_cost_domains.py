@@ -10,9 +10,9 @@ from torch import nn
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.expressions.domains import holds_in, letters_in
 from bertviewer.core.source.tasks import find_task
+from bertviewer.core.symbolic.costs import derive_costs
 from tests.fresh import try_costs
 
 SMALL = {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 60}

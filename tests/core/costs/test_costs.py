@@ -14,13 +14,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from bertviewer.core.architecture.cost_values import macs, peak_elements
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
-from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.presets import find_preset
 from bertviewer.core.source.tasks import find_task
+from bertviewer.core.symbolic.costs import derive_costs
 
 # No fit and no proof uses these.
 UNSEEN = {

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.costs.costs import derive_costs
+from bertviewer.core.symbolic.costs import derive_costs
 
 
 class Config:

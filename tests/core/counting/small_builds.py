@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from bertviewer.core.symbolic.counts import Derivation
-from bertviewer.core.symbolic.models import Build
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.symbolic.counts import Derivation
+from bertviewer.core.symbolic.models import Build
 from tests.fresh import try_formulas
 
 

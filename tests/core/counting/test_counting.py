@@ -10,9 +10,9 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.symbolic.counts import Derivation, derive
 from bertviewer.core.symbolic.models import Build
-from bertviewer.core.expressions.evaluation import evaluate
 
 # The letters are plain: sympy would read N, E and I as its own functions and constants.
 LETTERS = {letter: sympy.Symbol(letter) for letter in "VLTCNADEIG"}

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.symbolic.counts import Derivation, derive
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.source.tasks import find_task
+from bertviewer.core.symbolic.counts import Derivation, derive
 from tests.examined import independent_counts
 
 Config = dict[str, Any]

@@ -5,8 +5,8 @@ from itertools import combinations
 
 import pytest
 
-from bertviewer.core.symbolic.fitting import fit, symbols_to_pair
 from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.symbolic.fitting import fit, symbols_to_pair
 
 VALUES = {"D": 48, "A": 8, "K": 6, "M": 2, "W": 7, "P": 16, "H": 224}
 

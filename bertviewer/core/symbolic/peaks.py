@@ -1,47 +1,51 @@
 """The most memory that activations take at one time, as a formula for each moment it may be."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from bertviewer.core.costs.factoring import factored
-from bertviewer.core.costs.forward_pass import ForwardPass
-from bertviewer.core.costs.trials import ForwardTrial, find_trials, never_changed
-from bertviewer.core.counting.fitted import fit_shapes
-from bertviewer.core.counting.observations import Observations
-from bertviewer.core.counting.proving import PROOFS, holds
-from bertviewer.core.counting.templates import Shape
-from bertviewer.core.counting.variants import VariantBuilder
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, product, total
 from bertviewer.core.expressions.symbols import is_standard
 from bertviewer.core.flow.inputs.texts import TOKENS
+from bertviewer.core.symbolic.factoring import factored
+from bertviewer.core.symbolic.forward_pass import ForwardPass
+from bertviewer.core.symbolic.model_formulas import Shape, fit_shapes
+from bertviewer.core.symbolic.models import ModelBuilder, Values
+from bertviewer.core.symbolic.observations import Observations
+from bertviewer.core.symbolic.probes import PROOFS
+
+ForwardTrial = tuple[ForwardPass, Values]
+"""A forward pass that no formula was fitted to, with the symbols' values."""
+
+FindTrials = Callable[[ModelBuilder, Observations], list[ForwardTrial] | None]
 
 
 def derive_peak(
-    variants: VariantBuilder,
+    builder: ModelBuilder,
     observed: Observations,
     layers: Sequence[str],
-    real: ForwardTrial,
     trials: Sequence[ForwardTrial],
+    find_trials: FindTrials,
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return the moments that may be the peak, and what must not be changed for them to hold.
 
     Their largest has to be the real peak in every trial of more than one token. Where it is not,
-    it may still be so as long as only the standard letters change.
+    it may still be so as long as only the standard symbols change.
 
     Args:
-        variants: runs further trials, if need be.
+        builder: runs further trials, if need be.
         observed: forward passes with one number changed at a time.
-        layers: the letters that are numbers of layers.
-        real: the real model's forward pass.
-        trials: forward passes with all numbers changed.
+        layers: the symbols that are numbers of layers.
+        trials: forward passes with all numbers changed, the real model's last.
+        find_trials: runs further ones.
 
     Returns:
-        An expression for each moment, and the letters that keep their value; nothing where no
+        An expression for each moment, and the symbols that keep their value; nothing where no
         formula was found.
     """
+    *changed, real = trials
     memory = _storages_alone(observed)
     base = cast(ForwardPass, observed.base)
     shapes = fit_shapes(memory)
@@ -50,15 +54,21 @@ def derive_peak(
     known = [(base, observed.values), real]
     if not _peaks(texts, known):
         return (), {}
-    if _proven(texts, shapes, trials):
-        return texts, never_changed(variants, memory)
+    if _proven(texts, shapes, changed):
+        return texts, _never_changed(builder, memory)
     standard = tuple(v for v in memory.variables if is_standard(v.symbols[0]))
     fewer = replace(observed, variables=standard)
     if len(standard) == len(observed.variables):
         return (), {}
-    others = find_trials(variants, fewer)
+    others = find_trials(builder, fewer)
     proven = others is not None and _proven(texts, shapes, others)
-    return (texts, never_changed(variants, fewer)) if proven else ((), {})
+    return (texts, _never_changed(builder, fewer)) if proven else ((), {})
+
+
+def _never_changed(builder: ModelBuilder, observed: Observations) -> dict[str, int]:
+    """Return the symbols whose number no observation changed, with that number."""
+    changed = {symbol.letter for variable in observed.variables for symbol in variable.symbols}
+    return {s.letter: s.value for s in builder.symbols if s.letter not in changed}
 
 
 def _proven(
@@ -75,10 +85,17 @@ def _proven(
     texts = {name: tuple(map(str, shape)) for name, shape in shapes.items()}
     alike = [trial for trial in several if texts.keys() <= trial[0].storages.keys()]
     return len(alike) >= PROOFS and all(
-        holds(text, model.storages[name], values)
+        _gives(text, model.storages[name], values)
         for model, values in alike
         for name, text in texts.items()
     )
+
+
+def _gives(formula: tuple[str, ...], shape: tuple[int, ...], values: Values) -> bool:
+    try:
+        return tuple(evaluate(part, values) for part in formula) == shape
+    except FormulaError:
+        return False
 
 
 def _storages_alone(observed: Observations) -> Observations:

@@ -1,7 +1,7 @@
 """One forward pass on the meta device: products, shapes and memory, but no numbers.
 
 All is noted under the name of the module that does it, so that it can be explained like the
-tensors of a model (see ``dimensions.ModelShapes``).
+tensors of a model (see ``models.ModelSizes``).
 """
 
 import inspect
@@ -16,12 +16,6 @@ from typing import Any
 from torch import Tensor, UntypedStorage, nn
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.counting.variants import (
-    ModelShapes,
-    Values,
-    blanked,
-    numbered_children,
-)
 from bertviewer.core.errors import Stopped
 from bertviewer.core.flow.call_tracing import CallTracer
 from bertviewer.core.flow.inputs.images import PIXELS
@@ -34,6 +28,13 @@ from bertviewer.core.flow.products import Dimensions
 from bertviewer.core.flow.shared_weights import new_modules_on_meta
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.frozen import frozen
+from bertviewer.core.symbolic.models import (
+    Facts,
+    ModelSizes,
+    Values,
+    blanked,
+    numbered_children,
+)
 
 
 class LiveMemory:
@@ -80,7 +81,7 @@ PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 
 
 @frozen
-class ForwardPass(ModelShapes):
+class ForwardPass(ModelSizes):
     """What one forward pass did.
 
     ``shapes`` has three kinds of entries: for each product of a module the number of times that
@@ -99,12 +100,18 @@ class ForwardPass(ModelShapes):
     moments: frozenset[frozenset[str]]
     peak: int
 
-    def extends(self, other: ModelShapes) -> bool:
+    @property
+    def facts(self) -> Facts:
+        """Multiply-adds by module, and the shapes of what goes in and comes out."""
+        ends = {n: shape for n, shape in self.shapes.items() if entry_kind(n) in (INPUT, OUTPUT)}
+        return {**{path: (size,) for path, size in self.sizes.items()}, **ends}
+
+    def extends(self, other: ModelSizes) -> bool:
         """Tell whether this did the same with other sizes, or with more layers or more calls.
 
         Not with both: ALBERT's groups of layers share the calls out, in no even way.
         """
-        if not ModelShapes.extends(self, other):
+        if not ModelSizes.extends(self, other):
             return False
         called_as_often = all(
             self.shapes[name][0] == shape[0]
