@@ -15,7 +15,6 @@ from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
 from bertviewer.core.flow.inputs.texts import TARGET_TOKENS
-from bertviewer.core.flow.letters import derive_letters
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.flow.tracing_models import LENGTHS, trace_model
 from bertviewer.core.formulas.catalogue import with_formulas
@@ -24,6 +23,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.symbolic.costs import derive_costs, no_costs
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.models import Build
+from bertviewer.core.symbolic.traced_shapes import derive_letters
 from bertviewer.core.system.library_words import words_of
 
 _TRACING = "Tracing the data flow"

@@ -1,0 +1,119 @@
+"""Sizes that are looked up: expressions that give a size in a model and in changed ones.
+
+All numbers of a configuration are changed at once, each by another factor, so that two or three
+models tell nearly all expressions apart. Expressions are made of the configuration's symbols and
+of the formulas that are verified already, the simplest first.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.symbolic.models import ModelBuilder, ModelSizes, Values
+
+ENOUGH = 2
+"""The number of changed models that have to agree."""
+ATTEMPTS = 6
+
+_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+_HEADS = (2, 1, 4, 1, 2, 1)
+"""What attempts multiply heads by; widths are multiplied by as much, so that heads divide them."""
+_LENGTHS = ((2, 22, 15), (3, 26, 14), (2, 25, 18))
+_FEW_FACTORS = (2, 3, 4)
+
+
+def changed_models(builder: ModelBuilder, values: Values) -> list[tuple[ModelSizes, Values]]:
+    """Return models with all sizes changed, ``ENOUGH`` of them or fewer if the model refuses.
+
+    Args:
+        builder: builds the models.
+        values: what changes start from.
+    """
+    found: list[tuple[ModelSizes, Values]] = []
+    for changed in _changed(builder.symbols, values):
+        if (model := builder.variant(changed)) is not None:
+            found.append((model, changed))
+        if len(found) == ENOUGH:
+            break
+    return found
+
+
+def _changed(symbols: Sequence[Symbol], own: Values) -> Iterator[dict[str, int]]:
+    variables = [symbol for symbol in symbols if symbol.variable == symbol.letter and symbol.key]
+    for attempt, heads in enumerate(_HEADS):
+        factors: dict[str, int] = {}
+        for place, symbol in enumerate(variables):
+            quantity = quantity_of(symbol)
+            prime = _PRIMES[(place + attempt) % len(_PRIMES)]
+            factors[symbol.letter] = (
+                1 if quantity == "layers" else heads if quantity == "heads" else heads * prime
+            )
+        values = {s.letter: own[s.letter] * factors.get(s.variable, 1) for s in symbols}
+        sizes = zip((SENTENCES, TOKENS, TARGET_TOKENS), _LENGTHS[attempt % 3], strict=True)
+        yield values | {letter: size for letter, size in sizes if letter in own}
+
+
+class Expressions:
+    """The expressions that may be a size, by the numbers that they give in some models."""
+
+    def __init__(self, architecture: Architecture, points: Sequence[Values]) -> None:
+        """Evaluate expressions of one and two symbols or known formulas.
+
+        Args:
+            architecture: its tensors' and modules' formulas are parts of expressions.
+            points: the symbols' values in each model.
+        """
+        self._known: dict[tuple[int, ...], str] = {}
+        letters = [letter for letter in points[0] if len({values[letter] for values in points}) > 1]
+        modules = architecture.costs.modules.values() if architecture.costs else ()
+        shapes = [tensor.symbolic_shape or () for tensor in architecture.parameters]
+        for module in modules:
+            shapes += [module.input_shape or (), module.output_shape or ()]
+        sizes = (size for shape in shapes for size in shape if not size.isdecimal())
+        atoms = list(dict.fromkeys((*letters, *sizes)))
+        for expression in (*atoms, *_composed(atoms)):
+            try:
+                row = tuple(evaluate(expression, values) for values in points)
+            except FormulaError:
+                continue
+            self._known.setdefault(row, expression)
+
+    def shape(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[str, ...] | None:
+        """Return a tensor's shape as expressions, given its shapes in all models.
+
+        ``None`` where a dimension has none, or a model has no such tensor.
+        """
+        known = [shape for shape in shapes if shape is not None]
+        if len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
+            return None
+        found = [
+            str(column[0]) if len(set(column)) == 1 else self._known.get(column)
+            for column in zip(*known, strict=True)
+        ]
+        sizes = tuple(size for size in found if size is not None)
+        return sizes if len(sizes) == len(found) else None
+
+
+def _composed(atoms: Sequence[str]) -> Iterable[str]:
+    """Yield expressions of one, two or three sizes, simple ones first."""
+    whole = [atom if atom.isidentifier() else f"({atom})" for atom in atoms]
+    for one in whole:
+        for factor in _FEW_FACTORS:
+            yield f"{factor}*{one}"
+            yield f"{one}//{factor}"
+        for few in (1, 2):
+            yield f"{one} + {few}"
+            yield f"{one} - {few}"
+    pairs = [(one, other) for one in whole for other in whole if one != other]
+    yield from (f"{one}//{other}" for one, other in pairs)
+    yield from (f"{one}*{other}" for one, other in pairs)
+    for one, other in pairs:
+        yield f"{one} + {other}"
+        yield f"{one} - {other}"
+    for one, other in pairs:
+        yield from (f"{factor}*{one}*{other}" for factor in _FEW_FACTORS)
+    simple = [atom for atom in whole if atom.isidentifier()]
+    for one, other in pairs:
+        yield from (f"{one}*{other}*{third}" for third in simple)
