@@ -10,7 +10,6 @@ from torch import nn
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
@@ -22,6 +21,7 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.symbolic.costs import derive_costs, no_costs
 from bertviewer.core.symbolic.counts import derive
+from bertviewer.core.symbolic.kv_cache import derive_kv_cache
 from bertviewer.core.symbolic.models import Build
 from bertviewer.core.symbolic.traced_shapes import derive_letters
 from bertviewer.core.system.library_words import words_of
@@ -80,8 +80,17 @@ def with_costs(
             costs = derive_costs(architecture.config, builder(source), report)
     except LIMITS as error:
         costs = no_costs(architecture.config, words_of(error))
-    symbols = _symbols(architecture.config, architecture.symbols, costs)
-    return replace(architecture, symbols=symbols, costs=costs)
+    symbols = _symbols(architecture.config, architecture.symbols, costs.letters)
+    costed = replace(architecture, symbols=symbols, costs=costs)
+    try:
+        with _spent(budget, progress, 0.3) as report:
+            kv_cache = derive_kv_cache(costed, builder(source), report)
+    except LIMITS as error:
+        return _noted(costed, f"The memory of the cache has no formula: {words_of(error)}.")
+    if kv_cache is None:
+        return costed
+    symbols = _symbols(architecture.config, symbols, kv_cache.letters, followed=False)
+    return replace(costed, symbols=symbols, kv_cache=kv_cache)
 
 
 def with_flows(
@@ -155,15 +164,26 @@ def builder(source: ModelSource) -> Build:
 
 
 def _symbols(
-    config: Mapping[str, Any], counted: tuple[Symbol, ...], costs: Costs
+    config: Mapping[str, Any],
+    counted: tuple[Symbol, ...],
+    used: frozenset[str],
+    *,
+    followed: bool = True,
 ) -> tuple[Symbol, ...]:
-    """Return the symbols of the counts, and those that only the costs need, in their order."""
+    """Return the symbols of the counts, and others that are used, in their order.
+
+    Args:
+        config: the configuration.
+        counted: the symbols of the counts.
+        used: those of other formulas.
+        followed: whether these formulas say what changes with them.
+    """
     known = {symbol.letter: symbol for symbol in counted}
-    used, symbols = costs.letters, symbols_of(config)
+    symbols = symbols_of(config)
     letters = {symbol.letter for symbol in symbols}
     return (
         *(
-            known.get(symbol.letter, replace(symbol, variable=symbol.letter))
+            known.get(symbol.letter, replace(symbol, variable=symbol.letter if followed else ""))
             for symbol in symbols
             if symbol.letter in known or symbol.letter in used
         ),

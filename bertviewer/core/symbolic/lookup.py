@@ -5,7 +5,7 @@ models tell nearly all expressions apart. Expressions are made of the configurat
 of the formulas that are verified already, the simplest first.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
@@ -24,35 +24,84 @@ _LENGTHS = ((2, 22, 15), (3, 26, 14), (2, 25, 18))
 _FEW_FACTORS = (2, 3, 4)
 
 
-def changed_models(builder: ModelBuilder, values: Values) -> list[tuple[ModelSizes, Values]]:
+def changed_models(
+    builder: ModelBuilder, values: Values, *, partly: bool = False
+) -> list[tuple[ModelSizes, Values]]:
     """Return models with all sizes changed, ``ENOUGH`` of them or fewer if the model refuses.
 
     Args:
         builder: builds the models.
         values: what changes start from.
+        partly: whether models are returned in which equal numbers are changed alike, or some are
+            not changed, if there are no others; see ``conditions_of``.
     """
     found: list[tuple[ModelSizes, Values]] = []
-    for changed in _changed(builder.symbols, values):
-        if (model := builder.variant(changed)) is not None:
-            found.append((model, changed))
-        if len(found) == ENOUGH:
-            break
+    for is_alike in (False, True) if partly else (False,):
+        for attempt in range(ATTEMPTS):
+            changed = _changed(builder.symbols, values, attempt, is_alike=is_alike)
+            if (model := builder.variant({**values, **changed})) is not None:
+                found.append((model, {**values, **changed}))
+            if len(found) == ENOUGH:
+                return found
+    for attempt in range(ENOUGH - len(found) if partly else 0):
+        changed = _changed(builder.symbols, values, attempt, is_alike=True)
+        taken: dict[str, int] = {}
+        waiting = [list(changed)]
+        while waiting:
+            some = waiting.pop()
+            tried = taken | {letter: changed[letter] for letter in some}
+            if builder.variant({**values, **tried}) is not None:
+                taken = tried
+            elif len(some) > 1:
+                middle = len(some) // 2
+                waiting += [some[middle:], some[:middle]]
+        if (model := builder.variant({**values, **taken})) is not None:
+            found.append((model, {**values, **taken}))
     return found
 
 
-def _changed(symbols: Sequence[Symbol], own: Values) -> Iterator[dict[str, int]]:
+def conditions_of(
+    builder: ModelBuilder, used: Iterable[str], points: Sequence[Values]
+) -> tuple[str, ...]:
+    """Return what formulas of these symbols need: what never changed, or only with an equal one.
+
+    Args:
+        builder: built the models.
+        used: the symbols in the formulas.
+        points: the symbols' values in each model, those of the real one first.
+    """
+    free = [s for s in builder.symbols if s.variable and s.key and quantity_of(s) != "layers"]
+    rows = {symbol.letter: tuple(values[symbol.letter] for values in points) for symbol in free}
+    fixed = [f"{letter} == {row[0]}" for letter, row in rows.items() if len(set(row)) == 1]
+    tied = [
+        f"{other} == {letter}"
+        for letter in sorted(set(used) & rows.keys())
+        for other, row in rows.items()
+        if other != letter and row == rows[letter] and f"{letter} == {row[0]}" not in fixed
+    ]
+    return (*fixed, *tied)
+
+
+def _changed(
+    symbols: Sequence[Symbol], own: Values, attempt: int, *, is_alike: bool
+) -> dict[str, int]:
+    """Return new values; each variable has another factor, unless equal numbers have the same."""
+    heads = _HEADS[attempt]
     variables = [symbol for symbol in symbols if symbol.variable == symbol.letter and symbol.key]
-    for attempt, heads in enumerate(_HEADS):
-        factors: dict[str, int] = {}
-        for place, symbol in enumerate(variables):
-            quantity = quantity_of(symbol)
-            prime = _PRIMES[(place + attempt) % len(_PRIMES)]
-            factors[symbol.letter] = (
-                1 if quantity == "layers" else heads if quantity == "heads" else heads * prime
-            )
-        values = {s.letter: own[s.letter] * factors.get(s.variable, 1) for s in symbols}
-        sizes = zip((SENTENCES, TOKENS, TARGET_TOKENS), _LENGTHS[attempt % 3], strict=True)
-        yield values | {letter: size for letter, size in sizes if letter in own}
+    factors: dict[str, int] = {}
+    known: dict[int, int] = {}
+    for place, symbol in enumerate(variables):
+        quantity = quantity_of(symbol)
+        prime = _PRIMES[(place + attempt) % len(_PRIMES)]
+        if is_alike:
+            prime = known.setdefault(own[symbol.letter], prime)
+        factors[symbol.letter] = (
+            1 if quantity == "layers" else heads if quantity == "heads" else heads * prime
+        )
+    values = {s.letter: own[s.letter] * factors.get(s.variable, 1) for s in symbols}
+    sizes = zip((SENTENCES, TOKENS, TARGET_TOKENS), _LENGTHS[attempt % 3], strict=True)
+    values |= {letter: size for letter, size in sizes if letter in own}
+    return {letter: value for letter, value in values.items() if value != own[letter]}
 
 
 class Expressions:

@@ -205,7 +205,7 @@ class Probes:
             yield change
 
     def _held(self) -> Iterator[Change]:
-        """Change the numbers of one kind that no model takes another value of alone, all at once."""
+        """Change the numbers of one kind that cannot be changed alone, all at once."""
         values = self.observed.values
         free = {s.letter for variable in self.observed.variables for s in variable.symbols}
         held = [symbol for symbol in self.symbols if symbol.letter not in free]

@@ -381,7 +381,7 @@ class Solver:
         return self.symbols[letter].value == self.observed.values[letter]
 
     def _condition(self, probe: Probe, names: Collection[str]) -> Conditions | None:
-        """Return the condition, of those that a change breaks, that excludes as little as it can."""
+        """Return the condition that a change breaks, the one that excludes as little as it can."""
         used = frozenset[str]().union(*(_letters(self.formulas[name]) for name in names))
         candidates: dict[Conditions, int] = {}
         for order, texts, repairs in self._candidates(probe, used):
@@ -476,12 +476,13 @@ class Solver:
                     yield whole, part
 
     def _divisors(self, part: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield what may divide a number: a part, twice it, or what is left of it.
+        """Yield what may divide a number: a part, twice it or more, or what is left of it.
 
-        Rotary positions turn the two halves of a head.
+        Rotary positions turn the two halves of a head, or of half of it.
         """
         yield part, ()
         yield f"(2*{part})", ()
+        yield f"(4*{part})", ()
         for other in sorted(self.chosen.parts.get(part, ())):
             needed = (f"{part} % {other} == 0",)
             yield f"({part}//{other})", needed
