@@ -123,6 +123,16 @@ class Outcome:
             max(self.numbers[moment] for moment in costs.peak),
         )
 
+    def kv_cache(self, dtype: str) -> Figure | None:
+        """Return the bytes of the key/value cache, ``None`` where no formula says it."""
+        cache, values = self.sheet.architecture.kv_cache, self.scenario.values
+        if cache is None or not cache.letters | {"B", "S"} <= values.keys():
+            return None
+        if not holds_in(cache.domain, values):
+            return None
+        sizes = cache.bytes(self.sheet.values, dtype), cache.bytes(values, dtype)
+        return None if sizes[0] is None or sizes[1] is None else Figure(sizes[0], sizes[1])
+
     def shape(self, tensor: TensorInfo) -> tuple[int, ...]:
         """Return a tensor's shape; the real one where no formula is known."""
         if tensor.symbolic_shape is None:

@@ -20,6 +20,7 @@ from bertviewer.ui.what_if.shapes import TensorShapes
 from bertviewer.ui.what_if.texts import bytes_text, difference_text, domain_text, ratio_text
 
 _LETTER = re.compile(r"[^\W\d]\w*")
+_CACHE_DTYPE = "float16"
 _ACTIVATION_DTYPES = ("float32", "float16")
 # Both are 16 bits wide.
 _DTYPE_NAMES = {"float16": "(b)float16"}
@@ -106,6 +107,11 @@ class ResultsView(QScrollArea):
         peak = outcome.peak()
         if peak is not None:
             lines += _memory_lines(self.tr("Activations"), peak, _ACTIVATION_DTYPES)
+        cache = outcome.kv_cache(_CACHE_DTYPE)
+        if cache is not None:
+            name = f"{self.tr('KV cache')}, {_DTYPE_NAMES[_CACHE_DTYPE]}"
+            before, after = bytes_text(cache.real), bytes_text(cache.value)
+            lines.append(FigureLine(name, before, after, ratio_text(cache)))
         return lines
 
     def _row_lines(self, outcome: Outcome, real: Outcome, row: TreeRow) -> list[FigureLine]:
