@@ -115,7 +115,7 @@ def try_costs(
     """Evaluate all formulas of multiply-adds on so many fresh configurations and sentences.
 
     What is right is counted while the model runs; that this is what torch's own counter says is
-    shown in ``tests/core/costs``.
+    shown in ``tests/core/symbolic``.
     """
     draw = random.Random(f"{seed} costs")
     formulas = {path: module.macs for path, module in costs.modules.items() if module.macs}

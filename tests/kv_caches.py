@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -29,20 +30,9 @@ gpt2 gpt_neo gpt_neox gptj gpt_bigcode codegen opt bloom mpt falcon llama mistra
 gemma2 gemma3_text gemma3n_text qwen2 qwen3 qwen2_moe phi phi3 olmo2 stablelm starcoder2 cohere2
 gpt_oss deepseek_v2 deepseek_v3 minimax mamba falcon_mamba mamba2 rwkv llama4_text jamba bamba lfm2
 """.split()  # noqa: SIM905 - a word a line would take forty
-PAIRS = [
-    "t5",
-    "mt5",
-    "umt5",
-    "bart",
-    "mbart",
-    "marian",
-    "pegasus",
-    "blenderbot",
-    "m2m_100",
-    "plbart",
-    "led",
-    "prophetnet",
-]
+PAIRS = """
+t5 mt5 umt5 bart mbart marian pegasus blenderbot m2m_100 plbart led prophetnet
+""".split()  # noqa: SIM905 - a word a line would take a dozen
 STEPS = 3
 RUNS = ((1, 4, 5), (3, 13, 7))
 """Batch size, tokens of the prompt, and tokens of the decoder where there is an encoder."""
@@ -85,6 +75,8 @@ _TINY: Mapping[str, Any] = {
 }
 _MORE: Mapping[str, Mapping[str, Any]] = {
     "bamba": {"attn_layer_indices": [1, 3], "mamba_n_heads": 8, "mamba_d_head": 8},
+    "deepseek_v2": {"num_key_value_heads": 4},
+    "deepseek_v3": {"num_key_value_heads": 4},
     "gemma3n_text": {"activation_sparsity_pattern": [0.0] * 4, "intermediate_size": [48] * 4},
     "gpt_neo": {"attention_types": [[["global", "local"], 2]]},
     "jamba": {"attn_layer_offset": 1, "attn_layer_period": 2},
@@ -93,10 +85,9 @@ _MORE: Mapping[str, Mapping[str, Any]] = {
             "max_decoder_position_embeddings": 64},
     "mamba": {"state_size": 5},
     "mamba2": {"num_heads": 8, "head_dim": 8, "expand": 2, "n_groups": 2, "state_size": 5},
+    "prophetnet": {"num_encoder_layers": 2, "num_decoder_layers": 2},
     "rwkv": {"attention_hidden_size": 32},
 }  # fmt: skip
-_DROPPED = ("layer_types", "mlp_layer_types", "moe_layers", "no_rope_layers", "layers_block_type")
-"""Lists with an entry for each layer of the default depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +107,7 @@ def tiny_config(name: str) -> dict[str, Any]:
     return {"model_type": name, **config, **_MORE.get(name, {})}
 
 
+@cache
 def derived(name: str) -> tuple[Architecture, dict[str, int]]:
     """Return a small model's architecture with its cache, and the values of all its numbers."""
     source = parse_source("bert-base-uncased")  # only its task is used
@@ -131,8 +123,8 @@ def derived(name: str) -> tuple[Architecture, dict[str, int]]:
 def examine(name: str, dtypes: tuple[str, ...] = ("float32", "bfloat16")) -> Finding:
     """Compare the formula of one type with real caches."""
     architecture, values = derived(name)
-    cache = architecture.kv_cache
-    if cache is None:
+    found = architecture.kv_cache
+    if found is None:
         return Finding(name, "", 0, ("no formula was found",))
     mistakes: list[str] = []
     runs = 0
@@ -143,11 +135,11 @@ def examine(name: str, dtypes: tuple[str, ...] = ("float32", "bfloat16")) -> Fin
         for sizes in RUNS:
             for lengths, real in _generated(model, *sizes):
                 runs += 1
-                given = cache.bytes({**values, **lengths}, dtype)
+                given = found.bytes({**values, **lengths}, dtype)
                 if given != real:
                     about = ", ".join(f"{letter} = {size}" for letter, size in lengths.items())
                     mistakes.append(f"{given} bytes for {about} in {dtype}, the cache has {real}")
-    return Finding(name, cache.formula, runs, tuple(mistakes))
+    return Finding(name, found.formula, runs, tuple(mistakes))
 
 
 def _generated(

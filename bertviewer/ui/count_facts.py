@@ -19,8 +19,8 @@ from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.tensors.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.report.costs import (
     cost_of,
-    memory_sizes,
     kv_cache_text,
+    memory_sizes,
     peak_text,
     sentence_text,
     size_text,

@@ -93,8 +93,10 @@ def derive_kv_cache(
     }
     base = {**builder.values, **wide}
     start = builder.variant(base)
-    tried = changed_models(builder, base, partly=True)
-    if start is None or len(tried) < ENOUGH:
+    if start is None:
+        return None
+    tried = changed_models(builder, base, frozenset(start.shapes), partly=True)
+    if len(tried) < ENOUGH:
         return None
     points = [base, *(values for _, values in tried)]
     expressions = Expressions(architecture, points)

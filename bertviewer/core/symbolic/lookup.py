@@ -5,7 +5,8 @@ models tell nearly all expressions apart. Expressions are made of the configurat
 of the formulas that are verified already, the simplest first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
@@ -25,39 +26,58 @@ _FEW_FACTORS = (2, 3, 4)
 
 
 def changed_models(
-    builder: ModelBuilder, values: Values, *, partly: bool = False
+    builder: ModelBuilder,
+    values: Values,
+    names: frozenset[str] = frozenset(),
+    *,
+    partly: bool = False,
 ) -> list[tuple[ModelSizes, Values]]:
     """Return models with all sizes changed, ``ENOUGH`` of them or fewer if the model refuses.
 
     Args:
         builder: builds the models.
         values: what changes start from.
-        partly: whether models are returned in which equal numbers are changed alike, or some are
-            not changed, if there are no others; see ``conditions_of``.
+        names: the tensors that a model must have.
+        partly: whether models are returned in which some numbers are not changed, or equal ones
+            alike, if there are no others; see ``conditions_of``.
     """
     found: list[tuple[ModelSizes, Values]] = []
-    for is_alike in (False, True) if partly else (False,):
-        for attempt in range(ATTEMPTS):
-            changed = _changed(builder.symbols, values, attempt, is_alike=is_alike)
-            if (model := builder.variant({**values, **changed})) is not None:
-                found.append((model, {**values, **changed}))
-            if len(found) == ENOUGH:
-                return found
+
+    def build(change: Values) -> ModelSizes | None:
+        model = builder.variant({**values, **change})
+        return model if model is not None and names <= model.shapes.keys() else None
+
+    for attempt in range(ATTEMPTS):
+        change = _changed(builder.symbols, values, attempt)
+        if (model := build(change)) is not None:
+            found.append((model, {**values, **change}))
+        if len(found) == ENOUGH:
+            return found
     for attempt in range(ENOUGH - len(found) if partly else 0):
-        changed = _changed(builder.symbols, values, attempt, is_alike=True)
         taken: dict[str, int] = {}
-        waiting = [list(changed)]
-        while waiting:
-            some = waiting.pop()
-            tried = taken | {letter: changed[letter] for letter in some}
-            if builder.variant({**values, **tried}) is not None:
-                taken = tried
-            elif len(some) > 1:
-                middle = len(some) // 2
-                waiting += [some[middle:], some[:middle]]
-        if (model := builder.variant({**values, **taken})) is not None:
+        for change in _parts(_changed(builder.symbols, values, attempt), values):
+            if change.keys().isdisjoint(taken) and build({**taken, **change}) is not None:
+                taken |= change
+        if (model := build(taken)) is not None:
             found.append((model, {**values, **taken}))
     return found
+
+
+def _parts(change: dict[str, int], values: Values) -> Iterator[dict[str, int]]:
+    """Yield smaller and smaller parts of a change, and at last equal numbers changed alike."""
+    waiting = [list(change)]
+    while waiting:
+        some = waiting.pop(0)
+        yield {letter: change[letter] for letter in some}
+        if len(some) > 1:
+            middle = len(some) // 2
+            waiting += [some[:middle], some[middle:]]
+    by_value: dict[int, list[str]] = {}
+    for letter in change:
+        by_value.setdefault(values[letter], []).append(letter)
+    for letters in by_value.values():
+        for pair in combinations(letters, 2):
+            yield dict.fromkeys(pair, change[pair[0]])
 
 
 def conditions_of(
@@ -82,19 +102,14 @@ def conditions_of(
     return (*fixed, *tied)
 
 
-def _changed(
-    symbols: Sequence[Symbol], own: Values, attempt: int, *, is_alike: bool
-) -> dict[str, int]:
-    """Return new values; each variable has another factor, unless equal numbers have the same."""
+def _changed(symbols: Sequence[Symbol], own: Values, attempt: int) -> dict[str, int]:
+    """Return new values; each variable is multiplied by another factor."""
     heads = _HEADS[attempt]
     variables = [symbol for symbol in symbols if symbol.variable == symbol.letter and symbol.key]
     factors: dict[str, int] = {}
-    known: dict[int, int] = {}
     for place, symbol in enumerate(variables):
         quantity = quantity_of(symbol)
         prime = _PRIMES[(place + attempt) % len(_PRIMES)]
-        if is_alike:
-            prime = known.setdefault(own[symbol.letter], prime)
         factors[symbol.letter] = (
             1 if quantity == "layers" else heads if quantity == "heads" else heads * prime
         )

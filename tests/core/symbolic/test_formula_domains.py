@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from bertviewer.core.symbolic.counts import derive
-from tests.core.counting.small_builds import LAYERS, root, rows_of
+from tests.core.symbolic.small_builds import LAYERS, root, rows_of
 from tests.fresh import try_formulas
 
 

@@ -8,7 +8,7 @@ import torch
 
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.models import Build
-from tests.core.counting.test_counting import assert_true_of, builder, config_of
+from tests.core.symbolic.test_counting import assert_true_of, builder, config_of
 
 
 def linear(rows: Callable[[int], int]) -> Build:

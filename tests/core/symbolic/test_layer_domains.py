@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bertviewer.core.symbolic.counts import derive
-from tests.core.counting.small_builds import (
+from tests.core.symbolic.small_builds import (
     LAYERS,
     layers_of,
     root,

@@ -4,8 +4,8 @@ import pytest
 
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.symbolic.counts import derive
-from tests.core.counting.small_builds import assert_never_wrong, root, size_of, values_of
-from tests.core.counting.test_counting import builder, config_of
+from tests.core.symbolic.small_builds import assert_never_wrong, root, size_of, values_of
+from tests.core.symbolic.test_counting import builder, config_of
 
 
 def test_heads_of_which_a_ratio_is_left() -> None:
