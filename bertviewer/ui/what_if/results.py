@@ -77,11 +77,7 @@ class ResultsView(QScrollArea):
             is_valid: whether the values on screen have these figures.
             is_deriving: whether formulas are still to come.
         """
-        self._heading.setText(
-            self.tr("Whole model")
-            if is_valid
-            else self.tr("Whole model, with the last valid values")
-        )
+        self._heading.setText(self._heading_text(outcome, is_valid))
         self._model.set_lines(self._model_lines(outcome))
         is_part = bool(row.node.path)
         self._row_heading.setVisible(is_part)
@@ -98,6 +94,15 @@ class ResultsView(QScrollArea):
         self._parts.set_parts(self._parts_of(outcome))
         self._shapes.show_outcome(outcome, row.node.path)
         self._page.setEnabled(is_valid)
+
+    def _heading_text(self, outcome: Outcome, is_valid: bool) -> str:
+        if not is_valid:
+            return self.tr("Whole model, with the last valid values")
+        if outcome.built is not None:
+            return self.tr("Whole model, built with these values")
+        if outcome.scenario.changed or outcome.scenario.kept:
+            return self.tr("Whole model, from formulas")
+        return self.tr("Whole model")
 
     def _model_lines(self, outcome: Outcome) -> list[FigureLine]:
         parameters = outcome.parameters("")
@@ -152,7 +157,7 @@ class ResultsView(QScrollArea):
     def _formula_text(self, outcome: Outcome, row: TreeRow) -> str:
         """Return the formulas of one module of the row, in letters and with numbers put in."""
         path = row.node.path
-        if not outcome.exists(path):
+        if not outcome.exists(path) or outcome.built is not None:
             return ""
         costs = outcome.sheet.architecture.costs
         module = costs.modules.get(path) if costs and outcome.has_costs else None
@@ -178,6 +183,11 @@ class ResultsView(QScrollArea):
                     f"{here:,}", row.node.name
                 )
             )
+        if outcome.built is not None:
+            text = self.tr(
+                "The formulas are not verified for these values, so the model was built with them."
+            )
+            return " ".join((*notes, text))
         costs = outcome.sheet.architecture.costs
         if costs is None and is_deriving:
             notes.append(self.tr("Multiply-adds: deriving…"))
