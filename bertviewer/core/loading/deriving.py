@@ -82,11 +82,13 @@ def with_costs(
         costs = no_costs(architecture.config, words_of(error))
     symbols = _symbols(architecture.config, architecture.symbols, costs.letters)
     costed = replace(architecture, symbols=symbols, costs=costs)
+    is_late = budget is not None and budget.was_exceeded
     try:
         with _spent(budget, progress, 0.3) as report:
             kv_cache = derive_kv_cache(costed, builder(source), report)
     except LIMITS as error:
-        return _noted(costed, f"The memory of the cache has no formula: {words_of(error)}.")
+        text = f"The memory of the cache has no formula: {words_of(error)}."
+        return costed if is_late else _noted(costed, text)
     if kv_cache is None:
         return costed
     symbols = _symbols(architecture.config, symbols, kv_cache.letters, followed=False)

@@ -7,10 +7,12 @@ models that no fit has seen (see ``solver``). What has no formula keeps its plai
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import lcm
 from typing import Any
 
+from bertviewer.core.budget import OverBudget
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, substituted
@@ -110,19 +112,28 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     real = builder.real()
     depths = frozenset(s.letter for s in symbols if quantity_of(s) == "layers")
     fixed = frozenset[str]()
+    limits = _limits_of_others(builder, real, others)
     rounds: list[tuple[_Round, frozenset[str]]] = []
     for number in range(ROUNDS):
         free = tuple(symbol for symbol in symbols if symbol.letter not in fixed)
-        found = _explain(replace(builder, symbols=free), real, collect=bool(fixed))
+        try:
+            found = _explain(replace(builder, symbols=free), real, collect=bool(fixed))
+        except OverBudget:
+            if not rounds:
+                raise
+            break  # what the rounds before found is kept
         rounds.append((found, fixed))
         more = (found.unfollowed if number == 0 else depths) - fixed or depths - fixed
         if not found.reasons or not more:
             break
         fixed |= more
     best, fixed = max(rounds, key=lambda each: len(each[0].proven))
-    limits = _limits_of_fixed(builder, real, [s for s in symbols if s.letter in fixed], others)
+    depth_limits = _limits_of_fixed(builder, real, (s for s in symbols if s.letter in fixed))
     proven, observed = best.proven, rounds[0][0].observed
-    conditions = {n: (*best.conditions.get(n, ()), *limits.get(n, ())) for n in real.facts}
+    conditions = {
+        name: (*best.conditions.get(name, ()), *limits.get(name, ()), *depth_limits.get(name, ()))
+        for name in real.facts
+    }
     known = {
         name: _with_fixed(proven[name], conditions[name], builder.values)
         if name in proven
@@ -244,26 +255,14 @@ def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> b
         return False
 
 
-def _limits_of_fixed(
-    builder: ModelBuilder, real: ModelSizes, fixed: list[Symbol], others: tuple[Symbol, ...]
-) -> Mapping[str, list[str]]:
-    """Return which formulas need which of the numbers that no formula follows, by name.
+def _limits_of_others(
+    builder: ModelBuilder, real: ModelSizes, others: tuple[Symbol, ...]
+) -> dict[str, list[str]]:
+    """Return which formulas need which of the numbers that are no sizes, such as ids, by name.
 
-    Args:
-        builder: builds the models.
-        real: the model itself.
-        fixed: symbols that no formula follows.
-        others: the configuration's other integers, such as ids; they are changed by one, all of
-            them at once, and fewer where a model differs or refuses them.
+    They are changed by one, all of them at once, and fewer where a model differs or refuses them.
     """
     found: dict[str, list[str]] = {}
-
-    def limit(symbol: Symbol, model: ModelSizes | None) -> None:
-        condition = f"{symbol.letter} == {symbol.value}"
-        for name in real.facts if model is None else _affected(real, model):
-            if condition not in (texts := found.setdefault(name, [])):
-                texts.append(condition)
-
     values = {symbol.letter: symbol.value for symbol in (*builder.symbols, *others)}
     for by in (1, -1):
         waiting = [[other for other in others if other.value + by >= 0]]
@@ -277,22 +276,40 @@ def _limits_of_fixed(
                 middle = len(some) // 2
                 waiting += [some[:middle], some[middle:]]
             elif some and model is not None:
-                limit(some[0], model)
+                _limit(found, some[0], _affected(real, model))
+    return found
+
+
+def _limits_of_fixed(
+    builder: ModelBuilder, real: ModelSizes, fixed: Iterable[Symbol]
+) -> dict[str, list[str]]:
+    """Return which formulas need which of the sizes that they do not follow, by name."""
+    found: dict[str, list[str]] = {}
     for symbol in fixed:
-        for by in (1, -1):
-            builder.variant({**builder.values, symbol.letter: symbol.value + by})
+        with suppress(OverBudget):
+            for by in (1, -1):
+                builder.variant({**builder.values, symbol.letter: symbol.value + by})
         alone = [
             model
             for key, model in builder.built.items()
             if model is not None and {letter for letter, _ in key} == {symbol.letter}
         ]
-        for model in alone or [None]:
-            limit(symbol, model)
+        for model in alone:
+            _limit(found, symbol, _affected(real, model))
+        if not alone:
+            _limit(found, symbol, real.facts)
     moved_ever = {x for key, model in builder.built.items() if model for x, _ in key}
     for symbol in builder.symbols:
         if symbol.letter not in moved_ever:
-            limit(symbol, None)  # it may matter to everything
+            _limit(found, symbol, real.facts)  # it may matter to everything
     return found
+
+
+def _limit(found: dict[str, list[str]], symbol: Symbol, names: Iterable[str]) -> None:
+    condition = f"{symbol.letter} == {symbol.value}"
+    for name in names:
+        if condition not in (texts := found.setdefault(name, [])):
+            texts.append(condition)
 
 
 def _affected(real: ModelSizes, model: ModelSizes) -> Iterator[str]:

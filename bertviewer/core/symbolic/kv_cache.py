@@ -52,6 +52,12 @@ _WIDE = 4096
 """Windows are made so wide where the other sizes are observed."""
 _LAYER = re.compile(r"(.*?)\.(\d+)(?:\.|$)")
 
+_Kind = tuple[str, str | None, int | None]
+"""The symbol of the tokens, the most of them, and the width of an element if it is fixed."""
+
+_Layers = dict[tuple[str, int], dict[_Kind, Polynomial]]
+"""What each layer of each stack keeps."""
+
 
 def derive_kv_cache(
     architecture: Architecture, build: Build, progress: Progress = no_progress
@@ -100,8 +106,8 @@ def derive_kv_cache(
         return None
     points = [base, *(values for _, values in tried)]
     expressions = Expressions(architecture, points)
-    layers: dict[tuple[str, int], dict[tuple[str, str | None, int | None], Polynomial]] = {}
-    fixed = reader.fixed_bits(build(config), builder.values)
+    layers: _Layers = {}
+    bits = reader.fixed_bits(build(config), builder.values)
     for name, shape in start.shapes.items():
         found = expressions.shape([shape, *(model.shapes.get(name) for model, _ in tried)])
         if found is None:
@@ -116,7 +122,7 @@ def derive_kv_cache(
         place = _LAYER.match(name)
         layer = (place[1], int(place[2])) if place else (name, 0)
         kinds = layers.setdefault(layer, {})
-        key = tokens, limit, fixed.get(name)
+        key = tokens, limit, bits.get(name)
         kinds[key] = total((kinds[key], elements)) if key in kinds else elements
     used = {x for kinds in layers.values() for elements in kinds.values() for x in elements.letters}
     cache = _grouped(layers, builder, base)
@@ -138,29 +144,25 @@ def _gives(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
     return model is not None and cache.elements(values) == sum(map(prod, model.shapes.values()))
 
 
-def _grouped(
-    layers: Mapping[tuple[str, int], Mapping[tuple[str, str | None, int | None], Polynomial]],
-    builder: ModelBuilder,
-    base: Values,
-) -> KVCache:
+def _grouped(layers: _Layers, builder: ModelBuilder, base: Values) -> KVCache:
     """Put layers that keep equally much into groups, and write the sum of all."""
-    groups: dict[tuple[str, tuple[str, str | None, int | None], str], list[int]] = {}
+    groups: dict[tuple[str, _Kind, str], list[int]] = {}
     for (stack, number), kinds in layers.items():
         for key, elements in kinds.items():
             groups.setdefault((stack, key, str(elements)), []).append(number)
     found: list[CachedLayers] = []
     terms: list[str] = []
-    for (stack, (tokens, limit, bits), elements), numbers in groups.items():
+    for (stack, (tokens, limit, bits), text), numbers in groups.items():
         are_all = all(
             numbers == others for (other, _, _), others in groups.items() if other == stack
         )
         depth = _depth(builder, base, stack, len(numbers)) if are_all else None
         count = depth or str(len(numbers))
-        found.append(CachedLayers(tuple(numbers), count, tokens, elements, limit, bits))
-        factors = (count, SENTENCES, tokens or "1", elements)
-        text = factored(product(read_count(factor).value for factor in factors), (count,))
+        found.append(CachedLayers(tuple(numbers), count, tokens, text, limit, bits))
+        factors = (count, SENTENCES, tokens or "1", text)
+        term = factored(product(read_count(factor).value for factor in factors), (count,))
         # No other factor has the tokens.
-        terms.append(re.sub(rf"\b{tokens}\b", f"min({tokens}, {limit})", text) if limit else text)
+        terms.append(re.sub(rf"\b{tokens}\b", f"min({tokens}, {limit})", term) if limit else term)
     return KVCache(tuple(found), join_terms(terms))
 
 

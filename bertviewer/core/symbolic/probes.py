@@ -167,7 +167,7 @@ class Probes:
         if standard_letter(variable.symbols[0]) == "K":
             return [value + 1, 1, value + 4, value // 2]
         if value <= SMALL:
-            return [value + 1, 1, value - 1, value + 2, value * 3]
+            return [1, value + 1, value - 1, value + 2, value * 3]
         step = self.step(letter)
         rules = [value + step, value - step, value * 3 // 2 // step * step]
         for part in self.parts.get(letter, ()):

@@ -9,28 +9,35 @@ the one is taken that excludes no model, or as few as possible, for which the fo
 
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import gcd, lcm
 
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.budget import OverBudget
+from bertviewer.core.expressions.domains import is_met, letters_in
+from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.symbols import (
     Symbol,
-    is_standard,
-    is_width,
-    place_of,
     quantity_of,
     standard_letter,
 )
 from bertviewer.core.frozen import frozen
+from bertviewer.core.symbolic.conditions import (
+    DIVISION,
+    UNCONFIRMED,
+    Candidates,
+    Conditions,
+    Probe,
+    known_step,
+    ratio,
+)
 from bertviewer.core.symbolic.models import (
     TENSOR,
     Change,
     Facts,
     ModelBuilder,
     ModelSizes,
-    Values,
     blanked,
     owners,
 )
@@ -39,8 +46,6 @@ from bertviewer.core.symbolic.probes import PARTLY_FRESH, PROOFS, SMALL, Probes,
 
 OPEN = "it cannot be verified because too few models can be built with other values of "
 
-Conditions = tuple[str, ...]
-
 Formulas = Mapping[str, tuple[str, ...]]
 """Expressions by the name of what they describe: a tensor's dimensions, or a module's one count."""
 
@@ -48,51 +53,8 @@ _MOST_BUILDS, _LEAST_BUILDS, _MODULES = 200, 120, 40_000
 """The most models that are built, for small models and large ones; modules of all of them."""
 _CONDITIONS = 32
 """The most conditions that are looked for with one probe."""
-_RANDOM = 4
+_RANDOM = 8
 """The number of probes with random values that meet the conditions found so far."""
-_DOUBLINGS = 7
-"""A step is doubled so many times to find the multiple that a model rounds a number to."""
-
-
-@dataclass(slots=True)
-class Probe:
-    """A model with some numbers changed, and what formulas give for it, each evaluated once.
-
-    Attributes:
-        changed: the symbols that are not as in the observed base.
-        values: of all symbols.
-        facts: what the model has under each formula's name: of every block that it describes.
-    """
-
-    changed: Change
-    values: Values
-    facts: Mapping[str, frozenset[tuple[int, ...]]]
-    _results: dict[str, int | None] = field(default_factory=dict)
-    _met: dict[str, bool] = field(default_factory=dict)
-
-    def meets(self, conditions: Iterable[str]) -> bool:
-        """Return whether the values meet all conditions."""
-        for condition in conditions:
-            if condition not in self._met:
-                self._met[condition] = is_met(condition, self.values)
-            if not self._met[condition]:
-                return False
-        return True
-
-    def result(self, formula: tuple[str, ...]) -> tuple[int, ...] | None:
-        """Return the formula's values, ``None`` where a division does not come out even."""
-        found = []
-        for part in formula:
-            if part not in self._results:
-                try:
-                    self._results[part] = evaluate(part, self.values)
-                except UnevenDivision:
-                    self._results[part] = None
-            result = self._results[part]
-            if result is None:
-                return None
-            found.append(result)
-        return tuple(found)
 
 
 @frozen
@@ -103,7 +65,7 @@ class Solution:
         proven: those that are verified.
         conditions: by name, what has to be met for them to hold.
         reasons: why the others are not.
-        followed: the depths that formulas were wrong for another value of.
+        unfollowed: the depths for whose other values formulas were wrong.
     """
 
     proven: Formulas
@@ -143,6 +105,7 @@ class Solver:
     probes: dict[frozenset[tuple[str, int]], Probe | None] = field(default_factory=dict)
     symbols: dict[str, Symbol] = field(init=False)
     chosen: Probes = field(init=False)
+    candidates: Candidates = field(init=False)
     _builds: int = 0
 
     def __post_init__(self) -> None:
@@ -190,6 +153,7 @@ class Solver:
         """Divisions have to come out even, and what was changed in proportion stays so."""
         every = dict.fromkeys(text for texts in divisibility.values() for text in texts)
         self.chosen = Probes.of(self.observed, self.builder.symbols, every, steps, powers)
+        self.candidates = Candidates(self.observed, self.symbols, self.chosen.parts, self._known)
         values = self.observed.values
         ratios = {}
         for variable in self.observed.variables:
@@ -205,15 +169,20 @@ class Solver:
                 self._note(variable.at(value, values) or {}, model)
 
     def _search(self, fresh: Iterable[Change]) -> None:
-        """Compare formulas with models until none is wrong under its conditions."""
+        """Compare formulas with models until none is wrong under its conditions.
+
+        At a limit of time or memory the conditions found so far are kept, if all kinds of changes
+        have been tried.
+        """
         for change in (*self.observed.mismatches, *self.chosen.structured(), *fresh):
             if change:
                 self._meet(change)
-        for seed in range(_RANDOM):
-            self._meet(self.chosen.random(random.Random(seed), self._known()))
-        self._meet_again()
-        self._prune()
-        self._meet_again()
+        with suppress(OverBudget):
+            for seed in range(_RANDOM):
+                self._meet(self.chosen.random(random.Random(seed), self._known()))
+            self._meet_again()
+            self._prune()
+            self._meet_again()
         self._limit_to_tried_multiples()
 
     def _meet_again(self) -> None:
@@ -350,48 +319,39 @@ class Solver:
         In models with other values, not all of which are built, others of them differ.
         """
         ((letter, _), *others) = probe.changed.items()
-        base = self.probe({})
-        if others or base is None or letter in self.unlimited or not self._is_fixable(letter):
+        symbol, base = self.symbols[letter], self.probe({})
+        model = self.builder.variant(probe.values)
+        if (
+            others
+            or base is None
+            or model is None
+            or probe.facts.keys() == base.facts.keys()
+            or quantity_of(symbol) != "width"
+            or standard_letter(symbol)
+            or symbol.value > SMALL
+            or not self.candidates.is_fixable(letter)
+        ):
             return
-        lists = {
-            path
-            for path, length in self.observed.base.lengths.items()
-            if probe.facts.keys() != base.facts.keys() and path in self._changed_lists(probe)
-        }
-        symbol = self.symbols[letter]
-        is_own = quantity_of(symbol) == "width" and not standard_letter(symbol)
-        if probe.facts.keys() == base.facts.keys() or not is_own or symbol.value > SMALL:
-            return
-        like = {
-            blanked(name)
-            for name in self._wrong(probe)
-            if letter not in _letters(self.formulas[name])
-        }
-        for name in list(self.formulas):
+        lengths = self.observed.base.lengths.items()
+        lists = {path for path, length in lengths if model.lengths.get(path, 0) != length}
+        wrong = (n for n in self._wrong(probe) if letter not in _letters(self.formulas[n]))
+        like = set(map(blanked, wrong))
+        for name in self.formulas:
             if blanked(name) in like or not lists.isdisjoint(owners(name)):
                 self._add(name, f"{letter} == {symbol.value}")
-
-    def _changed_lists(self, probe: Probe) -> set[str]:
-        model = self.builder.variant(probe.values)
-        base = self.observed.base.lengths
-        return {x for x, n in base.items() if model is not None and model.lengths.get(x, 0) != n}
-
-    def _is_fixable(self, letter: str) -> bool:
-        """Return whether formulas may be limited to the real model's value of a symbol."""
-        return self.symbols[letter].value == self.observed.values[letter]
 
     def _condition(self, probe: Probe, names: Collection[str]) -> Conditions | None:
         """Return the condition that a change breaks, the one that excludes as little as it can."""
         used = frozenset[str]().union(*(_letters(self.formulas[name]) for name in names))
         candidates: dict[Conditions, int] = {}
-        for order, texts, repairs in self._candidates(probe, used):
+        for order, texts, repairs in self.candidates.broken_by(probe, used):
             if texts in candidates or not self._is_broken(texts, probe):
                 continue
             verdicts = [self._all_right(names, self._repaired(change)) for change in repairs]
             if not repairs or (True in verdicts and False not in verdicts):
                 candidates[texts] = order
-            elif order == _DIVISION and False not in verdicts and self._is_known(texts[-1]):
-                candidates[texts] = _UNCONFIRMED
+            elif order == DIVISION and False not in verdicts and self._is_known(texts[-1]):
+                candidates[texts] = UNCONFIRMED
         known = [p for p in self.probes.values() if p is not None]
         right = [p for p in known if self._all_right(names, p)]
         wrong = [p for p in known if self._all_right(names, p) is False]
@@ -426,87 +386,8 @@ class Solver:
         verdicts = {self.verdict(name, probe) for name in names}
         return None if None in verdicts or not verdicts else False not in verdicts
 
-    # Conditions.
-
-    def _candidates(
-        self, probe: Probe, used: Collection[str]
-    ) -> Iterator[tuple[int, Conditions, list[Change]]]:
-        """Yield conditions that a change may have broken, with changes that meet them again.
-
-        What goes before a condition has to be met for it to mean something.
-        """
-        values, changed, base = probe.values, probe.changed, self.observed.values
-        for whole, part in self._divisions(used):
-            for divisor, needed in self._divisors(part):
-                text = f"{whole} % {divisor} == 0"
-                if changed.keys().isdisjoint(letters_in(text)) or not probe.meets(needed):
-                    continue
-                step = lcm(self._step(whole, part), evaluate(divisor, values))
-                even = (values[whole] // step // 2 * 2 + 1) * step
-                yield _DIVISION, (*needed, text), [{**changed, whole: even}]
-        for letter, value in changed.items():
-            step = self._step(letter)
-            for multiple in (step << doubling for doubling in range(_DOUBLINGS + 1)):
-                near = [base[letter] + times * multiple for times in (1, -1, 2, 3)]
-                repairs = [{**changed, letter: new} for new in near if new > 0]
-                yield 1, (f"{letter} % {multiple} == 0",), repairs
-            for other in self._like(letter):
-                if base[other] == base[letter]:
-                    yield 2, (ratio(other, letter, base),), [{**changed, other: value}]
-                elif values[other] == value:
-                    yield 3, (f"{letter} != {other}",), [{**changed, other: 2 * value}]
-        for letter, value in changed.items():
-            for least in (value + 1, base[letter]) if value < base[letter] else ():
-                yield 5, (f"{letter} >= {least}",), [{letter: least}, {letter: base[letter] + 1}]
-            if self._is_fixable(letter):
-                order = 6 + 2 * (letter in used) + is_standard(self.symbols[letter])
-                yield order, (f"{letter} == {base[letter]}",), []
-
-    def _divisions(self, used: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield what may have to be divisible by what."""
-        values, known = self.observed.values, self.chosen.parts
-        parts = frozenset[str]().union(*known.values()) | {
-            letter for letter, symbol in self.symbols.items() if quantity_of(symbol) == "heads"
-        }
-        yield from ((whole, part) for whole, some in known.items() for part in sorted(some))
-        for whole in sorted(x for x in used if quantity_of(self.symbols[x]) != "layers"):
-            for part in sorted(parts - known.get(whole, frozenset()) - {whole}):
-                is_near = place_of(self.symbols[whole]) == place_of(self.symbols[part])
-                if is_near and values[whole] % values[part] == 0:
-                    yield whole, part
-
-    def _divisors(self, part: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield what may divide a number: a part, twice it or more, or what is left of it.
-
-        Rotary positions turn the two halves of a head, or of half of it.
-        """
-        yield part, ()
-        yield f"(2*{part})", ()
-        yield f"(4*{part})", ()
-        for other in sorted(self.chosen.parts.get(part, ())):
-            needed = (f"{part} % {other} == 0",)
-            yield f"({part}//{other})", needed
-            yield f"(2*{part}//{other})", needed
-
-    def _step(self, letter: str, except_for: str = "") -> int:
-        """Return what a symbol has to be a multiple of, as far as is known, for other parts."""
-        divisors = {*divisors_in(self._known(), letter), *self.chosen.parts.get(letter, ())}
-        values = self.observed.values
-        return lcm(*(evaluate(x, values) for x in divisors if except_for not in letters_of(x)))
-
     def _known(self) -> dict[str, None]:
         return {text: None for texts in self.conditions.values() for text in texts}
-
-    def _like(self, letter: str) -> list[str]:
-        """Return the symbols of the same kind and place, widths of the hidden state first."""
-        ours = self.symbols[letter]
-        like = [
-            other
-            for other, theirs in self.symbols.items()
-            if other != letter
-            and (quantity_of(ours), place_of(ours)) == (quantity_of(theirs), place_of(theirs))
-        ]
-        return sorted(like, key=lambda other: not is_width(self.symbols[other]))
 
     def _prune(self) -> None:
         """Leave out conditions that later ones made superfluous, the earliest first."""
@@ -538,9 +419,11 @@ class Solver:
         A model rounds numbers to whole parts, and large models are tried with a few changes only.
         """
         base = self.observed.values
-        for letter in sorted({x for found in self._always_multiples().values() for x, _ in found}):
-            if self._has_room():
-                self._meet({letter: base[letter] + 1})
+        always = {x for found in self._always_multiples().values() for x, _ in found}
+        with suppress(OverBudget):
+            for letter in sorted(always):
+                if self._has_room():
+                    self._meet({letter: base[letter] + 1})
         for name, found in self._always_multiples().items():
             for letter, step in found:
                 self._add(name, f"{letter} % {step} == 0")
@@ -560,7 +443,7 @@ class Solver:
                 for letter in sorted(letters):
                     step = gcd(base[letter], *(values[letter] for values in tried))
                     parts = (base[part] for part in self.chosen.parts.get(letter, ()))
-                    if lcm(_known_step(letter, conditions, base), *parts) % step:
+                    if lcm(known_step(letter, conditions, base), *parts) % step:
                         multiples[letter] = step
                 known[letters, conditions] = tuple(multiples.items())
             found[name] = known[letters, conditions]
@@ -578,7 +461,9 @@ class Solver:
     def _drop(self, name: str, probe: Probe) -> None:
         """Remove a formula, and those of the modules around it."""
         reason = self._reason(name, probe)
-        self.unfollowed |= {x for x in probe.changed if not self._is_fixable(x) or self.counts(x)}
+        self.unfollowed |= {
+            x for x in probe.changed if not self.candidates.is_fixable(x) or self.counts(x)
+        }
         for path in (name, *owners(name)):
             if path in self.formulas:
                 del self.formulas[path]
@@ -626,31 +511,6 @@ class Solver:
                 unknown = ", ".join(sorted(free - changed) or sorted(letters))
                 reasons[name] = self.reasons.get(name, OPEN + unknown)
         return proven, reasons
-
-
-_DIVISION, _UNCONFIRMED = 0, 4
-"""The order of divisions, and of those that no model could be built to confirm."""
-
-
-def ratio(first: str, other: str, values: Values) -> str:
-    """Write that two symbols keep their ratio: ``D == 32*mamba_n_heads``."""
-    one, two = values[first], values[other]
-    if one == two:
-        return f"{other} == {first}"
-    if one % two == 0:
-        return f"{first} == {one // two}*{other}"
-    if two % one == 0:
-        return f"{other} == {two // one}*{first}"
-    return f"{two}*{first} == {one}*{other}"
-
-
-def _known_step(letter: str, conditions: Iterable[str], values: Values) -> int:
-    """Return what a symbol has to be a multiple of; 0 where it has one value, or has to divide."""
-    for text in conditions:
-        _, sign, part = text.removesuffix(" == 0").partition(" % ")
-        if text.startswith(f"{letter} == ") or (sign and letter in letters_of(part)):
-            return 0
-    return lcm(*(evaluate(divisor, values) for divisor in divisors_in(conditions, letter)))
 
 
 def _letters(formula: Iterable[str]) -> frozenset[str]:
