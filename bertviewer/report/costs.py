@@ -85,18 +85,20 @@ def kv_cache_text(architecture: Architecture, values: Mapping[str, int]) -> str:
 
     Args:
         architecture: the model.
-        values: all letters, as of ``letter_values``.
+        values: all letters, as of ``letter_values``; without B and S it is that of one token.
     """
     cache = architecture.kv_cache
-    size = None if cache is None else cache.bytes(values, _CACHE_DTYPE)
-    if cache is None or size is None:
+    if cache is None:
         return ""
     each = cache.bytes_per_token(values, _CACHE_DTYPE)
     later = cache.bytes_per_token(values, _CACHE_DTYPE, long=True)
     full = f" ({later:,} once sliding windows are full)" if later != each else ""
-    grows = f"{each:,} bytes per token{full}" if each else "the same for any number of tokens"
-    lengths = sentence_text(architecture, values)
-    return f"{grows}; {size_text(size)} for {lengths}, in {_CACHE_DTYPE}"
+    text = f"{each:,} bytes per token{full}" if each else "the same for any number of tokens"
+    if {"B", *(layers.tokens for layers in cache.layers if layers.tokens)} <= values.keys():
+        size = cache.bytes(values, _CACHE_DTYPE)
+        if size is not None:
+            text += f"; {size_text(size)} for {sentence_text(architecture, values)}"
+    return f"{text}, in {_CACHE_DTYPE}"
 
 
 def sum_terms(steps: CountSteps) -> tuple[SumTerm, ...]:

@@ -72,7 +72,11 @@ class KVCache:
     @property
     def letters(self) -> frozenset[str]:
         """The symbols in all formulas and their conditions, those of the inputs too."""
-        texts = [text for x in self.layers for text in (x.count, x.elements, x.most_tokens or "0")]
+        texts = [
+            text
+            for x in self.layers
+            for text in (x.count, x.tokens or "0", x.elements, x.most_tokens or "0")
+        ]
         return letters_in(self.domain).union(*map(letters_of, texts))
 
     def elements(self, values: Mapping[str, int]) -> int | None:

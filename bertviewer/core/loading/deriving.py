@@ -81,18 +81,35 @@ def with_costs(
     except LIMITS as error:
         costs = no_costs(architecture.config, words_of(error))
     symbols = _symbols(architecture.config, architecture.symbols, costs.letters)
-    costed = replace(architecture, symbols=symbols, costs=costs)
+    costed = replace(architecture, symbols=symbols, costs=costs, kv_cache=None)
     is_late = budget is not None and budget.was_exceeded
     try:
-        with _spent(budget, progress, 0.3) as report:
-            kv_cache = derive_kv_cache(costed, builder(source), report)
+        return with_kv_cache(costed, source, progress, budget)
     except LIMITS as error:
         text = f"The memory of the cache has no formula: {words_of(error)}."
         return costed if is_late else _noted(costed, text)
+
+
+def with_kv_cache(
+    architecture: Architecture,
+    source: ModelSource,
+    progress: Progress,
+    budget: Budget | None = None,
+) -> Architecture:
+    """Return an architecture with the memory of its cache, if it has one.
+
+    Without the formulas of counts it is written in numbers, and the lengths of the inputs.
+
+    Raises:
+        OverBudget: the budget does not suffice.
+    """
+    with _spent(budget, progress, 0.3) as report:
+        kv_cache = derive_kv_cache(architecture, builder(source), report)
     if kv_cache is None:
-        return costed
-    symbols = _symbols(architecture.config, symbols, kv_cache.letters, followed=False)
-    return replace(costed, symbols=symbols, kv_cache=kv_cache)
+        return architecture
+    used = kv_cache.letters
+    symbols = _symbols(architecture.config, architecture.symbols, used, followed=False)
+    return replace(architecture, symbols=symbols, kv_cache=kv_cache)
 
 
 def with_flows(

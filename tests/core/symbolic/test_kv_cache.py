@@ -1,11 +1,13 @@
 """Formulas of cache memory give what transformers' caches hold."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+import bertviewer
 from bertviewer.report.costs import kv_cache_text
-from tests.kv_caches import derived, examine
+from tests.kv_caches import derived, examine, tiny_config
 
 
 @pytest.mark.parametrize(
@@ -61,3 +63,13 @@ def test_depths_that_the_cache_does_not_follow_are_conditions() -> None:
     whole, _ = derived("gpt2")
     assert whole.kv_cache is not None
     assert whole.kv_cache.domain is None
+
+
+def test_a_summary_tells_it(tmp_path: Path) -> None:
+    config = {**tiny_config("mistral"), "pad_token_id": 0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    model = bertviewer.open(tmp_path)
+    # 4 layers of 2 key/value heads of 8 features, in two bytes each.
+    line = "KV cache: 256 bytes per token (0 once sliding windows are full), in float16"
+    assert line in model.summary()
+    assert model.to_json()["kv_cache"]["formula"] == "2*N*B*min(S, sliding_window - 1)*A_kv*K"
