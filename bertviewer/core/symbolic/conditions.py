@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from math import lcm
 
 from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
@@ -23,6 +24,8 @@ Conditions = tuple[str, ...]
 DIVISION, UNCONFIRMED = 0, 4
 """The order of divisions, and of those that no model could be built to confirm."""
 
+_BREAKING = 3
+"""A divisor is tried at so many values that do not divide."""
 _DOUBLINGS = 7
 """A step is doubled so many times to find the multiple that a model rounds a number to."""
 
@@ -117,6 +120,20 @@ class Candidates:
             if self.is_fixable(letter):
                 order = 6 + 2 * (letter in used) + is_standard(self.symbols[letter])
                 yield order, (f"{letter} == {base[letter]}",), []
+
+    def breaking(self, texts: Conditions) -> Iterator[Change]:
+        """Yield changes of a divisor alone that break a division: formulas may be right there."""
+        *needed, text = texts
+        values = self.observed.values
+        for part in letters_of(text.removesuffix(" == 0").partition(" % ")[2]):
+            near = sorted(range(2, 2 * values[part] + 6), key=lambda new: abs(new - values[part]))
+            broken = (
+                {part: new}
+                for new in near
+                if not is_met(text, {**values, part: new})
+                and all(is_met(other, {**values, part: new}) for other in needed)
+            )
+            yield from islice(broken, _BREAKING)
 
     def _divisions(self, used: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield what may have to be divisible by what."""

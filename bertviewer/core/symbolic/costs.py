@@ -46,7 +46,7 @@ from bertviewer.core.symbolic.solver import Solver
 from bertviewer.core.system.library_words import words_of
 
 USUAL_TOKENS = 128
-"""Figures are given for one sentence of so many tokens, where nothing else is said."""
+"""Figures are given for one sentence of so many tokens, by default."""
 LONGEST_TOKENS = 1400
 """Formulas are tried up to the model's longest sentence, and not beyond this many tokens."""
 NOT_ALWAYS = "modified models do not all multiply there, or not equally often"
@@ -208,18 +208,18 @@ def _contradicted(
 
     Where a trial has nothing that a formula could be compared with, there is no text.
     """
-    told: set[str] = set()
+    known: set[str] = set()
     for model, values in trials:
         tried = set()
         results: dict[str, int | None] = {}
         for name, fact in model.facts.items():
             template = template_path(name, lengths)
             tried.add(template)
-            if template in told or template not in formulas:
+            if template in known or template not in formulas:
                 continue
             given = [_result(part, values, results) for part in formulas[template]]
             if given != list(fact):
-                told.add(template)
+                known.add(template)
                 inputs = ", ".join(f"{k} = {values[k]}" for k in ("B", "S") if k in values)
                 result = "a non-integer" if given[0] is None else f"{given[0]:,}"
                 yield (
@@ -227,8 +227,8 @@ def _contradicted(
                     f"{readable(formulas[template][0])} gives {result} for {inputs} in a model "
                     f"that was tried, where {fact[0]:,} is correct",
                 )
-        yield from ((name, "") for name in formulas.keys() - tried - told)
-        told |= formulas.keys() - tried
+        yield from ((name, "") for name in formulas.keys() - tried - known)
+        known |= formulas.keys() - tried
 
 
 def _result(formula: str, values: Values, known: dict[str, int | None]) -> int | None:

@@ -17,6 +17,7 @@ from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, substituted
 from bertviewer.core.expressions.letters import LABELS_KEY
+from bertviewer.core.expressions.polynomials import Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
     is_standard,
@@ -117,7 +118,12 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     for number in range(ROUNDS):
         free = tuple(symbol for symbol in symbols if symbol.letter not in fixed)
         try:
-            found = _explain(replace(builder, symbols=free), real, collect=bool(fixed))
+            found = _explain(
+                replace(builder, symbols=free),
+                real,
+                collect=bool(fixed),
+                is_last=number == ROUNDS - 1,
+            )
         except OverBudget:
             if not rounds:
                 raise
@@ -151,16 +157,19 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     )
 
 
-def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool) -> _Round:
+def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool, is_last: bool) -> _Round:
     """Fit and verify formulas with all of a builder's symbols.
 
     Args:
         builder: builds the models.
         real: the model itself.
         collect: whether equal blocks are written as so many times one.
+        is_last: whether formulas are searched even if some depths have to be fixed.
     """
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
+    if (unfitted := _unfitted_depths(builder, observed, shapes, repeats)) and not is_last:
+        return _Round(observed, {}, {}, {"": "the depths follow no formula"}, unfitted)
     lengths = {path: observed.base.lengths[path] for path in repeats}
     counts = count_modules(observed.base, shapes, repeats, collect=collect)
     formulas = {
@@ -188,9 +197,6 @@ def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool) -> _Roun
             missing[name] = "its formula is wrong for the real model"
         else:
             proven[name] = found.proven[template]
-    changing = {x for _, text in unfitted(observed, shapes).values() for x in text.split(", ")}
-    changing |= {x for path, x in _lengthening(builder, observed) if path not in repeats}
-    unfollowed = {*found.unfollowed, *filter(solver.counts, changing & builder.values.keys())}
     lengthening = dict[str, list[str]]()
     for path, letter in _lengthening(builder, observed):
         lengthening.setdefault(path, []).append(f"{letter} == {builder.values[letter]}")
@@ -202,7 +208,7 @@ def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool) -> _Roun
         )
         for name in proven
     }
-    return _Round(observed, proven, conditions, missing, frozenset(unfollowed))
+    return _Round(observed, proven, conditions, missing, found.unfollowed | unfitted)
 
 
 def _with_fixed(
@@ -214,6 +220,19 @@ def _with_fixed(
         return formula
     numbers = [Relation(letter, str(values[letter]), "") for letter in fixed]
     return tuple(substituted(part, numbers) for part in formula)
+
+
+def _unfitted_depths(
+    builder: ModelBuilder,
+    observed: Observations,
+    shapes: Mapping[str, Shape],
+    repeats: Mapping[str, Polynomial],
+) -> frozenset[str]:
+    """Return the depths that change what could not be fitted."""
+    changing = {x for _, text in unfitted(observed, shapes).values() for x in text.split(", ")}
+    changing |= {x for path, x in _lengthening(builder, observed) if path not in repeats}
+    depths = {symbol.letter for symbol in builder.symbols if quantity_of(symbol) == "layers"}
+    return frozenset(x for x in changing if x in depths or observed.changes_depth(x))
 
 
 def _lengthening(builder: ModelBuilder, observed: Observations) -> dict[tuple[str, str], None]:

@@ -19,7 +19,7 @@ def even_conditions(
 
     Args:
         polynomial: the sum.
-        values: the letters' values in a model; what is divided is looked for among the letters
+        values: the symbols' values in a model; what is divided is looked for among the letters
             that are divisible there, a hidden state's width first.
         symbols: by letter.
     """
@@ -56,7 +56,7 @@ def _of_term(
     values: Mapping[str, int],
     symbols: Mapping[str, Symbol],
 ) -> Iterable[str]:
-    """Find for each divisor a factor of its own; where there is none, the whole product."""
+    """Find a separate factor for each divisor; where there is none, the whole product."""
     below: list[tuple[str, int, int]] = [
         (letter, values[letter], -power) for letter, power in letters if power < 0
     ]

@@ -1,4 +1,4 @@
-"""Costs written as a person would: what is done again and again stands before a bracket."""
+"""Costs as factored text: layers, batch size and tokens go before brackets."""
 
 from collections.abc import Collection, Iterable
 from fractions import Fraction

@@ -1,6 +1,6 @@
-"""Fitting: how one size follows from the letters' values, from changes of one and two of them.
+"""Fits one size as a polynomial of symbols, from models with one and two of them changed.
 
-What is found goes through all that was seen. Whether it is true is for others to prove.
+A fit gives every size that was observed; whether it is right elsewhere is for ``solver`` to verify.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,13 +11,13 @@ from types import MappingProxyType
 from bertviewer.core.expressions.polynomials import Polynomial, total
 
 Point = tuple[int, int]
-"""A changed value of a letter, and the size with that value."""
+"""A changed value of a symbol, and the size with that value."""
 
 Seen = Mapping[str, tuple[Point, ...]]
-"""For each letter, what was seen with it alone changed."""
+"""For each symbol, the sizes observed with it alone changed."""
 
 Pairs = Mapping[tuple[str, str], tuple[int, int, int]]
-"""For two letters their changed values, and the size with both changed."""
+"""For two symbols their changed values, and the size with both changed."""
 
 POWERS = (1, -1, 2, -2, 3, -3)
 """A width, heads that share it, a square of positions, patches of an image, strides in a row."""
@@ -29,14 +29,14 @@ _EXPONENTS = (0, *POWERS)
 _ALL_POWERS: tuple[Powers, ...] = tuple((p, q) for p in _EXPONENTS for q in _EXPONENTS)
 
 MOST_CHOICES = 64
-"""So many ways to share letters out between two terms are looked at."""
+"""The most ways to distribute symbols over two terms that are tried."""
 
 MOST_LETTERS = 6
-"""A size that hangs on more letters than this is left a plain number."""
+"""A size that depends on more symbols than this is left a plain number."""
 
 
 def moving_letters(size: int, seen: Seen) -> tuple[str, ...]:
-    """Return the letters that were seen to change the size."""
+    """Return the symbols that were observed to change the size."""
     return tuple(
         letter for letter, points in seen.items() if any(changed != size for _, changed in points)
     )
@@ -45,13 +45,13 @@ def moving_letters(size: int, seen: Seen) -> tuple[str, ...]:
 def fit(
     size: int, values: Mapping[str, int], seen: Seen, pairs: Pairs = MappingProxyType({})
 ) -> Polynomial | None:
-    """Find how one size follows from the letters' values.
+    """Find how one size follows from the symbols' values.
 
     Args:
         size: the size at ``values``.
-        values: the letters' values where nothing was changed.
-        seen: the size with one letter changed.
-        pairs: the size with two letters changed. Two that were not tried together are taken to
+        values: the symbols' values where nothing was changed.
+        seen: the size with one symbol changed.
+        pairs: the size with two symbols changed. Two that were not tried together are taken to
             have nothing to do with one another.
 
     Returns:
@@ -86,7 +86,7 @@ def fit(
 
 
 def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[str, ...]:
-    """Return the letters that have to be changed two at a time before the size can be fitted."""
+    """Return the symbols that have to be changed two at a time to fit the size."""
     moving = {letter: seen[letter] for letter in moving_letters(size, seen)}
     if not 2 <= len(moving) <= MOST_LETTERS or _fit_product(size, values, moving):
         return ()
@@ -109,7 +109,7 @@ def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
 
 
 def _goes_through(found: Polynomial, values: Mapping[str, int], pairs: Pairs) -> bool:
-    """Tell whether a fit gives the sizes that were seen with two letters changed."""
+    """Return whether a fit gives the sizes observed with two symbols changed."""
     return all(
         found.at({**values, one: value, other: other_value}) == size
         for (one, other), (value, other_value, size) in pairs.items()

@@ -53,7 +53,7 @@ class LiveMemory:
         """The most elements that were alive at one time."""
 
     def is_new(self, tensor: Tensor) -> bool:
-        """Tell whether the tensor's storage is to be noted, and has not been."""
+        """Return whether the tensor's storage is new."""
         key = tensor.untyped_storage()._cdata
         if key in self._before or not (tensor.is_floating_point() or tensor.is_complex()):
             return False
@@ -107,7 +107,7 @@ class ForwardPass(ModelSizes):
         return {**{path: (size,) for path, size in self.sizes.items()}, **ends}
 
     def extends(self, other: ModelSizes) -> bool:
-        """Tell whether this did the same with other sizes, or with more layers or more calls.
+        """Return whether this did the same with other sizes, or with more layers or more calls.
 
         Not with both: ALBERT's groups of layers share the calls out, in no even way.
         """
@@ -126,17 +126,17 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
 
     Args:
         model: on the meta device. A decoder's sentence has ``S_d`` tokens.
-        values: the letters' values, of which only those three matter.
+        values: the symbols' values, of which only those three matter.
 
     Raises:
-        Exception: whatever the model raises, as for too many tokens or a step that hangs on the
+        Exception: whatever the model raises, as for too many tokens or a step that depends on the
             values of its activations.
     """
     model.eval()
     if isinstance(model, transformers.PreTrainedModel):
         # Its steps are products that can be seen; fused attention does the same ones.
         model.set_attn_implementation("eager")
-    # BigBird exchanges some meanwhile.
+    # BigBird replaces some during the forward pass.
     paths = tuple(path for path, _ in model.named_modules())
     tracer = CallTracer(model)
     memory = _Memory(model, tracer)

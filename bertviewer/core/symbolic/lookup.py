@@ -64,7 +64,7 @@ def changed_models(
 
 
 def _parts(change: dict[str, int], values: Values) -> Iterator[dict[str, int]]:
-    """Yield smaller and smaller parts of a change, and at last equal numbers changed alike."""
+    """Yield smaller and smaller parts of a change, then pairs of equal numbers that stay equal."""
     waiting = [list(change)]
     while waiting:
         some = waiting.pop(0)

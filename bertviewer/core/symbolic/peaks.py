@@ -74,7 +74,7 @@ def _never_changed(builder: ModelBuilder, observed: Observations) -> dict[str, i
 def _proven(
     moments: Sequence[str], shapes: Mapping[str, Shape], trials: Sequence[ForwardTrial]
 ) -> bool:
-    """Tell whether the moments give the peak, and each storage's shape is right, in all trials.
+    """Return whether the moments give the peak, and each storage's shape is right, in all trials.
 
     Sentences of one token do not count: they spare copies, and never are too much for a memory.
     What is no peak in any trial might be one elsewhere, so the storages are tried as well.
@@ -144,9 +144,9 @@ def _largest(
 
 
 def _never_less(one: Polynomial, other: Polynomial) -> bool:
-    """Tell whether ``one`` is surely not the smaller, as no letter is smaller than 1.
+    """Return whether ``one`` is never the smaller, as no symbol is smaller than 1.
 
-    Each term that only ``other`` has must have its match: ``B*D`` is no more than ``B*S*D``.
+    Each term that only ``other`` has must have its match: ``B*D`` is at most ``B*S*D``.
     """
     difference = one - other
     spare = {letters: value for letters, value in difference.terms.items() if value > 0}
@@ -168,7 +168,7 @@ def _divides(one: Monomial, other: Monomial) -> bool:
 
 
 def _peaks(moments: Sequence[str], trials: Sequence[ForwardTrial]) -> bool:
-    """Tell whether the largest of the moments is the real peak in all trials."""
+    """Return whether the largest of the moments is the real peak in all trials."""
     try:
         return all(
             max((evaluate(moment, values) for moment in moments), default=0) == model.peak

@@ -350,6 +350,8 @@ class Solver:
             verdicts = [self._all_right(names, self._repaired(change)) for change in repairs]
             if not repairs or (True in verdicts and False not in verdicts):
                 candidates[texts] = order
+                for change in self.candidates.breaking(texts) if order == DIVISION else ():
+                    self._repaired(change)
             elif order == DIVISION and False not in verdicts and self._is_known(texts[-1]):
                 candidates[texts] = UNCONFIRMED
         known = [p for p in self.probes.values() if p is not None]
