@@ -178,9 +178,17 @@ class Candidates:
         ]
         return sorted(like, key=lambda other: not is_width(self.symbols[other]))
 
+    def is_depth(self, letter: str) -> bool:
+        """Return whether a symbol changes a number of modules."""
+        return quantity_of(self.symbols[letter]) == "layers" or self.observed.changes_depth(letter)
+
     def is_fixable(self, letter: str) -> bool:
-        """Return whether formulas may be limited to the real model's value of a symbol."""
-        return self.symbols[letter].value == self.observed.values[letter]
+        """Return whether formulas may be limited to the real model's value of a symbol.
+
+        Of a depth they may not: another round looks for formulas without it.
+        """
+        is_real = self.symbols[letter].value == self.observed.values[letter]
+        return is_real and not self.is_depth(letter)
 
 
 def ratio(first: str, other: str, values: Values) -> str:

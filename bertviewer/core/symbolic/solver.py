@@ -287,8 +287,10 @@ class Solver:
             if half is None:
                 break
             probe = half
-        for letter in list(probe.changed) if len(probe.changed) > 1 else ():
-            probe = wrong({x: v for x, v in probe.changed.items() if x != letter}) or probe
+        # What could not be left out at first may be later, without others.
+        for letter in 2 * list(probe.changed):
+            if letter in probe.changed and len(probe.changed) > 1:
+                probe = wrong({x: v for x, v in probe.changed.items() if x != letter}) or probe
         return probe
 
     def _limit(self, probe: Probe) -> None:
@@ -463,9 +465,7 @@ class Solver:
     def _drop(self, name: str, probe: Probe) -> None:
         """Remove a formula, and those of the modules around it."""
         reason = self._reason(name, probe)
-        self.unfollowed |= {
-            x for x in probe.changed if not self.candidates.is_fixable(x) or self.counts(x)
-        }
+        self.unfollowed |= set(filter(self.candidates.is_depth, probe.changed))
         for path in (name, *owners(name)):
             if path in self.formulas:
                 del self.formulas[path]
@@ -475,10 +475,6 @@ class Solver:
         text = _text(tuple(map(readable, self.formulas[name])))
         moved = ", ".join(f"{letter} = {value}" for letter, value in probe.changed.items())
         return f"{text} is wrong for {moved}"
-
-    def counts(self, letter: str) -> bool:
-        """Return whether a symbol changes a number of modules."""
-        return quantity_of(self.symbols[letter]) == "layers" or self.observed.changes_depth(letter)
 
     # Verification.
 
