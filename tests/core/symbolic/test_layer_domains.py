@@ -75,7 +75,7 @@ def test_parts_of_a_width_that_are_rounded() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "count", "domain"),
-    [(3, 3, "2*N_e*(5*D + 5)", "N_d == N_e"), (3, 6, "9*(5*D + 5)", "N_e == 3")],
+    [(3, 3, "2*N_e*(5*D + 5)", "N_d == N_e"), (3, 6, "9*(5*D + 5)", "N_e == 3 and N_d == 6")],
 )
 def test_depths_that_no_model_takes_another_value_of_alone(
     first: int, second: int, count: str, domain: str
