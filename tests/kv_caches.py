@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from transformers.modeling_outputs import BaseModelOutput
+
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.backend import torch, transformers
@@ -168,7 +170,8 @@ def _generated(
             one = torch.full((batch, 1), 6)
             given = {entry: output[entry] for entry in entries}
             if is_pair:
-                given["encoder_outputs"] = (output.encoder_last_hidden_state,)
+                encoded = output.encoder_last_hidden_state
+                given["encoder_outputs"] = BaseModelOutput(last_hidden_state=encoded)
             arguments["decoder_input_ids" if is_pair else "input_ids"] = one
             output = model(**{**arguments, **given})
 
