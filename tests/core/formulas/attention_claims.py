@@ -226,6 +226,8 @@ def giver(path: str, words: str) -> str:
             return f"{stack}.{int(number) - 1}"
         return f"{root}embeddings{'_project' if 'embeddings_project' in words else ''}"
     block = "crossattention" if "cross-attention" in words else "attention"
+    if ".layers." in path:  # SqueezeBERT's block has no module around it
+        block = "post_attention"
     return f"{path.partition('.crossattention')[0].removesuffix('.output')}.{block}"
 
 
