@@ -56,7 +56,7 @@ GRACE_SECONDS = 60.0
 
 
 LONGEST = (
-    "tests/core/counting/test_model_types.py",
+    "tests/core/symbolic/test_model_types.py",
     "tests/core/cache/test_shipped.py",
     "tests/fuzz/",
     "tests/test_wheel.py",

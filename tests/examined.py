@@ -9,8 +9,6 @@ from typing import Any
 
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.counting.counting import derive
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.loading.deriving import builder
@@ -18,6 +16,8 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.symbolic.costs import derive_costs
+from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.text.special_floats import encoded
 from tests.fresh import try_costs, try_formulas
 

@@ -3,7 +3,8 @@
 Each is built small on the meta device from its own default configuration, opened, counted and
 explained, in one of two processes with a time limit, so that one that hangs or dies is told and
 stops nothing. With ``--fresh`` each type's proven formulas are tried on configurations that no
-part of the derivation has seen. With ``--flow`` a forward pass of each is traced instead.
+part of the derivation has seen. With ``--flow`` a forward pass of each is traced instead; with
+``--check`` each that reads text is run on a sentence in several dtypes, and checked.
 """
 
 import argparse
@@ -21,6 +22,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests.checked_models import CheckFinding, examine_check
+from tests.checked_models import summary as check_summary
 from tests.examined import Finding, examine
 from tests.fresh import CONFIGURATIONS
 from tests.small_models import model_types, small_configuration
@@ -34,7 +37,8 @@ SECONDS = 120
 _ME = [sys.executable, "-m", "tests.families", "--worker"]
 _OURS = threading.local()
 
-Kind = type[Finding] | type[TraceFinding]
+AnyFinding = Finding | TraceFinding | CheckFinding
+Kind = type[Finding] | type[TraceFinding] | type[CheckFinding]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,30 +56,41 @@ def main(arguments: list[str] | None = None) -> int:
         "--costs", action="store_true", help="formulas of multiply-adds, and not those of counts"
     )
     parser.add_argument("--flow", action="store_true", help="trace a forward pass, derive nothing")
+    parser.add_argument("--check", action="store_true", help="check runs of a sentence")
     parser.add_argument("--draw", default="", help="any word: another one, other configurations")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
         _work(_examiner(options))
         return 0
-    findings: list[Finding | TraceFinding] = []
-    chosen = {"--fresh": options.fresh, "--costs": options.costs, "--flow": options.flow}
+    findings: list[AnyFinding] = []
+    chosen = {
+        "--fresh": options.fresh,
+        "--costs": options.costs,
+        "--flow": options.flow,
+        "--check": options.check,
+    }
     flags = [flag for flag, is_set in chosen.items() if is_set]
     worker = [*_ME, *flags, f"--draw={options.draw}"]
-    kind: Kind = TraceFinding if options.flow else Finding
+    kind: Kind = CheckFinding if options.check else TraceFinding if options.flow else Finding
     for finding in _walk(worker, options.names or list(model_types()), options.seconds, kind):
         findings.append(finding)
         line = json.dumps(asdict(finding)) if options.json else _row(finding)
         print(line, flush=True)  # noqa: T201
     traces = [finding for finding in findings if isinstance(finding, TraceFinding)]
     counts = [finding for finding in findings if isinstance(finding, Finding)]
+    checks = [finding for finding in findings if isinstance(finding, CheckFinding)]
     if not options.json:
-        print(trace_summary(traces) if options.flow else _summary(counts))  # noqa: T201
-    return int(any(finding.mistakes for finding in counts))
+        told = check_summary(checks) if checks else trace_summary(traces) if traces else ""
+        print(told or _summary(counts))  # noqa: T201
+    wrong = any(finding.mistakes for finding in counts) or any(it.crosses for it in checks)
+    return int(wrong)
 
 
-def _examiner(options: argparse.Namespace) -> Callable[[str, Path], Finding | TraceFinding]:
+def _examiner(options: argparse.Namespace) -> Callable[[str, Path], AnyFinding]:
     """Return what examines a type, in a folder that it may write to."""
+    if options.check:
+        return examine_check
     if options.flow:
         return examine_trace
     fresh = CONFIGURATIONS if options.fresh else 0
@@ -87,7 +102,7 @@ def _examiner(options: argparse.Namespace) -> Callable[[str, Path], Finding | Tr
     return examined
 
 
-def _work(examined: Callable[[str, Path], Finding | TraceFinding]) -> None:
+def _work(examined: Callable[[str, Path], AnyFinding]) -> None:
     """Examine the types whose names are read, one a line, and write what was found."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -101,9 +116,7 @@ def _work(examined: Callable[[str, Path], Finding | TraceFinding]) -> None:
         print(json.dumps({**found, "model_type": name}), flush=True)  # noqa: T201
 
 
-def _walk(
-    command: list[str], names: list[str], seconds: float, kind: Kind
-) -> Iterator[Finding | TraceFinding]:
+def _walk(command: list[str], names: list[str], seconds: float, kind: Kind) -> Iterator[AnyFinding]:
     workers: list[subprocess.Popen[str]] = []
     try:
         with ThreadPoolExecutor(PROCESSES) as pool:
@@ -120,7 +133,7 @@ def _ask(
     seconds: float,
     workers: list[subprocess.Popen[str]],
     kind: Kind,
-) -> Finding | TraceFinding:
+) -> AnyFinding:
     """Have this thread's process examine one type; start it, or start it anew, if need be."""
     worker: subprocess.Popen[str] | None = getattr(_OURS, "worker", None)
     if worker is None or worker.poll() is not None:
@@ -148,8 +161,8 @@ def _ask(
     return kind(**fields)
 
 
-def _row(finding: Finding | TraceFinding) -> str:
-    if isinstance(finding, TraceFinding):
+def _row(finding: AnyFinding) -> str:
+    if not isinstance(finding, Finding):
         return finding.row
     if finding.error:
         return f"{finding.model_type:32} does not open: {finding.error[:160]}"

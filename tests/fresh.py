@@ -12,10 +12,10 @@ from typing import Any
 
 from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.backend import torch
-from bertviewer.core.costs.forward_pass import read_forward
-from bertviewer.core.counting.counting import Derivation
-from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
+from bertviewer.core.symbolic.counts import Derivation
+from bertviewer.core.symbolic.forward_pass import read_forward
+from bertviewer.core.symbolic.models import Build
 from tests.fresh_configurations import configurations
 
 CONFIGURATIONS = 10
@@ -115,7 +115,7 @@ def try_costs(
     """Evaluate all formulas of multiply-adds on so many fresh configurations and sentences.
 
     What is right is counted while the model runs; that this is what torch's own counter says is
-    shown in ``tests/core/costs``.
+    shown in ``tests/core/symbolic``.
     """
     draw = random.Random(f"{seed} costs")
     formulas = {path: module.macs for path, module in costs.modules.items() if module.macs}

@@ -25,7 +25,7 @@ TESTS = (
     "tests/core/tokenizer/test_kinds.py",
     "tests/core/checking/test_families.py",
     "tests/core/loading/test_pretrained.py",
-    "tests/core/counting/test_counting.py",
+    "tests/core/symbolic/test_counting.py",
 )
 OTHERWISE = {
     "tests/core/run/test_running.py::test_a_model_without_layers_runs": (

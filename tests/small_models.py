@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.counting.variants import goes_by_layer
 from bertviewer.core.expressions.letters import is_depth
+from bertviewer.core.symbolic.models import goes_by_layer
 
 FEW = 3
 """So many layers, so that the first, the ones between and the last can differ."""

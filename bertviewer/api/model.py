@@ -107,7 +107,8 @@ class Model:
         """
         from bertviewer.report.key_report import summary_text
 
-        return summary_text(self.architecture, self.loaded.keys, depth, parameters)
+        architecture = self.loaded.with_kv_cache(self._progress)
+        return summary_text(architecture, self.loaded.keys, depth, parameters)
 
     @in_one_line
     def modules(self) -> list[Row]:

@@ -6,9 +6,6 @@ from functools import lru_cache
 
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.families import CLASSES, kind_of_class
-from bertviewer.core.families.layer import Layer, Network
-from bertviewer.core.families.module_kind import ModuleKind
 
 NORMS = ("layer norm", "rms norm", "group norm", "batch norm", "instance norm")
 """What a flow calls norms."""
@@ -36,6 +33,9 @@ _OF_ROLES: Mapping[str, Part] = {
     "feed-forward": "feed-forward",
     "feed-forward, first half": "feed-forward",
     "feed-forward, second half": "feed-forward",
+    "feed-forward sub-layer": "feed-forward",
+    "experts": "feed-forward",
+    "router": "feed-forward",
     "embeddings": "embeddings",
     "pooler": "head",
     "head transform": "head",
@@ -43,12 +43,6 @@ _OF_ROLES: Mapping[str, Part] = {
     "head": "head",
     **dict.fromkeys(("layer", "stack", "base model", "task model", "loss"), "plain"),
 }
-_OF_KINDS: Mapping[ModuleKind, Part] = {
-    ModuleKind.T5_SELF_ATTENTION_BLOCK: "attention",
-    ModuleKind.T5_CROSS_ATTENTION_BLOCK: "attention",
-    ModuleKind.T5_NETWORK_BLOCK: "feed-forward",
-}
-"""Of kinds that share a role."""
 
 _HINTS: Sequence[tuple[str, Part]] = (
     ("norm", "norm"),
@@ -86,33 +80,33 @@ def part_of_operation(operation: str) -> Part | None:
 
 
 @lru_cache(maxsize=4096)
-def part_of(name: str, class_name: str, above: str = "", around: Part = "plain") -> Part:
+def part_of(
+    name: str, class_name: str, role: str = "", above: str = "", around: Part = "plain"
+) -> Part:
     """Return the part that a module is.
 
     Args:
         name: the last part of its path.
         class_name: its class.
-        above: the class of the module that it is directly in, if that is known.
-        around: that module's part: what a module has nothing of its own to say about is of it.
+        role: what its graph was recognised as, "" while that is not known.
+        above: the class of its parent, if that is known.
+        around: the parent's part, which modules without a part of their own have too.
     """
     if not name:
         return "plain"  # the whole model
-    kind = kind_of_class(class_name)
-    if kind is not None and kind in _OF_KINDS:
-        return _OF_KINDS[kind]
-    if kind is not None and kind.role in _OF_ROLES:
-        return _OF_ROLES[kind.role]
-    if name in _network(above):
-        return "feed-forward"
-    found = _hinted(name, _NAME_HINTS) or (None if kind else _hinted(class_name, _HINTS))
+    if role in _OF_ROLES:
+        return _OF_ROLES[role]
+    found = _hinted(name, _NAME_HINTS) or (None if role else _hinted(class_name, _HINTS))
     if found == "norm" or (found is not None and around == "plain"):
         return found
     if around != "plain":
         return around
-    if kind is not None and kind.role == "embedding":
+    if role == "embedding":
         return "embeddings"
-    is_small = kind is not None and kind.role not in ("dropout", "identity", "composition")
-    return "head" if is_small and _TASK_MODEL.search(above) else "plain"
+    is_small = bool(role) and role not in ("dropout", "identity", "composition")
+    if is_small and _TASK_MODEL.search(above):
+        return "head"
+    return "feed-forward" if role == "activation" and "Layer" in above else "plain"
 
 
 def parts_of(modules: Iterable[ModuleNode]) -> dict[str, Part]:
@@ -126,7 +120,8 @@ def parts_of(modules: Iterable[ModuleNode]) -> dict[str, Part]:
     for node in modules:
         above = node.parent or ""
         parts[node.path] = part_of(
-            node.name, node.class_name, classes.get(above, ""), parts.get(above, "plain")
+            *(node.name, node.class_name, node.role, classes.get(above, "")),
+            parts.get(above, "plain"),
         )
         classes[node.path] = node.class_name
     return parts
@@ -135,12 +130,3 @@ def parts_of(modules: Iterable[ModuleNode]) -> dict[str, Part]:
 def _hinted(text: str, hints: Sequence[tuple[str, Part]]) -> Part | None:
     lowered = text.lower()
     return next((part for hint, part in hints if hint in lowered), None)
-
-
-def _network(class_name: str) -> tuple[str, ...]:
-    """Return the modules of a feed-forward network that stand in a layer of that class itself."""
-    layer = CLASSES.get(class_name)
-    network = layer.network if isinstance(layer, Layer) else None
-    if not isinstance(network, Network):
-        return ()
-    return network.first, network.act, network.second, network.gate

@@ -59,7 +59,8 @@ def _summary_csv(model: "Model", options: argparse.Namespace) -> str:
 def _summary_markdown(model: "Model", options: argparse.Namespace) -> str:
     from bertviewer.report import summaries
 
-    return summaries.markdown(model.architecture, options.depth, options.parameters)
+    architecture = model.loaded.with_kv_cache()
+    return summaries.markdown(architecture, options.depth, options.parameters)
 
 
 SUMMARY: tuple[Format["Model"], ...] = (

@@ -1,33 +1,32 @@
-"""What a check found, in words and by kind of module: for the terminal, the window and paper."""
+"""What a check found, in words and by class of module: for the terminal, window and reports."""
 
 from collections.abc import Mapping
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 
 @frozen
-class KindSummary:
-    """All steps of one kind of module; ``worst`` is the one that is nearest to its tolerance."""
+class ClassSummary:
+    """All steps of one class of module; ``worst`` is the one that is nearest to its tolerance."""
 
-    kind: str
+    class_name: str
     steps: int
     crosses: int
     worst: CheckStep
 
 
-def summarise(run: ActivationRun, check: Check) -> tuple[KindSummary, ...]:
-    """Return one summary a kind, in the order in which the kinds come up."""
-    classes = {module.path: module.class_name for module in run.modules}
-    kinds: dict[str, list[CheckStep]] = {}
+def summarise(run: ActivationRun, check: Check) -> tuple[ClassSummary, ...]:
+    """Return one summary for each class, in the order in which the classes come up."""
+    names = {module.path: module.class_name for module in run.modules}
+    classes: dict[str, list[CheckStep]] = {}
     for step in check.steps:
-        kinds.setdefault(_kind(classes.get(step.path, "")), []).append(step)
+        classes.setdefault(names.get(step.path, ""), []).append(step)
     return tuple(
-        KindSummary(kind, len(steps), sum(not step.ok for step in steps), max(steps, key=nearness))
-        for kind, steps in kinds.items()
+        ClassSummary(name, len(steps), sum(not step.ok for step in steps), max(steps, key=nearness))
+        for name, steps in classes.items()
     )
 
 
@@ -37,11 +36,6 @@ def reasons(check: Check) -> Mapping[str, int]:
     for left in check.unchecked:
         found[left.reason] = found.get(left.reason, 0) + 1
     return found
-
-
-def _kind(class_name: str) -> str:
-    kind = kind_of_class(class_name)
-    return class_name if kind is None else kind.role
 
 
 def nearness(step: CheckStep) -> float:
@@ -63,21 +57,6 @@ def check_verdict(check: Check) -> str:
         crosses,
         "✗ 1 of {1} steps is outside its tolerance.",
         "✗ {0} of {1} steps are outside their tolerance.",
-        len(check.steps),
-    )
-
-
-def by_flow_note(check: Check) -> str:
-    """Return one line that says what has no formula of its own, "" if all has."""
-    count = check.by_flow
-    if not count:
-        return ""
-    return count_text(
-        count,
-        "1 of {1} steps was checked against the data flow of a clean instance of the model, "
-        "operation by operation.",
-        "{0} of {1} steps were checked against the data flow of a clean instance of the model, "
-        "operation by operation.",
         len(check.steps),
     )
 

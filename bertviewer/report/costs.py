@@ -15,6 +15,7 @@ from bertviewer.report.blocks import SumTerm
 
 MEGA, MEBI = 10**6, 2**20
 FLOAT32_BYTES = 4
+_CACHE_DTYPE = "float16"
 FEW_BYTES = 10_000
 """Below this, megabytes with two digits would say too little."""
 
@@ -77,6 +78,27 @@ def peak_text(architecture: Architecture, values: Mapping[str, int]) -> str:
         return ""
     peak = peak_elements(architecture.costs, values)
     return "" if peak is None else size_text(peak * FLOAT32_BYTES)
+
+
+def kv_cache_text(architecture: Architecture, values: Mapping[str, int]) -> str:
+    """Return the memory of the key/value cache in float16; empty for a model without one.
+
+    Args:
+        architecture: the model.
+        values: all letters, as of ``letter_values``; without B and S it is that of one token.
+    """
+    cache = architecture.kv_cache
+    if cache is None:
+        return ""
+    each = cache.bytes_per_token(values, _CACHE_DTYPE)
+    later = cache.bytes_per_token(values, _CACHE_DTYPE, long=True)
+    full = f" ({later:,} once sliding windows are full)" if later != each else ""
+    text = f"{each:,} bytes per token{full}" if each else "the same for any number of tokens"
+    if {"B", *(layers.tokens for layers in cache.layers if layers.tokens)} <= values.keys():
+        size = cache.bytes(values, _CACHE_DTYPE)
+        if size is not None:
+            text += f"; {size_text(size)} for {sentence_text(architecture, values)}"
+    return f"{text}, in {_CACHE_DTYPE}"
 
 
 def sum_terms(steps: CountSteps) -> tuple[SumTerm, ...]:

@@ -5,7 +5,6 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.closer_look.checked_step import GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.tensors.named_values import NamedValues
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.core.weights.reading import matrix_shape
@@ -14,9 +13,7 @@ from bertviewer.report.looks import ComparedElement
 from bertviewer.report.run_looked_at import LookedAt
 
 MOST_STEPS = 5
-"""Steps that are carried out once more, each of another kind of module."""
-_LARGE = frozenset({"base model", "task model", "stack"})
-"""To carry out these again takes as long as a check of all layers, and their parts are there."""
+"""Steps that are carried out once more, each of another class."""
 
 
 def compared_elements(it: LookedAt) -> tuple[ComparedElement, ...]:
@@ -34,16 +31,17 @@ def compared_elements(it: LookedAt) -> tuple[ComparedElement, ...]:
 
 
 def _nearest(run: ActivationRun, check: Check) -> tuple[CheckStep, ...]:
-    """Return the worst step of each kind of module, the nearest to its tolerance first."""
-    classes = {module.path: module.class_name for module in run.modules}
-
-    def is_small(step: CheckStep) -> bool:
-        kind = kind_of_class(classes.get(step.path, ""))
-        return kind is None or kind.role not in _LARGE
-
+    """Return the worst step of each class, the nearest to its tolerance first."""
     worst = (summary.worst for summary in summarise(run, check))
-    apart = [step for step in worst if step.max_abs_error != 0 and is_small(step)]
+    apart = [step for step in worst if step.max_abs_error != 0 and not _holds_layers(step, run)]
     return tuple(sorted(apart, key=nearness, reverse=True)[:MOST_STEPS])
+
+
+def _holds_layers(step: CheckStep, run: ActivationRun) -> bool:
+    """Return whether a module holds layers: to compute it again takes as long as all of them."""
+    start = f"{step.path}." if step.path else ""
+    below = (m.path.removeprefix(start) for m in run.modules if m.path.startswith(start))
+    return any(part.isdecimal() for path in below for part in path.split("."))
 
 
 def _compared(step: CheckStep, named: NamedValues) -> ComparedElement | None:

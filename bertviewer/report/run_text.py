@@ -5,7 +5,7 @@ from bertviewer.core.activations.check_step import Check
 from bertviewer.core.activations.statistics import figure
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import count_text
-from bertviewer.report.check_summary import by_flow_note, check_verdict, reasons, summarise
+from bertviewer.report.check_summary import check_verdict, reasons, summarise
 from bertviewer.report.numbers import deviation, number
 from bertviewer.report.summaries import Table, aligned, notice_lines, provenance
 
@@ -63,7 +63,7 @@ def tokenizer_note(run: ActivationRun) -> str:
 def _check_lines(run: ActivationRun, check: Check) -> list[str]:
     rows: Table = [
         (
-            summary.kind,
+            summary.class_name,
             str(summary.steps),
             str(summary.crosses),
             deviation(summary.worst.max_abs_error),
@@ -71,12 +71,12 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
         )
         for summary in summarise(run, check)
     ]
-    header = ("Check", "Steps", "Failures", "Worst |Δ|", "Tolerance")
+    header = ("Class", "Steps", "Failures", "Worst |Δ|", "Tolerance")
     lines = [aligned(header, rows, right=range(1, 5))] if rows else []
-    lines += ["", check_verdict(check), *filter(None, [by_flow_note(check)])]
+    lines += ["", check_verdict(check)]
     lines += [
         f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
-        f"tolerance {deviation(step.tolerance)}{' (flow)' if step.proof == 'flow' else ''}"
+        f"tolerance {deviation(step.tolerance)}"
         for step in check.crosses
     ]
     lines += [f"Not checked ({count}): {reason}" for reason, count in reasons(check).items()]

@@ -4,6 +4,7 @@ import csv as csv_module
 import io
 from collections.abc import Iterator, Sequence
 
+from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.architecture import Architecture, bytes_by_dtype
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.source_info import SEED, SourceInfo
@@ -13,7 +14,7 @@ from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.markdown import SPACE, markdown_cell, markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.plain_text import printable
-from bertviewer.report.costs import why_no_formula
+from bertviewer.report.costs import kv_cache_text, why_no_formula
 
 Table = list[tuple[str, ...]]
 
@@ -119,8 +120,14 @@ def totals(architecture: Architecture) -> Table:
         ("Tensors", f"{architecture.tensor_count:,}"),
         ("Modules", f"{len(architecture.modules):,}"),
         *((f"Weights in {dtype}", f"{size / 1e6:,.2f} MB") for dtype, size in sizes.items()),
+        *_kv_cache(architecture),
         *_without_costs(architecture),
     ]
+
+
+def _kv_cache(architecture: Architecture) -> Table:
+    text = kv_cache_text(architecture, letter_values(architecture))
+    return [("KV cache", text)] if text else []
 
 
 def _without_costs(architecture: Architecture) -> Table:

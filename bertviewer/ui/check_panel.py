@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.report.check_summary import by_flow_note, check_verdict, other_attention_note
+from bertviewer.report.check_summary import check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.layouts import in_column, in_row, named
@@ -98,7 +98,7 @@ class CheckPanel(QWidget):
 
     def _tell(self, check: Check) -> None:
         lines = [check_verdict(check)] if check.steps else []
-        lines += filter(None, [by_flow_note(check), other_attention_note(check)])
+        lines += filter(None, [other_attention_note(check)])
         lines += [
             self.tr("Not verified: {0}: {1}.").format(
                 left.path or self.tr("the model itself"), left.reason

@@ -19,6 +19,7 @@ from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.tensors.part_costs import HeadCost, head_cost, part_costs
 from bertviewer.report.costs import (
     cost_of,
+    kv_cache_text,
     memory_sizes,
     peak_text,
     sentence_text,
@@ -155,6 +156,8 @@ class CountFacts(QObject):
             yield self.tr("Valid if"), domain_text(architecture.costs.domain)
         if not node.path and (peak := peak_text(architecture, values)):
             yield self.tr("Peak activation memory"), self.tr("{0}, in float32").format(peak)
+        if not node.path and (cache := kv_cache_text(architecture, values)):
+            yield self.tr("KV cache"), cache
 
     def _ranking(
         self, node: ModuleNode, architecture: Architecture, values: dict[str, int]

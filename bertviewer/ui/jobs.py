@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bertviewer.core.run_files.describing import KeptRuns
     from bertviewer.core.run_files.run_file import RunFile
     from bertviewer.core.source.model_source import ModelSource
+    from bertviewer.core.what_if.scenario import Outcome, Scenario
     from bertviewer.ui.watched_run import WatchedRun
 
 
@@ -191,6 +192,13 @@ def derive_counts_job(model: LoadedModel, progress: Progress) -> Derived:
 def derive_costs_job(model: LoadedModel, progress: Progress) -> Derived:
     """Derive the formulas of what a forward pass costs, once the counts have theirs."""
     return _derived(model.with_costs(progress))
+
+
+def rebuild_job(scenario: Scenario, model: LoadedModel, progress: Progress) -> Outcome:
+    """Build an open model with a scenario's values and count it."""
+    from bertviewer.core.loading.scenario_model import rebuild
+
+    return rebuild(scenario, model.source)
 
 
 def _derived(architecture: Architecture) -> Derived:

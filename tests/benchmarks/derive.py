@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import torch
 
-from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.counting.counting import derive
 from bertviewer.core.loading.deriving import builder
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.symbolic.costs import derive_costs
+from bertviewer.core.symbolic.counts import derive
 
 PRESETS = ("bert-base-uncased", "bert-large-uncased", "gpt2", "albert-base-v2", "transformer-base")
 ROUNDS = 3

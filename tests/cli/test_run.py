@@ -35,7 +35,7 @@ def test_check_as_json(printed: Printed) -> None:
     steps = document["check"]
     keys = {"path", "step", "max_abs_error", "tolerance", "ok", "proof"}
     assert all(step.keys() == keys for step in steps)
-    assert {step["proof"] for step in steps} == {"formula"}
+    assert {step["proof"] for step in steps} == {"reference"}
     assert all(step["ok"] and step["max_abs_error"] <= step["tolerance"] for step in steps)
     assert {step["path"] for step in steps} == {m["path"] for m in document["modules"]}
     names = [step["step"] for step in steps if step["path"] == "encoder.layer.0"]
@@ -62,12 +62,17 @@ def test_random_weights_say_so(printed: Printed) -> None:
 def test_a_cross_is_a_result_and_no_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tiny_bert_folder: Path
 ) -> None:
-    from bertviewer.core.checking import arithmetic
+    from bertviewer.core.checking import check
+    from bertviewer.core.checking.reference_model import reference_of
 
-    usual = arithmetic.softmax
-    monkeypatch.setattr(
-        "bertviewer.core.checking.attention_maths.softmax", lambda scores: usual(2 * scores)
-    )
+    def scaled_otherwise(*args: Any) -> Any:
+        reference = reference_of(*args)
+        for part in reference.module.modules():
+            if isinstance(scaling := getattr(part, "scaling", None), float):
+                setattr(part, "scaling", 2 * scaling)  # noqa: B010
+        return reference
+
+    monkeypatch.setattr(check, "reference_of", scaled_otherwise)
     assert main(["run", str(tiny_bert_folder), "the cat", "--check"]) == 0
     out = capsys.readouterr().out
     assert "steps are outside their tolerance." in out

@@ -5,17 +5,18 @@ from typing import Literal
 from bertviewer.core.frozen import frozen
 from bertviewer.core.plain_data import Document
 
-Proof = Literal["formula", "flow"]
+Proof = Literal["reference", "formula", "flow"]
+"""What was recomputed: the last two are in runs that earlier versions saved."""
 
 
 @frozen
 class CheckStep(Document):
-    """One comparison: what a module gave, and the same recomputed in float64.
+    """One comparison: what a module computed, and the same recomputed in float64.
 
     ``step`` says what of the module at ``path`` is compared. ``max_abs_error`` is the largest
-    difference, ``None`` where there is none to give: shapes differ, or NaN and Inf stand in
-    different places. ``tolerance`` is what rounding may do. ``proof`` says what was recomputed: the
-    module's own formula, or the flow of a clean instance of the model, operation by operation.
+    difference, ``None`` if there is none: shapes differ, or NaN and Inf are in different places.
+    ``tolerance`` is the effect of rounding. ``proof`` says what it was compared with: a reference
+    instance of the model, built from its configuration.
     """
 
     path: str
@@ -23,7 +24,7 @@ class CheckStep(Document):
     max_abs_error: float | None
     tolerance: float
     ok: bool
-    proof: Proof = "formula"
+    proof: Proof = "reference"
 
 
 @frozen
@@ -40,11 +41,6 @@ class Check:
 
     steps: tuple[CheckStep, ...]
     unchecked: tuple[Unchecked, ...] = ()
-
-    @property
-    def by_flow(self) -> int:
-        """How many steps were proven by the flow."""
-        return sum(step.proof == "flow" for step in self.steps)
 
     @property
     def crosses(self) -> tuple[CheckStep, ...]:

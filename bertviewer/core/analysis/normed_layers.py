@@ -10,14 +10,10 @@ from bertviewer.core.activations.activation_run import ActivationRun, ModuleActi
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.families import kind_of_class
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.frozen import frozen
 
 NEAR = 1e-3
 """How near to 0 and 1 mean and std are: the epsilon of a norm keeps them a little off."""
-
-_NORMS = frozenset({ModuleKind.LAYER_NORM, ModuleKind.LAYER_NORM_IN_FLOAT32})
 
 
 @frozen
@@ -42,7 +38,7 @@ def normed_layers(architecture: Architecture, run: ActivationRun) -> NormedLayer
             layer = modules.get(path)
             if layer is None or not _is_standard(layer.calls[call]):
                 return None
-            norm = _last_norm(layer, modules, call)
+            norm = _last_norm(architecture, layer, modules, call)
             if norm is None:
                 return None
             found = NormedLayers(norm.class_name, norm.output_shape[-1])
@@ -50,13 +46,17 @@ def normed_layers(architecture: Architecture, run: ActivationRun) -> NormedLayer
 
 
 def _last_norm(
-    layer: ModuleActivation, modules: dict[str, ModuleActivation], call: int
+    architecture: Architecture,
+    layer: ModuleActivation,
+    modules: dict[str, ModuleActivation],
+    call: int,
 ) -> ModuleActivation | None:
     """Return the norm inside of a layer that gave what the layer gave."""
     for path, module in modules.items():
         if not path.startswith(f"{layer.path}."):
             continue
-        is_norm = kind_of_class(module.class_name) in _NORMS
+        node = architecture.module(path)
+        is_norm = node is not None and node.role == "layer norm"
         if is_norm and module.calls[min(call, len(module.calls) - 1)] == layer.calls[call]:
             return module
     return None

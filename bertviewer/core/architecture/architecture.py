@@ -10,6 +10,7 @@ from typing import Any
 
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.forward_costs import Costs
+from bertviewer.core.architecture.kv_cache import KVCache
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import QUANTIZED, SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -26,10 +27,11 @@ BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
 
 @frozen(eq=False)
 class _Index:
-    """The modules directly below each path, and the tensors in it and in all below it."""
+    """Modules by path, the modules directly below each path, and the tensors in and below it."""
 
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
+    by_path: Mapping[str, ModuleNode]
     children: Mapping[str, list[ModuleNode]]
     below: Mapping[str, list[TensorInfo]]
 
@@ -46,7 +48,7 @@ def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...
             around[owner] = [below.setdefault(path, []) for path in ancestors(owner)]
         for tensors in around[owner]:
             tensors.append(tensor)
-    return _Index(modules, parameters, children, below)
+    return _Index(modules, parameters, {node.path: node for node in modules}, children, below)
 
 
 @frozen
@@ -56,7 +58,8 @@ class Architecture:
     ``config`` has what the model's code reads, and what concerns no computation, as labels' names.
     ``unused`` are the other keys of the configuration, which the code never reads; a key inside of
     a part follows the part's name and a dot. ``costs`` and ``flows`` are ``None`` until they are
-    derived. The flows are separate documents, ``bertviewer.flow/1``.
+    derived. The flows are separate documents, ``bertviewer.flow/1``. ``kv_cache`` is derived with
+    the costs, and ``None`` for a model without a cache.
     """
 
     source: SourceInfo
@@ -66,6 +69,7 @@ class Architecture:
     parameters: tuple[TensorInfo, ...]
     costs: Costs | None = None
     flows: Flows | None = None
+    kv_cache: KVCache | None = None
     unused: Mapping[str, Any] = field(default_factory=dict)
     _index: "_Index | None" = field(default=None, repr=False, compare=False)
 
@@ -98,6 +102,11 @@ class Architecture:
             shares["(own)"] = self.root.own_parameters / self.root.parameters
         return shares
 
+    def module(self, path: str) -> ModuleNode | None:
+        """Return the module at ``path``, ``None`` if there is none."""
+        assert self._index is not None
+        return self._index.by_path.get(path)
+
     def children(self, path: str) -> tuple[ModuleNode, ...]:
         """Return the modules directly below ``path``, in order."""
         assert self._index is not None  # since __post_init__
@@ -129,10 +138,16 @@ class Architecture:
                 "bytes": bytes_by_dtype(total),
             },
             "shares": self.shares,
+            "kv_cache": self._kv_cache_json(),
             "modules": to_json(self.modules),
             "parameters": to_json(self.parameters),
             "compute": None if self.costs is None else self.costs.to_json(),
         }
+
+    def _kv_cache_json(self) -> dict[str, Any] | None:
+        if self.kv_cache is None:
+            return None
+        return self.kv_cache.to_json({symbol.letter: symbol.value for symbol in self.symbols})
 
     @classmethod
     @no_search_for_garbage()
@@ -155,6 +170,7 @@ class Architecture:
             parameters=DOCUMENTS.read(tuple[TensorInfo, ...], data["parameters"]),
             unused=unused,
             costs=Costs.from_json(data["compute"]) if data.get("compute") else None,
+            kv_cache=KVCache.from_json(data["kv_cache"]) if data.get("kv_cache") else None,
         )
 
 

@@ -1,7 +1,7 @@
 """What a forward pass costs, in letters: multiply-adds, shapes, and memory in use.
 
-For B sentences of S tokens. Plain data, free of torch; ``core.costs`` derives it, ``cost_values``
-puts numbers in.
+For B sentences of S tokens. Plain data, free of torch; ``core.symbolic.costs`` derives it,
+``cost_values`` puts numbers in.
 """
 
 from collections.abc import Mapping

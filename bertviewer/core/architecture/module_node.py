@@ -29,14 +29,15 @@ class ModuleNode(Document):
     (``in_features``, ``eps``, ``p`` …). ``count_formula`` is an expression that Python evaluates
     with the symbols as integers, ``domain`` the conditions under which it holds, as of
     ``expressions.domains``, ``None`` for everywhere. ``forward_formula`` is Typst mathematics, or
-    ``None``; ``formula_from`` says whether it is that of the class's ``role``, or read off the
-    module's ``flow``.
+    ``None``; ``formula_from`` says whether it is a template's (``role``) or lists the steps of the
+    module's data flow (``flow``). ``role`` is what the template calls such modules, for example
+    ``self-attention``, and empty for others.
     ``class_module`` is the Python module that defines the class, empty where it is not known.
     """
 
     JSON = (
         "path class_name=class class_module depth parameters own_parameters trainable share"
-        " repeat attributes count_formula domain forward_formula formula_from"
+        " repeat attributes count_formula domain forward_formula formula_from role"
     )
 
     path: str
@@ -53,6 +54,7 @@ class ModuleNode(Document):
     class_module: str = ""
     domain: str | None = None
     formula_from: FormulaFrom | None = None
+    role: str = ""
 
     @property
     def name(self) -> str:

@@ -252,6 +252,9 @@ def _prove(architecture: Architecture) -> None:
                 raise OddContent(f"the shape of {tensor.name} is not {symbolic}")
     if architecture.costs is not None:
         _prove_costs(architecture.costs, values)
+    cache, lengths = architecture.kv_cache, {"B": 1, "S": 1, "S_d": 1}
+    if cache is not None and cache.bytes({**values, **lengths}, "float32") is None:
+        raise OddContent("the cache formulas are not valid for this model")
     if architecture.flows is not None:
         _prove_flows(architecture.flows, {node.path for node in architecture.modules})
 

@@ -1,13 +1,11 @@
-"""Compares what a module gave with what was recomputed, and says what rounding may do."""
+"""Compares recorded tensors with their recomputations, within the limits of rounding."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from bertviewer.core.activations.check_step import CheckStep, Proof
 from bertviewer.core.frozen import frozen
 
 FACTOR = 16
@@ -17,15 +15,22 @@ FLOOR = 4
 """Units in the last place of the largest value that are always allowed."""
 FEW = 64
 """So few values may all have been rounded well by chance: the input's size counts then, too. And
-one feature in so many, at the most, may stand apart."""
+at most one feature in so many is an outlier."""
 OUTLYING = 16
-"""So many times larger than the median, a feature stands apart: trained models have a few that are
-thousands of times larger than the others (Sun et al. 2024, "Massive Activations")."""
+"""A feature that is so many times larger than the median is an outlier: trained models have a few
+that are thousands of times larger than the others (Sun et al. 2024, "Massive Activations")."""
+
+FEW_CHOICES = 100
+"""One integer in so many may differ: of two nearly equal candidates the other one was chosen."""
+
+WIDEST = 2**14
+"""Units in the last place that rounding may cause: 0.2 % in float32, where 150 are usual. Where it
+causes more, the two calculations have diverged, and nothing is proven."""
 
 
 @frozen(eq=False)
 class Compared:
-    """One tensor of a comparison: recomputed in float64, as it was given, and what is allowed.
+    """One tensor of a comparison: recomputed in float64, as it was recorded, and what is allowed.
 
     ``tolerances`` are those of each feature, the last axis: [D].
     """
@@ -39,7 +44,7 @@ class Compared:
 class Deviation:
     """The largest difference, what is allowed, and whether it is within that.
 
-    ``tensors`` are what was compared, where somebody wants to see them.
+    ``tensors`` are what was compared, if they were to be kept.
     """
 
     error: float | None
@@ -48,85 +53,79 @@ class Deviation:
     tensors: tuple[Compared, ...] = field(default=(), compare=False, repr=False)
 
 
-Look = Callable[[CheckStep, Deviation], None]
-"""Is shown each step with the tensors that were compared."""
-
-
-def step_of(path: str, name: str, found: Deviation, proof: Proof = "formula") -> CheckStep:
-    """Return a comparison as what a check tells of it."""
-    return CheckStep(path, name, found.error, found.tolerance, found.ok, proof)
+class NotComparableError(Exception):
+    """A comparison would prove nothing."""
 
 
 def compare(
-    exact: Any,
-    rough: Any,
-    actual: Any,
+    exact: Tensor,
+    rough: Tensor,
+    actual: Tensor,
     inputs: Iterable[Tensor],
     stored: torch.dtype,
     *,
     keep: bool = False,
 ) -> Deviation | None:
-    """Compare a module's result with its recomputations in float64 and in rounded arithmetic.
+    """Compare a recorded tensor with its recomputations in float64 and in rounded arithmetic.
 
     The difference between the two recomputations is what rounding alone does, so the tolerance
     is 16 times its maximum, and at least 4 units in the last place of the largest value. The few
-    features that are far larger than most are compared apart: within their tolerance an error in
-    the others would go unseen. Told is the largest difference, or the one that is not allowed.
-    Tensors that are not in both results are left out; ``None`` means that there are none in both,
-    or that both hold nothing finite: NaN that equals NaN proves nothing. ``keep`` has the tensors
-    come along.
+    features that are far larger than most are compared separately: within their tolerance an error
+    in the others would go unseen. The result is the largest difference, or the one that is not
+    allowed; ``None`` if nothing is finite: NaN that equals NaN proves nothing.
+
+    Args:
+        exact: in float64.
+        rough: in the model's dtype.
+        actual: as it was recorded.
+        inputs: what it was computed from.
+        stored: the dtype with the largest rounding error on the way.
+        keep: whether the tensors are kept.
     """
-    triples = list(_pairs(exact, rough, actual))
-    if not triples:
-        return None
-    if any(a.shape != b.shape for a, _, b in triples):
-        return with_tensors(Deviation(None, 0.0, False), triples, (), keep=keep)
     eps = torch.finfo(stored).eps
     # float64 cannot be compared with something finer; float32 shows how the rounding adds up.
     shrink = eps / torch.finfo(torch.float32).eps if stored == torch.float64 else 1.0
-    figures = [_figures(*triple, shrink) for triple in triples]
-    usual = [_is_usual(sizes) for _, _, sizes in figures]
-    apart = torch.cat([each[:, ~chosen] for each, chosen in zip(figures, usual, strict=True)], 1)
-    error, noise, size = torch.cat(figures, 1).amax(1).tolist()
-    if sum(given.numel() for _, _, given in triples) < FEW:
+    figures = _figures(exact, rough, actual, shrink)
+    usual = _is_usual(figures[2])
+    error, noise, size = figures.amax(1).tolist()
+    if actual.numel() < FEW:
         # The first is what the module works on; others may be masks of -10^38.
         first = next((x for x in inputs if x.is_floating_point()), None)
-        size = size if first is None else max(size, float(_largest(first.double()).max()))
-    whole = _compared((error, noise, size), eps)
-    if not all(_same_places(a, given) for a, _, given in triples):
-        return with_tensors(Deviation(None, whole.tolerance, False), triples, (), keep=keep)
-    if not any(bool(given.isfinite().any()) for _, _, given in triples):
+        size = size if first is None else max(size, float(_largest_each(first.double()).max()))
+    whole = _allowed((error, noise, size), eps)
+    if not _same_places(exact, actual):
+        return _with_tensors(Deviation(None, whole.tolerance, False), exact, actual, keep=keep)
+    if not bool(actual.isfinite().any()):
         return None
-    if not apart.numel():
-        return with_tensors(whole, triples, (), keep=keep)
-    together = torch.cat([each[:, chosen] for each, chosen in zip(figures, usual, strict=True)], 1)
-    found = [_compared(group.amax(1).tolist(), eps) for group in (together, apart)]
+    if bool(usual.all()):
+        return _with_tensors(whole, exact, actual, keep=keep)
+    found = [_allowed(figures[:, chosen].amax(1).tolist(), eps) for chosen in (usual, ~usual)]
     allowed = torch.tensor([one.tolerance for one in found], dtype=torch.float64)
-    tolerances = [torch.where(chosen, allowed[0], allowed[1]) for chosen in usual]
+    tolerances = torch.where(usual, allowed[0], allowed[1])
     worst = max(found, key=lambda one: (not one.ok, one.error))
-    return with_tensors(worst, triples, tolerances, keep=keep)
+    return _with_tensors(worst, exact, actual, tolerances, keep=keep)
 
 
-def with_tensors(
+def _with_tensors(
     found: Deviation,
-    triples: Sequence[tuple[Tensor, Tensor, Tensor]],
-    tolerances: Sequence[Tensor],
+    exact: Tensor,
+    actual: Tensor,
+    tolerances: Tensor | None = None,
     *,
     keep: bool,
 ) -> Deviation:
     """Return a deviation with what was compared, if ``keep`` says so.
 
-    ``tolerances`` are those of the features of each tensor; () where all have the same.
+    ``tolerances`` are those of the features; ``None`` where all have the same.
     """
     if not keep:
         return found
-    every = torch.tensor(found.tolerance, dtype=torch.float64)
-    each = tolerances or [every.expand(_features(given)) for _, _, given in triples]
-    tensors = zip(triples, each, strict=True)
-    return replace(found, tensors=tuple(Compared(a, b, bound) for (a, _, b), bound in tensors))
+    if tolerances is None:
+        tolerances = torch.tensor(found.tolerance, dtype=torch.float64).expand(_features(actual))
+    return replace(found, tensors=(Compared(exact, actual, tolerances),))
 
 
-def _compared(largest: Sequence[float], eps: float) -> Deviation:
+def _allowed(largest: Sequence[float], eps: float) -> Deviation:
     error, noise, size = largest
     tolerance = max(FACTOR * noise, FLOOR * eps * size)
     return Deviation(error, tolerance, error <= tolerance)
@@ -136,32 +135,24 @@ def _figures(exact: Tensor, rough: Tensor, actual: Tensor, shrink: float) -> Ten
     """Return each feature's largest error, its largest rounding and its largest value: [3, D]."""
     given = actual.double()
     return torch.stack(
-        (_largest(exact - given), _largest((exact - rough).double()) * shrink, _largest(given))
+        (
+            _largest_each(exact - given),
+            _largest_each((exact - rough).double()) * shrink,
+            _largest_each(given),
+        )
     )
 
 
 def _is_usual(sizes: Tensor) -> Tensor:
-    """Tell which features are of the usual size [D]: all, unless a few stand apart."""
+    """Return which features are of the usual size [D]: all, unless a few are outliers."""
     usual = sizes <= OUTLYING * sizes.median()
     # Many large ones are no outliers: after an activation most of the others may be near 0.
     is_few = int((~usual).sum()) <= len(usual) // FEW
     return usual if is_few else torch.ones_like(usual)
 
 
-def _pairs(exact: Any, rough: Any, actual: Any) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Walk three results of the same form side by side."""
-    if isinstance(exact, Tensor) and isinstance(actual, Tensor):
-        yield exact, rough, actual
-    elif isinstance(exact, Mapping) and isinstance(actual, Mapping):
-        for name in exact.keys() & actual.keys():
-            yield from _pairs(exact[name], rough[name], actual[name])
-    elif isinstance(exact, tuple | list) and isinstance(actual, tuple | list):
-        for items in zip(exact, rough, actual, strict=False):
-            yield from _pairs(*items)
-
-
 def _same_places(exact: Tensor, actual: Tensor) -> bool:
-    """Whether NaN and Inf stand in the same places, once the exact result is stored."""
+    """Return whether NaN and Inf are in the same places, once the exact result is stored."""
     stored = exact.to(actual.dtype)
     return bool(
         torch.equal(stored.isnan(), actual.isnan())
@@ -174,7 +165,7 @@ def _features(tensor: Tensor) -> int:
     return tensor.shape[-1] if tensor.dim() else 1
 
 
-def _largest(difference: Tensor) -> Tensor:
+def _largest_each(difference: Tensor) -> Tensor:
     """Return the largest finite absolute value of each feature, the last axis: [D], 0 for none."""
     features = _features(difference)
     if not difference.numel():
@@ -182,5 +173,104 @@ def _largest(difference: Tensor) -> Tensor:
     low, high = difference.reshape(-1, features).aminmax(dim=0)
     largest = torch.maximum(low.abs(), high.abs())
     if not largest.isfinite().all():
-        return _largest(difference.nan_to_num(0.0, 0.0, 0.0))
+        return _largest_each(difference.nan_to_num(0.0, 0.0, 0.0))
     return largest
+
+
+@frozen
+class Triple:
+    """One tensor in float64, as the reference instance rounds it, and as it was recorded.
+
+    ``None`` where there was no such tensor.
+    """
+
+    exact: Tensor | None
+    rough: Tensor | None
+    actual: Tensor | None
+
+
+def compare_each(
+    triples: Sequence[Triple],
+    inputs: Sequence[Tensor],
+    coarsest: torch.dtype | None,
+    *,
+    keep: bool = False,
+) -> Deviation | None:
+    """Compare tensors that belong together, and return the worst; ``None`` if none can be.
+
+    Each has its own tolerance: a mask may be 10^38 and what it masks 1.
+
+    Args:
+        triples: the tensors.
+        inputs: what they were computed from.
+        coarsest: the dtype with the largest rounding error on the way.
+        keep: whether the worst tensor is kept.
+
+    Raises:
+        NotComparableError: the bound would be so wide that nothing is proven.
+    """
+    found = [_compare_triple(triple, inputs, coarsest, keep=keep) for triple in triples]
+    return max((it for it in found if it is not None), key=badness, default=None)
+
+
+def badness(found: Deviation) -> tuple[bool, float]:
+    """Return a key that sorts deviations: failures last, then by share of the tolerance."""
+    if found.error is None:
+        return not found.ok, torch.inf
+    return not found.ok, found.error / found.tolerance if found.tolerance else found.error
+
+
+def _compare_triple(
+    triple: Triple, inputs: Sequence[Tensor], coarsest: torch.dtype | None, *, keep: bool
+) -> Deviation | None:
+    exact, rough, actual = triple.exact, triple.rough, triple.actual
+    if exact is None or rough is None or actual is None:
+        return Deviation(None, 0.0, False)
+    if exact.shape != actual.shape:
+        return _with_tensors(Deviation(None, 0.0, False), exact, actual, keep=keep)
+    if not actual.numel():
+        return None
+    if actual.is_complex():
+        exact, rough, actual = (torch.view_as_real(it) for it in (exact, rough, actual))
+    if not exact.is_floating_point() or not actual.is_floating_point():
+        found = _integers(exact, actual)
+        return None if found is None else _with_tensors(found, exact, actual, keep=keep)
+    dtypes = (actual.dtype, *(() if coarsest is None else (coarsest,)))
+    stored = max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)
+    floats = [tensor for tensor in inputs if tensor.is_floating_point()]
+    limit = torch.finfo(stored).max / 4
+    exact, rough, actual = (_endless(it, limit) for it in (exact, rough, actual))
+    found = compare(exact, rough, actual, floats, stored, keep=keep)
+    if found is not None and _is_too_wide(found, (actual, *floats), stored):
+        raise NotComparableError("rounding error alone is so large that nothing can be verified")
+    return found
+
+
+def _is_too_wide(found: Deviation, tensors: Sequence[Tensor], stored: torch.dtype) -> bool:
+    widest = min(WIDEST * torch.finfo(stored).eps, 1.0)
+    # What is left of a difference may be small next to what it was computed from.
+    return all(found.tolerance > widest * _largest(tensor) for tensor in tensors)
+
+
+def _largest(tensor: Tensor) -> float:
+    if not tensor.numel():
+        return 0.0
+    sizes = _endless(tensor, torch.finfo(tensor.dtype).max / 4).nan_to_num(0.0, 0.0, 0.0).abs()
+    return float(sizes.max())
+
+
+def _integers(exact: Tensor, actual: Tensor) -> Deviation | None:
+    """Compare integers and Booleans."""
+    differing = int((exact != actual).sum())
+    if not differing:
+        return Deviation(0.0, 0.0, True)
+    if differing <= actual.numel() // FEW_CHOICES:
+        return None
+    return Deviation(float((exact.double() - actual.double()).abs().max()), 0.0, False)
+
+
+def _endless(values: Tensor, limit: float) -> Tensor:
+    """Return a mask's largest numbers as infinite: they mean that, and would hide the rest."""
+    if not bool((values.abs() > limit).any()):
+        return values
+    return torch.where(values > limit, torch.inf, torch.where(values < -limit, -torch.inf, values))

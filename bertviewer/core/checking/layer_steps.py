@@ -1,210 +1,238 @@
-"""The steps of a whole layer, in order, each by itself from what the run really passed on."""
+"""The steps of a layer, named after what its operations do: attention, sums, norms, feed-forward.
 
-from collections.abc import Callable, Iterator, Mapping
+A layer's operations are read as a word, such as ``NA+NPFP+`` for a norm, an attention, a sum, a
+norm, a projection, an activation, a projection and a sum, and the word is cut into steps.
+"""
 
-from torch import Tensor
+import re
+from collections.abc import Iterable, Iterator
 
-from bertviewer.core.checking.arithmetic import Arithmetic
-from bertviewer.core.checking.blocks import activation
-from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
-from bertviewer.core.checking.layers import (
-    arguments,
-    described,
-    hidden,
-    norms_before,
-    sub_layers,
+from bertviewer.core.analysis.attention_places import is_cross
+from bertviewer.core.checking.comparison import Deviation, badness
+from bertviewer.core.checking.observed_calls import (
+    ACTIVATION,
+    ADDITION,
+    ATTENTION,
+    NORM,
+    PRODUCT,
+    Call,
+    Comparison,
 )
-from bertviewer.core.families.layer import Halves, Layer, Network
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.frozen import frozen
-from bertviewer.core.run.capture import KeptCall
 
 NEXT = "= next hidden state"
 """The last step: the layer as a whole, from its input alone."""
 
+_SELF, _CROSS = "A", "C"
 
-@frozen
-class Seen:
-    """What a layer and the modules in it took and gave, in one call.
 
-    Without an arithmetic the tensors are handed out as they were given.
+@frozen(eq=False)
+class _Item:
+    """One operation or comparison in a layer, in order.
+
+    ``kind`` is "" for a comparison. ``around`` are the calls below the layer that it is in, from
+    the outside in.
     """
 
-    layer: KeptCall
-    find: Callable[[str], KeptCall | None]
-    arithmetic: Arithmetic | None
-
-    def input(self, name: str = "") -> Tensor:
-        """Return what a child took first, or the layer itself."""
-        call = self._call(name)
-        first = call.args[0] if call.args else next(iter(call.kwargs.values()))
-        return self._take(first)
-
-    def output(self, name: str) -> Tensor:
-        """Return what a child gave: all of it, or the first."""
-        return self._take(hidden(self._call(name).output))
-
-    def _take(self, tensor: Tensor) -> Tensor:
-        if self.arithmetic is None:
-            return tensor
-        taken: Tensor = self.arithmetic.take(tensor)
-        return taken
-
-    def _call(self, name: str) -> KeptCall:
-        call = self.layer if not name else self.find(name)
-        if call is None:
-            raise NoRecomputationError(f"{name} was not captured")
-        return call
+    kind: str
+    around: tuple[Call, ...]
+    step: Comparison | None = None
 
 
 @frozen
-class Child:
-    """A step that is a module: what it gave against its own recomputation."""
+class _Step:
+    """A step from one kind of operation to another: places in the layer's word."""
 
     name: str
-    child: str
+    start: int
+    stop: int
 
 
-@frozen
-class Calculation:
-    """A step that is no module: ``expected`` from what was seen, and where it was seen."""
+def is_layer(call: Call) -> bool:
+    """Return whether a call is that of a layer: an entry of a list with attention and more in it.
 
-    name: str
-    expected: Callable[[Evaluator, Seen], Tensor]
-    actual: Callable[[Seen], Tensor]
-
-
-Step = Child | Calculation
-
-
-def layer_steps(module: Evaluator, call: KeptCall) -> tuple[Step, ...]:
-    """Return the steps of one call of a layer."""
-    special = _SPECIAL.get(module.kind)
-    return special(module) if special else tuple(_described(module, call))
+    Of several such modules around each other it is the innermost.
+    """
+    if not call.path.rpartition(".")[2].isdecimal() or call.is_attention:
+        return False
+    word = _word(list(_items(call)))
+    has_more = re.search(f"{PRODUCT}.*{ACTIVATION}.*{PRODUCT}", word) is not None
+    if not has_more or not re.search(f"[{_SELF}{_CROSS}]", word):
+        return False
+    return not any(is_layer(each) for each in call.calls if each is not call)
 
 
-def _described(module: Evaluator, call: KeptCall) -> Iterator[Step]:
-    """Yield the steps of a layer of which the family says how it is made."""
-    made = described(module)
-    before = norms_before(module, made)
-    parts = tuple(sub_layers(module, made, arguments(made, call.args, call.kwargs)))
-    norms = [part.norm for part in parts] + [made.network_norm]
-    for number, (part, after) in enumerate(zip(parts, norms[1:], strict=True)):
-        crosses = number > 0
-        name = "cross-attention" if crosses else "self-attention"
-        add_and_norm = "cross-attention's add & norm" if crosses else "add & norm"
-        if part.block == part.path:
-            yield Child(f"{name} & {add_and_norm}", part.path)
-        elif part.add and not before:
-            yield Child(name, part.path)
-            yield Child(add_and_norm, part.add)
-        elif part.add and crosses:
-            yield Child("norm, cross-attention & add", part.block)
-        elif part.add:
-            yield Child("norm", part.norm)
-            yield Child(name, part.path)
-            yield Child("projection & add", part.add)
-        elif before:
-            yield Child("norm before cross-attention" if crosses else "norm", part.norm)
-            yield Child(name, part.path)
-            residual = part.norm if crosses else ""
-            yield _add(
-                "residual addition after cross-attention" if crosses else "add",
-                residual,
-                part.path,
-                after,
-            )
-        else:
-            yield Child(name, part.path)
-            yield _add_and_norm(add_and_norm, part.path if crosses else "", part.path, part.norm)
-    if before:
-        yield Child("norm after the residual addition", made.network_norm)
-    yield from _network(module, made, before=before)
+def layer_steps(layer: Call) -> Iterator[tuple[str, Deviation]]:
+    """Yield a layer's steps with the worst deviation in each, and the layer as a whole."""
+    items = list(_items(layer))
+    places = [place for place, item in enumerate(items) if item.kind]
+    seen: dict[str, int] = {}
+    for step in _steps(items, _word(items)):
+        stop = places[step.stop] if step.stop < len(places) else len(items)
+        found = list(_deviations(layer, items, places[step.start], places[step.stop - 1], stop))
+        if found:
+            seen[step.name] = count = seen.get(step.name, 0) + 1
+            name = step.name if count == 1 else f"{step.name} ({count})"
+            yield name, max(found, key=badness)
+    if whole := _chosen(layer, layer.output):
+        yield NEXT, max(whole, key=badness)
 
 
-def _network(module: Evaluator, made: Layer, *, before: bool) -> Iterator[Step]:
-    if isinstance(made.network, Halves):
-        yield Child("intermediate", made.network.first)
-        yield Child("output & add" if before else "output & add & norm", made.network.second)
-    elif isinstance(made.network, str) and before:
-        yield Child("feed-forward", made.network)
+def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
+    """Yield what happens in a call; an attention and a norm are one operation each."""
+    kinds = _kinds(call)
+    if around and call.is_attention:
+        yield _Item(_CROSS if is_cross(call.path) else _SELF, around)
+    elif around and NORM in kinds and not kinds & {PRODUCT, ATTENTION}:
+        yield _Item(NORM, around)
+    elif around and ACTIVATION in kinds and not kinds & {PRODUCT, ATTENTION}:
+        yield _Item(ACTIVATION, around)
     else:
-        at, own = (made.network, None) if isinstance(made.network, str) else ("", made.network)
-        holder = module.below(at) if at else module
-        parts = own or holder.description
-        if not isinstance(parts, Network):
-            raise NoRecomputationError(
-                f"{holder.node.class_name} is no network that a family describes"
-            )
-        first, second = (f"{at}.{name}" if at else name for name in (parts.first, parts.second))
-        yield Calculation(
-            "intermediate",
-            lambda module, seen: activation(module.below(at) if at else module, parts.act)(
-                module.below(first)(seen.input(first))
-            ),
-            lambda seen: seen.input(second),
-        )
-        if not before:
-            yield _narrow(second, first, made.network_norm)
+        for event in call.events:
+            if isinstance(event, Call):
+                yield from _items(event, (*around, event))
+            elif isinstance(event, Comparison):
+                yield _Item("", around, event)
+            else:
+                yield _Item(event, around)
 
 
-def _add_and_norm(name: str, residual: str, added: str, norm: str) -> Calculation:
-    """Return norm(residual's input + added's output)."""
-    return Calculation(
-        name,
-        lambda module, seen: module.below(norm)(
-            module.round(seen.input(residual) + seen.output(added))
-        ),
-        lambda seen: seen.output(norm),
+def _kinds(call: Call) -> set[str]:
+    return set(_events(call))
+
+
+def _word(items: list[_Item]) -> str:
+    return "".join(item.kind for item in items)
+
+
+def _steps(items: list[_Item], word: str) -> Iterator[_Step]:
+    """Cut a layer's word into steps."""
+    calls = [item.around for item in items if item.kind]
+    is_pre_norm = word.startswith(NORM) or not word.endswith(NORM)
+    place, after = 0, ""
+    while place < len(word):
+        rest = word[place:]
+        if found := re.match(r"N+", rest):
+            name = _norm_name(word, place, after, rest[found.end() :])
+        elif found := re.match(r"[AC]", rest):
+            after = "cross-attention" if found[0] == _CROSS else "self-attention"
+            name = after + _suffix(calls[place][-1])
+        elif after.endswith("attention") and (found := re.match(r"(P*)\+(N?)", rest)):
+            if is_pre_norm and found[2]:
+                found = re.match(r"P*\+", rest)
+                assert found is not None
+                name = _sum_name(after, projects=found[0] != ADDITION)
+            elif found[2]:
+                name = "add & norm" if after == "self-attention" else f"{after}'s add & norm"
+            else:
+                name = _sum_name(after, projects=bool(found[1]))
+            if place + found.end() == len(word) and found[0] == ADDITION:
+                return  # it is the layer's last sum
+        elif found := re.match(r"[PF]+", rest):
+            yield from _network(word, calls, place, place + found.end(), is_pre_norm=is_pre_norm)
+            after = "feed-forward"
+            more = re.match(r"\+" if is_pre_norm else r"\+N?", rest[found.end() :])
+            place += found.end() + (more.end() if more else 0)
+            continue
+        else:
+            place += 1
+            continue
+        yield _Step(name, place, place + found.end())
+        place += found.end()
+
+
+def _norm_name(word: str, place: int, after: str, rest: str) -> str:
+    if rest.startswith(_CROSS):
+        return "norm before cross-attention"
+    if place == 0:
+        return "norm"
+    is_sum = word[place - 1] == ADDITION
+    return "norm after the residual addition" if is_sum or not after else f"norm after {after}"
+
+
+def _sum_name(after: str, *, projects: bool) -> str:
+    if after == "cross-attention":
+        return "residual addition after cross-attention"
+    return "projection & add" if projects else "add"
+
+
+def _suffix(attention: Call) -> str:
+    """Return what an attention's module does after the attention: ALBERT's adds and norms."""
+    last = "".join(_events(attention)).rpartition(ATTENTION)[2]
+    if ADDITION not in last:
+        return ""
+    return " & add & norm" if NORM in last.partition(ADDITION)[2] else " & add"
+
+
+def _events(call: Call) -> Iterator[str]:
+    """Yield the operations in a call and those below, in order."""
+    for event in call.events:
+        if isinstance(event, Call):
+            yield from _events(event)
+        elif isinstance(event, str):
+            yield event
+
+
+def _network(
+    word: str, calls: list[tuple[Call, ...]], start: int, stop: int, *, is_pre_norm: bool
+) -> Iterator[_Step]:
+    """Yield the steps of a feed-forward network, whose operations are in these places."""
+    last = word.rfind(PRODUCT, start, stop)
+    rest = re.match(r"\+" if is_pre_norm else r"\+N?", word[stop:])
+    is_split = ACTIVATION in word[start:last]
+    around = set(map(id, calls[start])).intersection(*(map(id, each) for each in calls[start:stop]))
+    is_module = rest is None or bool(around.difference(map(id, calls[stop])))
+    if not is_split or (is_pre_norm and is_module):
+        yield _Step("feed-forward", start, stop)
+        after = stop + (rest.end() if rest else 0)
+        if rest and after < len(word):
+            yield _Step("residual addition after feed-forward", stop, after)
+        return
+    yield _Step("intermediate", start, last)
+    ending = {"": "output", "+": "output & add", "+N": "output & add & norm"}
+    yield _Step(ending[rest[0] if rest else ""], last, stop + (rest.end() if rest else 0))
+
+
+def _deviations(
+    layer: Call, items: list[_Item], start: int, last: int, stop: int
+) -> Iterator[Deviation]:
+    """Yield what was compared from one operation to another, and before the next one.
+
+    A module that lies within is compared as a whole, and not the modules in it.
+    """
+    outer: dict[int, Call] = {}
+    for item in items[start : last + 1]:
+        for call in item.around:
+            if _is_within(call, items, start, last):
+                outer.setdefault(id(call), call)
+                break
+    for call in outer.values():
+        steps = [step for step in call.output if not step.name.startswith("head ")]
+        yield from _chosen(call, steps)
+    between = [
+        deviation
+        for item in items[start:stop]
+        if item.step is not None and not any(id(call) in outer for call in item.around)
+        for deviation in _chosen(item.around[-1] if item.around else layer, [item.step])
+    ]
+    yield from between
+    if not outer and not between:
+        # A sum that a module returns: what it adds is recorded.
+        for call in items[last].around:
+            if _is_within(call, items, 0, last):
+                yield from (step.local for step in call.output if step.local is not None)
+                break
+
+
+def _chosen(call: Call, steps: Iterable[Comparison]) -> list[Deviation]:
+    found = (call.chosen(step) for step in steps)
+    return [each for each in found if each is not None]
+
+
+def _is_within(call: Call, items: list[_Item], start: int, last: int) -> bool:
+    """Return whether all of a call's operations are in these places."""
+    return all(
+        start <= place <= last
+        for place, item in enumerate(items)
+        if item.kind and any(each is call for each in item.around)
     )
-
-
-def _add(name: str, residual: str, added: str, into: str) -> Calculation:
-    """Return residual's input + added's output, which is seen as the input of ``into``."""
-    return Calculation(
-        name,
-        lambda _, seen: seen.input(residual) + seen.output(added),
-        lambda seen: seen.input(into),
-    )
-
-
-def _narrow(second: str, residual: str, norm: str) -> Calculation:
-    """Return norm(second(H) + residual's input)."""
-    return Calculation(
-        "output & add & norm",
-        lambda module, seen: module.below(norm)(
-            module.round(module.below(second)(seen.input(second)) + seen.input(residual))
-        ),
-        lambda seen: seen.output(norm),
-    )
-
-
-def _t5(module: Evaluator) -> tuple[Step, ...]:
-    crosses = module.has("layer.1.EncDecAttention")
-    last = "layer.2" if crosses else "layer.1"
-    return (
-        Child("norm & self-attention & add", "layer.0"),
-        *((Child("norm & cross-attention & add", "layer.1"),) if crosses else ()),
-        Child("norm & feed-forward & add", last),
-    )
-
-
-def _squeezebert(_: Evaluator) -> tuple[Step, ...]:
-    return (
-        Child("self-attention", "attention"),
-        Child("add & norm", "post_attention"),
-        Child("intermediate", "intermediate"),
-        Child("output & add & norm", "output"),
-    )
-
-
-_SPECIAL: Mapping[ModuleKind | None, Callable[[Evaluator], tuple[Step, ...]]] = {
-    ModuleKind.T5_LAYER: _t5,
-    ModuleKind.SQUEEZEBERT_LAYER: _squeezebert,
-}
-"""Layers that no description fits.
-
-T5's is a list of modules, SqueezeBERT's convolutions take the features first.
-"""
-
-LAYERS = frozenset({ModuleKind.LAYER, *_SPECIAL})

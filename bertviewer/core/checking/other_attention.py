@@ -1,13 +1,12 @@
-"""Runs the model once more with the other way to calculate attention: eager, or SDPA."""
+"""Runs a model's attention again with transformers' other implementation: eager, or SDPA."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.flow.nested_tensors import versions
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import Capture, KeptCall
@@ -17,21 +16,21 @@ SDPA = "sdpa"
 
 
 def other_attention(
-    module: nn.Module, first: Capture, paths: Mapping[str, ModuleKind | None], progress: Progress
+    module: nn.Module, first: Capture, paths: Collection[str], progress: Progress
 ) -> tuple[str, Capture]:
-    """Return the other way's name, and the calls of the attentions under it.
+    """Return the other implementation's name, and the calls of the attentions with it.
 
-    ``paths`` are the attentions' paths with their kinds. The model gets the first run's inputs
-    and is left as it was, whatever happens.
+    ``paths`` are the attentions' paths. The model gets the first run's inputs, and is as before
+    afterwards, whatever happens.
     """
-    own = {path for path, kind in paths.items() if kind is ModuleKind.TORCH_ATTENTION}
-    others = {path: module.get_submodule(path) for path in paths if path not in own}
     capture = Capture(budget=first.budget)
     capture.inputs = first.inputs
-    for path in own:
+    others = {path: module.get_submodule(path) for path in paths}
+    for path in [path for path, it in others.items() if isinstance(it, nn.MultiheadAttention)]:
+        inner = others.pop(path)
         for call in first.calls.get(path, ()):
             progress(0, 0, path)
-            capture.add(path, _with_weights(module.get_submodule(path), call))
+            capture.add(path, _with_weights(inner, call))
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     name = SDPA if used == EAGER else EAGER
     if others and used in (EAGER, SDPA) and getattr(module, "_supports_sdpa", False):
@@ -40,7 +39,7 @@ def other_attention(
 
 
 def _with_weights(attention: nn.Module, call: KeptCall) -> KeptCall:
-    """Call torch.nn's attention again for its weights: it then does without SDPA."""
+    """Call torch.nn's attention again for its weights: then it does not use SDPA."""
     # Positional arguments past the fourth would name the same flag twice.
     args, kwargs = call.args[:4], {**call.kwargs, "need_weights": True}
     with torch.no_grad():
@@ -50,7 +49,7 @@ def _with_weights(attention: nn.Module, call: KeptCall) -> KeptCall:
     )
 
 
-def _run(
+def _run(  # noqa: PLR0917
     module: Any,
     capture: Capture,
     attentions: Mapping[str, nn.Module],
@@ -58,15 +57,15 @@ def _run(
     other: str,
     progress: Progress,
 ) -> None:
-    """Run the model once under the other implementation, and set it back."""
+    """Run the model once with the other implementation, and set it back."""
     count = 0
 
-    def tell(inner: nn.Module, _args: Any) -> None:
+    def report(inner: nn.Module, _args: Any) -> None:
         nonlocal count
         count += 1
         progress(count, len(attentions), type(inner).__name__)
 
-    handles = [inner.register_forward_pre_hook(tell) for inner in attentions.values()]
+    handles = [inner.register_forward_pre_hook(report) for inner in attentions.values()]
     try:
         module.set_attn_implementation(other)
         with torch.no_grad(), capture.watching(attentions):

@@ -1,7 +1,7 @@
-"""Rows that were sorted by whole numbers: the order of equal ones is up to the device.
+"""Rows that were sorted by integers: the order of equal ones depends on the device.
 
-Models with experts sort their tokens by expert. The run and a clean instance may then work on the
-same rows in different orders, and undo them at the end.
+Models with experts sort their tokens by expert. The run and the reference instance may then work on
+the same rows in different orders, and undo them at the end.
 """
 
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from bertviewer.core.flow.nested_tensors import mapped, named_in
 from bertviewer.core.run.capture import KeptCall
 
 MOST_EQUAL = 4096
-"""Rows of one number that are matched: all are compared with all."""
+"""Rows of one key that are matched: all are compared with all."""
 
 
 def in_order_of(call: KeptCall, clean: Any, keys: Sequence[Tensor]) -> KeptCall:
-    """Return a call of the run with its rows in the order of a clean instance's.
+    """Return a call of the run with its rows in the order of the reference instance's.
 
-    Only rows of equal keys change places. What the run gives in the end is compared in any case,
+    Only rows of equal keys change places. What the run returns in the end is compared in any case,
     so that rows that are mixed up do not go unnoticed.
 
     Args:
         call: of a module whose rows are independent of each other, such as an activation.
-        clean: what the clean instance calls it with.
-        keys: what the clean instance has sorted so far, each [S] in its order.
+        clean: what the reference instance calls it with.
+        keys: what the reference instance has sorted so far, each [S] in its order.
     """
     given = dict(named_in((tuple(call.args), dict(call.kwargs))))
     for name, ours in named_in(clean):

@@ -1,18 +1,16 @@
-"""The attention of one module in a run, calculated when somebody looks at it.
+"""The attention weights of one module in a run, computed on request.
 
-Where the class is known, its probabilities are calculated from what the module took, as a check
-does it, and nothing of the model is changed. The others are seen in a pass of the whole model
-under transformers' eager implementation, which is the one that shows them.
+The module is called again with its recorded inputs, and its weights are computed from what it
+passes to torch. Where that does not show them, the whole model is run with transformers' eager
+implementation, which returns them.
 """
 
 import inspect
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import (
@@ -23,14 +21,9 @@ from bertviewer.core.analysis.attention_maps import (
     masked_by_pattern,
 )
 from bertviewer.core.analysis.attention_places import attention_paths, places_of
-from bertviewer.core.checking.arithmetic import rounded
-from bertviewer.core.checking.attention import ATTENTIONS
-from bertviewer.core.checking.check import BUILT_OTHERWISE
-from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
-from bertviewer.core.checking.recomputations import recomputation
 from bertviewer.core.closer_look.eager import eager, is_close
+from bertviewer.core.closer_look.observed_weights import ObservedWeights, probed_weights
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
@@ -38,7 +31,7 @@ from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.run.replay import look_at_call, replay, reporting, taken_by
+from bertviewer.core.run.replay import look_at_call, replay, reporting
 from bertviewer.core.system.log import write_log
 
 
@@ -69,10 +62,11 @@ def attention_of(
     number = range(calls)[call]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
-    weights, hidden = _weights(model, kept, path, progress, number=number, calls=calls)
     queries, keys, is_cross = places_of(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
+    shape = (len(queries), len(keys))
+    weights, hidden = _weights(model, kept, path, progress, shape, number=number, calls=calls)
     if weights.dim() != 4 or weights.shape[2:] != (len(queries), len(keys)):
         raise UserError(f"{path}: its attention is not token-to-token, so it cannot be shown")
     progress(0, 0, "Measuring attention heads")
@@ -105,25 +99,29 @@ def _masked(probabilities: Probabilities, hidden: Tensor | None) -> NDArray[np.b
 
 
 def _weights(
-    model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
+    model: LoadedModel,
+    kept: Capture,
+    path: str,
+    progress: Progress,
+    shape: tuple[int, int],
+    *,
+    number: int,
+    calls: int,
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the probabilities [1, A, S_q, S_k] in one of the calls, and where masks are known."""
+    """Return the probabilities [1, A, S_q, S_k] in one of the calls, and where masks are known.
+
+    ``shape`` is the number of queries and of keys.
+    """
     attention = model.running_module.get_submodule(path)
-    if kind_of_class(type(attention).__name__) in ATTENTIONS:
-        # What cannot be calculated may yet be seen.
-        try:
-            model.with_flows(progress)  # they say which attention is causal
-            taken = taken_by(model, kept, path, progress, number=number, count=calls)
-            return _recomputed(model, attention, path, taken)
-        except (UserError, NoRecomputationError, *BUILT_OTHERWISE) as error:
-            write_log(f"{path!r}: its attention is not calculated: {error!r}")
+    try:
+        if found := _observed(model, kept, path, progress, shape, number=number, calls=calls):
+            return found
+    except UserError as error:
+        # What cannot be called alone may yet be seen.
+        write_log(f"{path!r}: its attention is not observed: {error!r}")
     seen = _seen_eagerly(model, kept, path, progress)
     used = replay(model, kept, (path,), progress).calls[path][number]
     if not _gives_the_same(seen[number], used):
-        # As Falcon's with ALiBi, where transformers' two ways differ.
-        shares = _used_by_torch(model, kept, path, progress, number=number, calls=calls)
-        if len(shares) == 1 and are_probabilities(shares[0]):
-            return shares[0], None
         raise UserError(
             f"{path}: computed step by step, {type(attention).__name__} gives different values "
             "than in the run, so its attention cannot be shown"
@@ -136,98 +134,50 @@ def _weights(
     raise UserError(f"{path}: {type(attention).__name__} does not return its attention weights")
 
 
-def _used_by_torch(
-    model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
-) -> list[Tensor]:
-    """Return the probabilities of each ``scaled_dot_product_attention`` in a call of a module.
-
-    They are calculated from what that function is given in the run's own implementation.
-    """
-    seen = _SeenProducts()
-    with seen:
-        look_at_call(
-            model, kept, path, seen.open, lambda _: (), progress, number=number, count=calls
-        )
-    return seen.shares
-
-
-class _SeenProducts(TorchFunctionMode):
-    """Calculates the probabilities of attention that torch carries out in one step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shares: list[Tensor] = []
-        self._is_open = False
-
-    def open(self, _taken: object) -> None:
-        """Begin: what follows is of the call that is looked at."""
-        self._is_open = True
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Carry out a function."""
-        kwargs = kwargs or {}
-        if self._is_open and func is torch.nn.functional.scaled_dot_product_attention:
-            self.shares.append(_shares_of(*args, **kwargs))
-        return func(*args, **kwargs)
-
-
-def _shares_of(
-    query: Tensor,
-    key: Tensor,
-    _value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
+def _observed(
+    model: LoadedModel,
+    kept: Capture,
+    path: str,
+    progress: Progress,
+    shape: tuple[int, int],
     *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    """Return the probabilities that ``scaled_dot_product_attention`` weights values with."""
-    if enable_gqa:
-        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
-    size = query.shape[-1]
-    scores = (
-        query.float() @ key.float().transpose(-1, -2) * (size**-0.5 if scale is None else scale)
-    )
-    if is_causal:
-        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-        scores = scores.masked_fill(later, -torch.inf)
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        scores = scores.masked_fill(~attn_mask, -torch.inf)
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-    return scores.softmax(-1)
+    number: int,
+    calls: int,
+) -> tuple[Tensor, Tensor] | None:
+    """Return the probabilities that a module is seen to use, and what masks hide, if it is seen."""
+    observed = ObservedWeights()
+    with observed:
+        look_at_call(
+            model, kept, path, observed.open, lambda _: (), progress, number=number, count=calls
+        )
+    found = [
+        (
+            weights if weights.dim() > 3 else weights[None],
+            hidden if hidden.dim() > 3 else hidden[None],
+        )
+        for weights, hidden in observed.found
+    ]
+    shown = [it for it in found if it[0].shape[0] == 1 and it[0].shape[2:] == shape]
+    if len(shown) == 1:
+        return shown[0]
+    inner = model.running_module.get_submodule(path)
+    if len(found) < 2 or not isinstance(value := getattr(inner, "value", None), nn.Linear):
+        return None
+    call = replay(model, kept, (path, f"{path}.value"), progress)
+    with torch.no_grad():
+        return probed_weights(
+            inner,
+            value,
+            call.calls[path][number],
+            call.calls[f"{path}.value"][number].output,
+            found[0][0].shape[1],
+        )
 
 
 def _gives_the_same(seen: KeptCall, used: KeptCall) -> bool:
     """Tell whether an attention mixed the values in the same shares, but for roundings."""
     one, other = (first_tensor(call.output) for call in (seen, used))
     return one is not None and other is not None and is_close(one, other)
-
-
-def _recomputed(
-    model: LoadedModel, attention: nn.Module, path: str, call: KeptCall
-) -> tuple[Tensor, Tensor]:
-    """Calculate the probabilities in float32 from what the module took, and what masks hide.
-
-    Raises:
-        NoRecomputationError: the module is built otherwise than its class says.
-    """
-    architecture = model.architecture
-    parameter = next(iter(attention.parameters()))
-    arithmetic = rounded(parameter.dtype)
-    nodes = {node.path: node for node in architecture.modules}
-    module = model.running_module
-    evaluator = Setting(module, architecture, nodes, arithmetic, recomputation, CLASSES).evaluator(
-        path
-    )
-    kind = ATTENTIONS[evaluator.kind]
-    # Masks and tables that the calculation makes itself belong to where the weights are.
-    with torch.no_grad(), parameter.device:
-        args, kwargs = arithmetic.take(call.args), arithmetic.take(dict(call.kwargs))
-        read = kind.read(evaluator, *args, **kwargs)
-        weights, hidden = read.weights(evaluator), read.hidden()
-        return weights, torch.zeros_like(weights, dtype=torch.bool) if hidden is None else hidden
 
 
 def _seen_eagerly(

@@ -13,7 +13,6 @@ from bertviewer.core.explanations.explanation import (
     Explanation,
     Section,
 )
-from bertviewer.core.explanations.facts import role_of
 from bertviewer.core.explanations.references import reference
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def answers_for_section(
 
 def _is_asked_of(one: Explanation, node: ModuleNode) -> bool:
     is_model = one.of_model and not node.path
-    return is_model or role_of(node) in one.roles or node.name in one.names
+    return is_model or node.role in one.roles or node.name in one.names
 
 
 def _of_model(chosen: Iterator[Explanation], asked: Asked) -> tuple[Answer, ...]:

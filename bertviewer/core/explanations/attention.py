@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
-from bertviewer.core.explanations.facts import role_of
-from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.facts import has_head_size, has_positions
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
@@ -18,7 +17,7 @@ ATTENTION = ("self-attention",)
 def _layouts(asked: Asked) -> dict[str, HeadLayout]:
     """Return how the heads lie in an attention's weights, also where one of them is asked."""
     node = asked.node
-    path = node.path if role_of(node) in ATTENTION else node.parent or ""
+    path = node.path if node.role in ATTENTION else node.parent or ""
     found: dict[str, HeadLayout] = {}
     for tensor in asked.architecture.tensors_below(path):
         if len(tensor.shape) == 2 and (layout := head_layout(asked.architecture, tensor)):
@@ -71,7 +70,7 @@ def _scale(asked: Asked) -> Numbers | None:
 
 def _unscaled(asked: Asked) -> Numbers | None:
     formula = formula_of(asked.node, asked.architecture)
-    if asked.view.kind is not ModuleKind.T5_ATTENTION or formula is None:
+    if formula is None:
         return None
     is_plain = any(note.startswith("The scores are not divided") for note in formula.notes)
     layout = _layouts(asked).get("query")
@@ -82,7 +81,7 @@ def sees_all_keys(asked: Asked) -> Numbers | None:
     """Return that padding is all that the attention's mask hides of its own sequence."""
     formula = formula_of(asked.node, asked.architecture)
     mask = next((t.meaning for t in formula.terms if t.symbol == "M"), "") if formula else ""
-    return {} if "(padding)" in mask and not asked.view.is_cross else None
+    return {} if "(padding)" in mask and not is_cross_attention(asked.node.path) else None
 
 
 def hides_later(asked: Asked) -> Numbers | None:

@@ -1,7 +1,6 @@
 """What is asked of numbers: what is counted once, what counts differ by, and their units."""
 
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.text.numerals import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.components import subtotal
@@ -72,11 +71,7 @@ def _shared_layers(asked: Asked) -> Numbers | None:
     if not stacks or not isinstance(times, int) or not isinstance(groups, int) or groups >= times:
         return None
     inner = architecture.config.get("inner_group_num")
-    if inner != 1 or asked.view.kind not in (
-        ModuleKind.BERT_MODEL,
-        ModuleKind.ALBERT_STACK,
-        ModuleKind.ALBERT_GROUP,
-    ):
+    if inner != 1 or asked.node.role not in ("base model", "stack"):
         return None
     layers = [
         node

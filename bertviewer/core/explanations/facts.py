@@ -6,19 +6,12 @@ from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.explanation import Asked
-from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.families.special_tokens import FRAMES, Frame
-
-
-def role_of(node: ModuleNode) -> str:
-    """Return what a module's kind is called, empty where its class is of no kind."""
-    kind = kind_of_class(node.class_name)
-    return "" if kind is None else kind.role
 
 
 def first_of(architecture: Architecture, role: str) -> ModuleNode | None:
     """Return the first module of a role."""
-    return next((node for node in architecture.modules if role_of(node) == role), None)
+    return next((node for node in architecture.modules if node.role == role), None)
 
 
 def compares_tokens(architecture: Architecture) -> bool:

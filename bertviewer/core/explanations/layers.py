@@ -6,9 +6,9 @@ from math import prod
 from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
 from bertviewer.core.explanations.facts import is_random
-from bertviewer.core.families.layer import Layer, Network
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.templates.feed_forward import KINDS, read_feed_forward
+from bertviewer.core.formulas.templates.layer import norm_order
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text, number_text, with_minus
 
@@ -16,8 +16,6 @@ _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
 _USUAL = 4
 _FLAT = 1.1
 """How much larger the largest std of flat lines is than the smallest, at the most."""
-_NORMS_BEFORE = frozenset({ModuleKind.T5_LAYER})
-_NORMS_AFTER = frozenset({ModuleKind.SQUEEZEBERT_LAYER})
 
 
 def _gamma(asked: Asked) -> Numbers | None:
@@ -31,7 +29,9 @@ def _gamma_alone(asked: Asked) -> Numbers | None:
     weight = asked.view.shape("weight")
     if weight is None or len(weight) != 1 or asked.view.shape("bias") is not None:
         return None
-    is_one_plus = asked.view.kind is ModuleKind.RMS_NORM_ONE_PLUS
+    graph = asked.view.graph
+    step = None if graph is None else graph.only
+    is_one_plus = step is not None and step.node.details.get("one_plus") is True
     return {"features": f"{weight[0]:,}", "gamma": "1 + γ" if is_one_plus else "γ"}
 
 
@@ -43,8 +43,8 @@ def _positions(asked: Asked) -> Numbers | None:
     return {"positions": count_text(count, "{0} position", "{0} positions")}
 
 
-def _residual(asked: Asked) -> Numbers | None:
-    return None if asked.view.kind is None else {}
+def _residual(_asked: Asked) -> Numbers | None:
+    return {}
 
 
 def _change(asked: Asked) -> Numbers | None:
@@ -84,23 +84,21 @@ class Widths:
 
 def network_widths(view: ModuleView) -> Widths | None:
     """Return how wide the feed-forward network in a module is, ``None`` if it holds none."""
-    what = view.description
-    if isinstance(what, Layer):
-        # Where the network is a module of its own, that one is asked.
-        what = what.network if isinstance(what.network, Network) else None
-    try:
-        if isinstance(what, Network):
-            last = view.affine(what.second)
-            return Widths(last.outputs, last.inputs, bool(what.gate))
-        if view.kind is ModuleKind.MODERNBERT_FEED_FORWARD:
-            last = view.affine("Wo")
-            return Widths(last.outputs, last.inputs, is_gated=True)
-        if view.kind is ModuleKind.FIRST_HALF:
-            first = view.affine("dense")
-            return Widths(first.inputs, first.outputs, is_gated=False)
-    except LookupError:  # a known name, and made otherwise
+    graph = view.graph
+    if graph is None:
         return None
-    return None
+    if view.node.role == "feed-forward, first half":
+        first = view.affine_of(graph.steps[0])
+        return None if first is None else Widths(first.inputs, first.outputs, is_gated=False)
+    group = graph.sole(*KINDS)
+    # Where the network is a module by itself, the question is asked there.
+    if group is None or (group is not graph.only and group.node.path != view.node.path):
+        return None
+    network = read_feed_forward(group, view)
+    if network is None:
+        return None
+    second = network.second
+    return Widths(second.outputs, second.inputs, network.gate is not None)
 
 
 def _four_times(asked: Asked) -> Numbers | None:
@@ -123,18 +121,11 @@ def _gated(asked: Asked) -> Numbers | None:
 
 
 def norms_of_layers(asked: Asked) -> str | None:
-    """Return whether the layers' norms stand "before" their parts or "after" the residuals."""
+    """Return whether the layers have their norms "before" the sub-layers or "after" the sums."""
     for node in asked.architecture.modules:
-        view = ModuleView.of(node, asked.architecture)
-        what = view.description
-        if isinstance(what, Layer):
-            if what.norms == "chosen":
-                return "before" if view.attribute("norm_first") is True else "after"
-            return what.norms
-        if view.kind in _NORMS_BEFORE:
-            return "before"
-        if view.kind in _NORMS_AFTER:
-            return "after"
+        if node.role == "layer":
+            order = norm_order(ModuleView.of(node, asked.architecture))
+            return {"pre": "before", "bare": "before", "post": "after"}.get(order)
     return None
 
 

@@ -10,7 +10,6 @@ from bertviewer.core.explanations.facts import (
     start_of,
     tokens_of,
 )
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.families.names import POSITION_TABLES
 from bertviewer.core.families.special_tokens import READS_GUESSES
 from bertviewer.core.lengths.length_limits import table_room
@@ -140,8 +139,8 @@ def _marked(asked: Asked, mark: str) -> Numbers | None:
 def _positions(asked: Asked) -> Numbers | None:
     """Return how many tokens a learnt table of positions has room for."""
     limit = table_room(asked.architecture)
-    kinds = (ModuleKind.EMBEDDING, ModuleKind.OFFSET_POSITIONS)
-    if limit is None or asked.view.kind not in kinds or "weight" not in asked.view.tensors:
+    table = asked.view.tensors.get("weight")
+    if limit is None or asked.node.role != "embedding" or table is None or not table.trainable:
         return None
     if asked.architecture.config.get("relative_attention") is True:
         return None  # DeBERTa's scores compare places too

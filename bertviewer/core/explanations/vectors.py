@@ -7,7 +7,6 @@ from bertviewer.core.explanations.facts import (
     sees_all,
     start_of,
 )
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.facts import has_windows
 from bertviewer.core.text.numerals import count_text, number_text
 
@@ -74,8 +73,8 @@ def _last_token(asked: Asked) -> Numbers | None:
 
 def _pooler(asked: Asked) -> Numbers | None:
     tensors = asked.architecture.tensors_below(asked.node.path)
-    # DeBERTa's is of its head, and trained with that.
-    is_of_head = asked.view.kind is ModuleKind.DEBERTA_POOLER
+    # A classifier's own pooler, such as DeBERTa's, is trained with the classifier.
+    is_of_head = asked.node.depth == 1 and asked.architecture.root.role == "task model"
     if not tensors or is_of_head or not sees_all(asked.architecture):
         return None
     width = tensors[0].shape[0]

@@ -16,21 +16,8 @@ POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_em
 """Tables of position vectors."""
 ANGLES = "encoder.embed_positions.weight"
 """A tensor that holds the angles of a rotation."""
-OF_SEQUENCES = (
-    *("pooler", "pooler.dense", "seq_relationship", "sop_classifier.classifier", "pre_classifier"),
-    *("classifier.dense", "classifier.out_proj"),
-    *("classification_head.dense", "classification_head.out_proj"),
-)
-"""Linear layers that are given one vector for the whole sequence."""
-OF_DISTANCES = ("pos_key_proj", "pos_query_proj", "pos_proj", "pos_q_proj")
-"""Linear layers that are given one for each distance."""
-TABLE, DROPOUT = "Embedding", "Dropout"
-"""What is in the names of all classes of tables and of dropouts."""
-OF_WHOLE_SEQUENCES = ("ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice")
-"""Endings of classes of models whose head is given one vector for a sequence."""
-HEADS_WITHOUT_CALLS = frozenset({"MobileBertLMPredictionHead"})
-"""Heads that use the weights of their modules and call none: MobileBERT's takes two at once."""
-
+DROPOUT = "Dropout"
+"""What is in the names of all classes of dropouts."""
 CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
     "vocabulary": ("vocab_size",),
     "width": ("hidden_size", "n_embd", "dim", "d_model"),
@@ -83,6 +70,12 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
         "d_ff",
         "encoder_ffn_dim",
         "decoder_ffn_dim",
+    ),
+    "experts": (
+        "num_experts_per_tok",
+        *("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
+        *("n_shared_experts", "moe_intermediate_size", "shared_expert_intermediate_size"),
+        *("norm_topk_prob", "routed_scaling_factor"),
     ),
     "activation": (
         "hidden_act",

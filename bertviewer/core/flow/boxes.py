@@ -168,9 +168,14 @@ class Boxes:
 def boxes_of(graph: Graph, groups: Groups, root: Call) -> list[Box]:
     """Return what a call of a module is drawn by."""
     within = frozenset(root.operations)
-    boxes = Boxes(graph, groups.outer, root, within).collect()
+    # A module may be a part of a group around it: the activation of a feed-forward network.
+    known = {
+        number: group if group.operations <= within else groups.inner[number]
+        for number, group in groups.outer.items()
+    }
+    boxes = Boxes(graph, known, root, within).collect()
     if sum(box.kind != "constant" for box in boxes) > MOST_BOXES:
-        closed = Boxes(graph, groups.outer, root, within, closes_children=True).collect()
+        closed = Boxes(graph, known, root, within, closes_children=True).collect()
         if len(closed) < len(boxes):
             boxes = closed
     return merged_layers(graph, boxes)

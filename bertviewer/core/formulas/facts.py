@@ -3,17 +3,13 @@
 from collections.abc import Iterator
 
 from bertviewer.core.analysis.causality import is_causal
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import (
     ANGLES,
     DROPOUT,
-    HEADS_WITHOUT_CALLS,
-    OF_DISTANCES,
-    OF_SEQUENCES,
-    OF_WHOLE_SEQUENCES,
     ON_PROBABILITIES,
     POSITION_TABLES,
-    TABLE,
 )
 from bertviewer.core.formulas.module_view import ModuleView
 
@@ -35,21 +31,17 @@ def child_drops(view: ModuleView) -> bool:
 
 
 def scores_with_table(view: ModuleView) -> bool:
-    """Tell whether a table is tied to the weight of a product, which trains all of its rows."""
+    """Tell whether a linear layer shares a table's weight, which then trains all of its rows."""
     architecture = view.architecture
     table = view.tensors["weight"]
     first = table.tied_to or table.name
-    classes = {node.path: node.class_name for node in architecture.modules}
-    holders = (t.owner for t in architecture.parameters if first in (t.name, t.tied_to))
-    return not all(TABLE in classes[holder] for holder in holders)
-
-
-def is_called(view: ModuleView) -> bool:
-    """Tell whether a model calls a module."""
-    path = view.node.parent
-    return not any(
-        node.path == path and node.class_name in HEADS_WITHOUT_CALLS
-        for node in view.architecture.modules
+    names = {t.name for t in architecture.parameters if first in (t.name, t.tied_to)}
+    flows = architecture.flows
+    known = () if flows is None else flows.distinct.values()
+    return any(
+        node.operation == "linear" and names.intersection(node.reads)
+        for flow in known
+        for node in flow.all_nodes()
     )
 
 
@@ -63,20 +55,11 @@ def sees_later(view: ModuleView) -> bool:
     return is_causal(view.architecture, view.node.path) is False
 
 
-def model_text(view: ModuleView, *, is_usually_causal: bool) -> tuple[str, str]:
-    """Return the title and the summary of a model of one stack, by what its tokens see.
-
-    ``is_usually_causal`` counts where nothing was traced.
-    """
-    causal = is_causal(view.architecture, view.node.path)
-    if is_usually_causal if causal is None else causal:
-        return "Decoder-only model", (
-            "Maps a sequence of token ids to one vector per token, which depends on that token and "
-            "the preceding ones."
-        )
-    return "Encoder model", (
-        "Maps a sequence of token ids to one context-dependent vector per token."
-    )
+def rotates(view: ModuleView) -> bool:
+    """Tell whether any attention rotates its queries and keys by their positions."""
+    flows = view.architecture.flows
+    known = () if flows is None else flows.distinct.values()
+    return any(node.operation == "rotary" for flow in known for node in flow.all_nodes())
 
 
 def has_positions(view: ModuleView) -> bool:
@@ -103,11 +86,6 @@ def has_contact_head(view: ModuleView) -> bool:
     return any(node.name == "contact_head" for node in view.architecture.modules)
 
 
-def has_head_tables(view: ModuleView) -> bool:
-    """Tell whether anything but attention has weights whose number hangs on that of the heads."""
-    return has_angle_table(view) or has_contact_head(view)
-
-
 def has_windows(view: ModuleView) -> bool:
     """Tell whether any attention of the model sees a window only."""
     kinds = view.config.get("layer_types")
@@ -132,18 +110,6 @@ def follows_cross(view: ModuleView) -> bool:
     return any(node.name == "crossattention" for node in view.architecture.children(layer))
 
 
-def works_by_position(view: ModuleView) -> bool:
-    """Tell whether a linear layer is given one vector for each position."""
-    path, root = f".{view.node.path}", view.architecture.root.class_name
-    if path.endswith(tuple(f".{name}" for name in (*OF_SEQUENCES, *OF_DISTANCES))):
-        return False
-    if path.endswith((".query_proj", ".key_proj")) and view.config.get("share_att_key"):
-        return False  # DeBERTa's, which the distances go through as well
-    # One that is called score goes over all positions, and one row of the result is kept.
-    ends_whole = path in (".classifier", ".head.dense") and root.endswith(OF_WHOLE_SEQUENCES)
-    return not ends_whole
-
-
 def tells_classes_apart(view: ModuleView) -> bool:
     """Tell whether the scores are of classes that exclude each other."""
     labels = view.config.get("id2label")
@@ -152,6 +118,15 @@ def tells_classes_apart(view: ModuleView) -> bool:
         None,
         "single_label_classification",
     )
+
+
+def scored_labels(view: ModuleView) -> int | None:
+    """Return how many labels the configuration names, ``None`` if it names none."""
+    labels = view.config.get("id2label")
+    if isinstance(labels, dict):
+        return len(labels)
+    count = view.config.get("num_labels")
+    return count if isinstance(count, int) else None
 
 
 def shares_its_table(view: ModuleView) -> bool:
@@ -164,6 +139,21 @@ def shares_its_table(view: ModuleView) -> bool:
     return len(tables) == 2 and all(
         table.tied_to is not None and table.tied_to.endswith("shared.weight") for table in tables
     )
+
+
+def reads_target(node: ModuleNode, architecture: Architecture) -> bool:
+    """Return whether a module is part of the decoder of an encoder-decoder."""
+    parts = node.path.split(".")
+    for place, part in enumerate(parts):
+        holder = ".".join(parts[:place])
+        if part == "decoder" and "encoder" in {c.name for c in architecture.children(holder)}:
+            return True
+    return False
+
+
+def has_target(architecture: Architecture) -> bool:
+    """Return whether a model reads two sequences: its head then scores the target."""
+    return any(reads_target(node, architecture) for node in architecture.modules)
 
 
 def _below(view: ModuleView) -> Iterator[ModuleNode]:

@@ -60,12 +60,14 @@ class Affine:
     """A matrix product with an optional bias, as one tensor stores it.
 
     torch.nn.Linear stores [out, in] and is applied as x Wᵀ + b. GPT-2's Conv1D stores [in, out]
-    and is applied as x W + b; there ``transposed`` is false.
+    and is applied as x W + b; there ``transposed`` is false. A convolution over one position at a
+    time is a linear layer as well, often in blocks of features; ``convolution`` is its name.
     """
 
     shape: tuple[int, ...]
     bias: bool
     transposed: bool = True
+    convolution: str = ""
 
     @property
     def inputs(self) -> int:
@@ -80,6 +82,8 @@ class Affine:
     def maths(self, argument: str, index: str = "", *, sizes: bool = True) -> str:
         """Return the product with ``argument``; ``sizes`` sets the factors' sizes below them."""
         suffix = f"_{index}" if index else ""
+        if self.convolution:
+            return f'op("Conv"){suffix} ({argument})'
         weight = f"W{suffix}^top" if self.transposed else f"W{suffix}"
         bias = f"b{suffix}"
         if sizes:
@@ -92,6 +96,9 @@ class Affine:
     def terms(self, use: str, index: str = "") -> tuple[Term, ...]:
         """Return the terms for weight and bias; ``use`` says whose they are."""
         suffix = f"_{index}" if index else ""
+        if self.convolution:
+            meaning = f"the convolution “{self.convolution}”, over one position at a time"
+            return (Term(f'op("Conv"){suffix}', meaning, shape_text(self.shape)),)
         order = "[out, in]" if self.transposed else "[in, out]"
         weight = Term(f"W{suffix}", f"weight of {use}, stored {order}", shape_text(self.shape))
         bias = Term(f"b{suffix}", f"bias of {use}", shape_text((self.outputs,)))

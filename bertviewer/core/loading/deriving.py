@@ -10,20 +10,20 @@ from torch import nn
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.costs.costs import derive_costs, no_costs
-from bertviewer.core.counting.counting import derive
-from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
 from bertviewer.core.flow.inputs.texts import TARGET_TOKENS
-from bertviewer.core.flow.letters import derive_letters
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.flow.tracing_models import LENGTHS, trace_model
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.symbolic.costs import derive_costs, no_costs
+from bertviewer.core.symbolic.counts import derive
+from bertviewer.core.symbolic.kv_cache import derive_kv_cache
+from bertviewer.core.symbolic.models import Build
+from bertviewer.core.symbolic.traced_shapes import derive_letters
 from bertviewer.core.system.library_words import words_of
 
 _TRACING = "Tracing the data flow"
@@ -80,8 +80,36 @@ def with_costs(
             costs = derive_costs(architecture.config, builder(source), report)
     except LIMITS as error:
         costs = no_costs(architecture.config, words_of(error))
-    symbols = _symbols(architecture.config, architecture.symbols, costs)
-    return replace(architecture, symbols=symbols, costs=costs)
+    symbols = _symbols(architecture.config, architecture.symbols, costs.letters)
+    costed = replace(architecture, symbols=symbols, costs=costs, kv_cache=None)
+    is_late = budget is not None and budget.was_exceeded
+    try:
+        return with_kv_cache(costed, source, progress, budget)
+    except LIMITS as error:
+        text = f"The memory of the cache has no formula: {words_of(error)}."
+        return costed if is_late else _noted(costed, text)
+
+
+def with_kv_cache(
+    architecture: Architecture,
+    source: ModelSource,
+    progress: Progress,
+    budget: Budget | None = None,
+) -> Architecture:
+    """Return an architecture with the memory of its cache, if it has one.
+
+    Without the formulas of counts it is written in numbers, and the lengths of the inputs.
+
+    Raises:
+        OverBudget: the budget does not suffice.
+    """
+    with _spent(budget, progress, 0.3) as report:
+        kv_cache = derive_kv_cache(architecture, builder(source), report)
+    if kv_cache is None:
+        return architecture
+    used = kv_cache.letters
+    symbols = _symbols(architecture.config, architecture.symbols, used, followed=False)
+    return replace(architecture, symbols=symbols, kv_cache=kv_cache)
 
 
 def with_flows(
@@ -155,15 +183,26 @@ def builder(source: ModelSource) -> Build:
 
 
 def _symbols(
-    config: Mapping[str, Any], counted: tuple[Symbol, ...], costs: Costs
+    config: Mapping[str, Any],
+    counted: tuple[Symbol, ...],
+    used: frozenset[str],
+    *,
+    followed: bool = True,
 ) -> tuple[Symbol, ...]:
-    """Return the symbols of the counts, and those that only the costs need, in their order."""
+    """Return the symbols of the counts, and others that are used, in their order.
+
+    Args:
+        config: the configuration.
+        counted: the symbols of the counts.
+        used: those of other formulas.
+        followed: whether these formulas say what changes with them.
+    """
     known = {symbol.letter: symbol for symbol in counted}
-    used, symbols = costs.letters, symbols_of(config)
+    symbols = symbols_of(config)
     letters = {symbol.letter for symbol in symbols}
     return (
         *(
-            known.get(symbol.letter, replace(symbol, variable=symbol.letter))
+            known.get(symbol.letter, replace(symbol, variable=symbol.letter if followed else ""))
             for symbol in symbols
             if symbol.letter in known or symbol.letter in used
         ),

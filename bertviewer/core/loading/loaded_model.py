@@ -1,6 +1,7 @@
 """An open model: what is known of it at once, and its weights when they are first needed."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.layer_by_layer import Reading
     from bertviewer.core.loading.meta_model import MetaModel
     from bertviewer.core.tokenizer.tokenization import Tokenizer
+
+_CACHE_SECONDS = 15.0
+"""Time for the memory of the cache where nothing else is derived; about a third of it is spent."""
 
 
 @frozen
@@ -191,6 +195,25 @@ class LoadedModel:
         costed = deriving.with_costs(self.architecture, self.source, progress, limits)
         self.architecture = deriving.with_flows(costed, self.source, progress, limits)
         self._keep_derived()
+        return self.architecture
+
+    def with_kv_cache(self, progress: Progress = no_progress) -> Architecture:
+        """Find the memory of a newly built model's cache, in numbers, if nothing is derived yet.
+
+        A model that was seen before has it already, so that torch need not be imported.
+        """
+        architecture = self.architecture
+        if self.config is None or architecture.costs is not None or architecture.kv_cache:
+            return architecture
+        from bertviewer.core.loading import deriving
+
+        with suppress(*deriving.LIMITS):
+            self.architecture = deriving.with_kv_cache(
+                architecture, self.source, progress, Budget(_CACHE_SECONDS)
+            )
+        if self.architecture is not architecture:
+            self._is_kept = False
+            self.keep()
         return self.architecture
 
     def _limits(self) -> Budget:

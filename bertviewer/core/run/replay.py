@@ -14,7 +14,7 @@ from torch import nn
 
 from bertviewer.core.activations.units import unit_of, unit_paths
 from bertviewer.core.flow.forwards import Arguments, Watch, watching
-from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
+from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
@@ -62,33 +62,6 @@ def replay(
                 for call in kept.calls[unit]:
                     module.get_submodule(unit)(*call.args, **call.kwargs)
     return found
-
-
-def taken_by(
-    model: LoadedModel,
-    kept: Capture,
-    path: str,
-    progress: Progress = no_progress,
-    *,
-    number: int = 0,
-    count: int = 1,
-) -> KeptCall:
-    """Return what the module at ``path`` took in the call ``number`` of the ``count`` in a run.
-
-    It has no output: nothing is called any more once that is seen.
-
-    Raises:
-        LookupError: there was no such call.
-        UserError: a module cannot be called once more.
-        Cancelled: ``progress`` said so.
-    """
-
-    def keep(taken: Arguments) -> KeptCall:
-        own = plain(taken)
-        args, kwargs = own
-        return KeptCall(args, kwargs, None, versions(own))
-
-    return look_at_call(model, kept, path, keep, None, progress, number=number, count=count)[0]
 
 
 def look_at_call(  # noqa: PLR0917
@@ -198,6 +171,24 @@ def _units(model: LoadedModel, kept: Capture, paths: Iterable[str]) -> list[str]
         if id(inner) in within and unit_of(other, kept_units) != within[id(inner)]:
             return None
     return [unit for unit in units if unit is not None]
+
+
+def is_repeatable_alone(model: LoadedModel, capture: Capture, path: str) -> bool:
+    """Return whether the captured calls of a module can be made again by calling it alone.
+
+    They cannot where an argument may have changed, or where modules outside of it hold one that it
+    holds, so that the captured calls of that one are not all its own.
+    """
+    if not path or path in capture.refused:
+        return False
+    if not all(map(_can_be_repeated, capture.calls.get(path, ()))):
+        return False
+    inside: set[int] = set()
+    outside: set[int] = set()
+    for other, inner in model.running_module.named_modules(remove_duplicate=False):
+        is_inside = f"{other}.".startswith(f"{path}.")
+        (inside if is_inside else outside).add(id(inner))
+    return inside.isdisjoint(outside)
 
 
 def _can_be_repeated(call: KeptCall) -> bool:

@@ -1,6 +1,7 @@
-"""What if the configuration had other numbers: counts, shapes and costs from the formulas alone.
+"""What if the configuration had other numbers: counts, shapes and costs.
 
-No model is built. What has no formula keeps its real value and says so.
+They come from the formulas where these are verified; what has no formula keeps its real value and
+says so. Elsewhere they are read from a model that was built with the numbers, if there is one.
 """
 
 from collections.abc import Mapping
@@ -78,6 +79,19 @@ class Figure:
 
 
 @frozen
+class BuiltModel:
+    """A model that was built with a scenario's values.
+
+    Attributes:
+        counts: the elements in and below each module.
+        shapes: each tensor's shape.
+    """
+
+    counts: Mapping[str, int]
+    shapes: Mapping[str, tuple[int, ...]]
+
+
+@frozen
 class Outcome:
     """What a scenario gives, for every module and every tensor of the real model.
 
@@ -88,6 +102,7 @@ class Outcome:
         has_costs: whether the formulas of the forward pass hold for these values; they may be
             proven for fewer letters than the counts.
         has_peak: whether that of the activations' peak does.
+        built: the model that figures are read from instead, where the formulas are not verified.
     """
 
     scenario: Scenario
@@ -95,6 +110,7 @@ class Outcome:
     warnings: tuple[Problem, ...]
     has_costs: bool
     has_peak: bool
+    built: BuiltModel | None = None
 
     @property
     def sheet(self) -> Sheet:
@@ -103,6 +119,8 @@ class Outcome:
 
     def parameters(self, path: str) -> Figure:
         """Return the elements in and below a module."""
+        if self.built is not None:
+            return Figure(self.sheet.nodes[path].parameters, self.built.counts.get(path, 0))
         return self._figure(self.sheet.nodes[path].count_formula)
 
     def macs(self, path: str) -> Figure | None:
@@ -123,8 +141,20 @@ class Outcome:
             max(self.numbers[moment] for moment in costs.peak),
         )
 
+    def kv_cache(self, dtype: str) -> Figure | None:
+        """Return the bytes of the key/value cache, ``None`` where no formula says it."""
+        cache, values = self.sheet.architecture.kv_cache, self.scenario.values
+        if cache is None or not cache.letters | {"B", "S"} <= values.keys():
+            return None
+        if not holds_in(cache.domain, values):
+            return None
+        sizes = cache.bytes(self.sheet.values, dtype), cache.bytes(values, dtype)
+        return None if sizes[0] is None or sizes[1] is None else Figure(sizes[0], sizes[1])
+
     def shape(self, tensor: TensorInfo) -> tuple[int, ...]:
         """Return a tensor's shape; the real one where no formula is known."""
+        if self.built is not None:
+            return self.built.shapes.get(tensor.name, tensor.shape)
         if tensor.symbolic_shape is None:
             return tensor.shape
         return tuple(self.numbers[size] for size in tensor.symbolic_shape)
@@ -146,7 +176,9 @@ class Outcome:
         return max(stack.length + grown, 0)
 
     def exists(self, path: str) -> bool:
-        """Tell whether a module of the real model is there: with fewer layers the last are not."""
+        """Return whether the model has a module of the real one: fewer layers lack the last."""
+        if self.built is not None:
+            return path in self.built.counts
         while path:
             path, _, name = path.rpartition(".")
             if path in self.sheet.stacks and int(name) >= self.layers(path):
@@ -161,6 +193,15 @@ class Outcome:
         if not row.is_folded:
             return 1, int(self.exists(row.node.path))
         first, real = int(row.node.name), len(row.members)
+        if self.built is not None:
+            parent = row.node.parent or ""
+            own = {member.node.path for member in row.members}
+            later = (p for p in self.built.counts if p.rpartition(".")[0] == parent)
+            numbered = [p for p in later if p.rpartition(".")[2].isdigit()]
+            others = {node.path for node in self.sheet.architecture.children(parent)} - own
+            # Further layers are like the last row's.
+            is_last = all(int(p.rpartition(".")[2]) < first for p in others)
+            return real, sum(p in own or (is_last and p not in others) for p in numbered)
         stack = self.sheet.stacks.get(row.node.parent or "")
         if stack is None or not self.exists(row.node.parent or ""):
             return real, real if stack is None else 0

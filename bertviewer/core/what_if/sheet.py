@@ -110,7 +110,9 @@ class Sheet:
 
     def is_free(self, symbol: Symbol) -> bool:
         """Tell whether a letter can be given another value: a formula or a domain knows it."""
-        return not symbol.key or bool(symbol.variable) or symbol.letter in self.limited
+        cache = self.architecture.kv_cache
+        known = self.limited | (cache.letters if cache else frozenset())
+        return not symbol.key or bool(symbol.variable) or symbol.letter in known
 
     @property
     def limited(self) -> frozenset[str]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.text.numerals import count_text, with_minus
 from bertviewer.report.blocks import (
     Block,
@@ -23,7 +22,6 @@ from bertviewer.report.blocks import (
     Tick,
 )
 from bertviewer.report.check_summary import (
-    by_flow_note,
     check_verdict,
     other_attention_note,
     reasons,
@@ -53,9 +51,10 @@ def _blocks(
     run: ActivationRun, check: Check, compared: Sequence[ComparedElement]
 ) -> Iterator[Block]:
     yield Paragraph.of(
-        f"{_extent(run, check)} recomputed in float64 from the recorded inputs, by plain sums, "
-        "products, exponentials and means, and compared with the recorded output. The tolerance "
-        "is 16 times the effect of rounding alone on the same recomputation."
+        f"{_extent(run, check)} recomputed in float64 from the recorded inputs by a reference "
+        "instance of the same configuration, by plain sums, products, exponentials and means, and "
+        "compared with the recorded output. The tolerance is 16 times the effect of rounding alone "
+        "on the same recomputation."
     )
     holds = bool(check.steps) and not check.crosses
     yield Paragraph.of(
@@ -64,11 +63,11 @@ def _blocks(
         Strong(check_verdict(check).lstrip("✓✗ ")),
         look="plain" if holds else "warning",
     )
-    for note in filter(None, (by_flow_note(check), other_attention_note(check))):
+    if note := other_attention_note(check):
         yield Paragraph.of(note, look="note")
     if check.steps:
-        yield _kinds(run, check)
-    layers = [m.path for m in run.modules if _is_layer(m.class_name) and check.at(m.path)]
+        yield _classes(run, check)
+    layers = [m.path for m in run.modules if _is_layer(m.path, check)]
     if layers:
         yield Paragraph.of(
             _layer_words(layers, check), " ", See(_LAYER), " lists those of ", Code(layers[0]), "."
@@ -79,7 +78,7 @@ def _blocks(
     if compared:
         yield Paragraph.of(
             See(_ELEMENTS),
-            " shows the element with the largest difference for the kinds of module that come "
+            " shows the element with the largest difference for the classes of module that come "
             "closest to their tolerance: the model’s value, the recomputed value and the "
             "difference.",
         )
@@ -107,10 +106,10 @@ def _extent(run: ActivationRun, check: Check) -> str:
     )
 
 
-def _kinds(run: ActivationRun, check: Check) -> Table:
+def _classes(run: ActivationRun, check: Check) -> Table:
     rows = tuple(
         Row.of(
-            summary.kind,
+            summary.class_name,
             f"{summary.steps:,}",
             str(summary.crosses),
             _deviation(summary.worst.max_abs_error),
@@ -119,13 +118,13 @@ def _kinds(run: ActivationRun, check: Check) -> Table:
         for summary in summarise(run, check)
     )
     columns = (
-        Column("Kind", share=1),
+        Column("Class", share=1),
         Column("Steps", "right"),
         Column("Failures", "right"),
         Column("Worst |Δ|", "decimal"),
         Column("Tolerance", "decimal"),
     )
-    caption = ("Checked steps by kind of module, each with the step closest to its tolerance.",)
+    caption = ("Checked steps by class of module, each with the step closest to its tolerance.",)
     return Table(columns, rows, _KINDS, caption)
 
 
@@ -190,9 +189,9 @@ def _row(step: CheckStep) -> tuple[tuple[str] | tuple[Tick], ...]:
     )
 
 
-def _is_layer(class_name: str) -> bool:
-    kind = kind_of_class(class_name)
-    return kind is not None and kind.role == "layer"
+def _is_layer(path: str, check: Check) -> bool:
+    """Return whether a module is a layer whose steps were checked one by one."""
+    return path.rpartition(".")[2].isdecimal() and len(check.at(path)) > 1
 
 
 def _deviation(value: float | None) -> str:

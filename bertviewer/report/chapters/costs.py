@@ -20,6 +20,7 @@ from bertviewer.report.blocks import (
 )
 from bertviewer.report.costs import (
     cost_of,
+    kv_cache_text,
     memory_rows,
     peak_text,
     sentence_text,
@@ -96,5 +97,9 @@ def _memory(subject: Subject) -> Section:
     intro = Paragraph.of(
         See(_MEMORY), " gives the size of the weights, in memory and in a file, for common dtypes."
     )
-    blocks: tuple[Block, ...] = (intro, table, *answers(subject, "memory"))
-    return Section("memory", "Size of the weights", blocks)
+    blocks: list[Block] = [intro, table]
+    values = letter_values(subject.architecture, subject.run)
+    if text := kv_cache_text(subject.architecture, values):
+        blocks.append(Paragraph.of(f"Memory of the key/value cache: {text}."))
+    blocks += answers(subject, "memory")
+    return Section("memory", "Size of the weights", tuple(blocks))

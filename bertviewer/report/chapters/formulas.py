@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.families import kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.report.answers import answers
@@ -54,8 +53,8 @@ def _formulas(tree: TreeRow, architecture: Architecture) -> Iterator[Uses]:
     """
     found: dict[tuple[str, str], dict[str, tuple[ModuleNode, Formula]]] = {}
     for row in _rows(tree):
-        kind, formula = kind_of_class(row.node.class_name), formula_of(row.node, architecture)
-        if formula is None or (kind is not None and kind.role in _PLAIN_ROLES):
+        formula = formula_of(row.node, architecture)
+        if formula is None or row.node.role in _PLAIN_ROLES:
             continue
         uses = found.setdefault((row.node.class_name, formula.title), {})
         uses.setdefault(formula.summary, (row.node, formula))

@@ -111,7 +111,8 @@ class TreeRows:
                 item.part = self.part(above)
             else:
                 item.part = part_of(
-                    node.name, node.class_name, above.row.node.class_name, self.part(above)
+                    *(node.name, node.class_name, node.role, above.row.node.class_name),
+                    self.part(above),
                 )
         return item.part
 

@@ -20,6 +20,7 @@ from bertviewer.ui.what_if.shapes import TensorShapes
 from bertviewer.ui.what_if.texts import bytes_text, difference_text, domain_text, ratio_text
 
 _LETTER = re.compile(r"[^\W\d]\w*")
+_CACHE_DTYPE = "float16"
 _ACTIVATION_DTYPES = ("float32", "float16")
 # Both are 16 bits wide.
 _DTYPE_NAMES = {"float16": "(b)float16"}
@@ -76,11 +77,7 @@ class ResultsView(QScrollArea):
             is_valid: whether the values on screen have these figures.
             is_deriving: whether formulas are still to come.
         """
-        self._heading.setText(
-            self.tr("Whole model")
-            if is_valid
-            else self.tr("Whole model, with the last valid values")
-        )
+        self._heading.setText(self._heading_text(outcome, is_valid))
         self._model.set_lines(self._model_lines(outcome))
         is_part = bool(row.node.path)
         self._row_heading.setVisible(is_part)
@@ -98,6 +95,15 @@ class ResultsView(QScrollArea):
         self._shapes.show_outcome(outcome, row.node.path)
         self._page.setEnabled(is_valid)
 
+    def _heading_text(self, outcome: Outcome, is_valid: bool) -> str:
+        if not is_valid:
+            return self.tr("Whole model, with the last valid values")
+        if outcome.built is not None:
+            return self.tr("Whole model, built with these values")
+        if outcome.scenario.changed or outcome.scenario.kept:
+            return self.tr("Whole model, from formulas")
+        return self.tr("Whole model")
+
     def _model_lines(self, outcome: Outcome) -> list[FigureLine]:
         parameters = outcome.parameters("")
         lines = self._parameter_lines(parameters)
@@ -106,6 +112,11 @@ class ResultsView(QScrollArea):
         peak = outcome.peak()
         if peak is not None:
             lines += _memory_lines(self.tr("Activations"), peak, _ACTIVATION_DTYPES)
+        cache = outcome.kv_cache(_CACHE_DTYPE)
+        if cache is not None:
+            name = f"{self.tr('KV cache')}, {_DTYPE_NAMES[_CACHE_DTYPE]}"
+            before, after = bytes_text(cache.real), bytes_text(cache.value)
+            lines.append(FigureLine(name, before, after, ratio_text(cache)))
         return lines
 
     def _row_lines(self, outcome: Outcome, real: Outcome, row: TreeRow) -> list[FigureLine]:
@@ -146,7 +157,7 @@ class ResultsView(QScrollArea):
     def _formula_text(self, outcome: Outcome, row: TreeRow) -> str:
         """Return the formulas of one module of the row, in letters and with numbers put in."""
         path = row.node.path
-        if not outcome.exists(path):
+        if not outcome.exists(path) or outcome.built is not None:
             return ""
         costs = outcome.sheet.architecture.costs
         module = costs.modules.get(path) if costs and outcome.has_costs else None
@@ -172,6 +183,11 @@ class ResultsView(QScrollArea):
                     f"{here:,}", row.node.name
                 )
             )
+        if outcome.built is not None:
+            text = self.tr(
+                "The formulas are not verified for these values, so the model was built with them."
+            )
+            return " ".join((*notes, text))
         costs = outcome.sheet.architecture.costs
         if costs is None and is_deriving:
             notes.append(self.tr("Multiply-adds: deriving…"))

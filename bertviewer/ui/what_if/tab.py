@@ -1,6 +1,7 @@
 """What if the configuration had other numbers: change them, and every figure follows at once."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -16,6 +17,8 @@ from bertviewer.core.what_if.remedies import remedies
 from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Multiple, Sheet
+from bertviewer.ui import jobs
+from bertviewer.ui.background.requests import Request
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.layouts import STRETCH, in_column, in_row, named
 from bertviewer.ui.turning_splitter import TurningSplitter
@@ -31,8 +34,9 @@ _SHARES, _NARROW = (16_000, 25_000), 36
 class WhatIfTab(QWidget):
     """Fields for the letters of the formulas, and what counts, shapes, memory and FLOPs become.
 
-    No model is built: all figures are the formulas' own, so they are there at once. Values stay
-    while other rows are selected, and are forgotten when another model is opened.
+    Figures come from the formulas at once; where these are not verified, from a model that the
+    worker builds with the values. Values stay while other rows are selected, and are forgotten when
+    another model is opened.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -60,6 +64,8 @@ class WhatIfTab(QWidget):
         self._keep.toggled.connect(self._set_kept)
         self._reset.clicked.connect(self.reset)
         self._preset_choice.activated.connect(self._fill_in)
+        self._built = Request[Outcome](workspace.requests, self)
+        self._built.finished.connect(self._show)
         workspace.architecture_changed.connect(self._forget)
 
     def refresh(self) -> None:
@@ -156,12 +162,22 @@ class WhatIfTab(QWidget):
             self._outcome = evaluate_scenario(scenario)
             problems = self._outcome.warnings
         except ScenarioError as error:
-            is_valid, problems = False, error.problems
+            built = self._built_with(scenario)
+            is_valid, problems = built is not None, () if built is not None else error.problems
+            self._outcome = built or self._outcome
         self._knobs.show_message(problems_text(problems), remedies(scenario, problems))
         if self._outcome is not None:
             self._results.show_outcome(
                 self._outcome, self._real, row, is_valid, self._workspace.is_deriving
             )
+
+    def _built_with(self, scenario: Scenario) -> Outcome | None:
+        """Return the figures of a model with these values, ``None`` until it is built, or never."""
+        if min(scenario.values.values()) < 0:
+            return None
+        key = tuple(sorted(scenario.values.items()))
+        is_there = self._built.want(key, partial(jobs.rebuild_job, scenario))
+        return self._built.result if is_there else None
 
     def _make_content(self) -> QWidget:
         self._preset_choice.setObjectName("whatIfPreset")

@@ -6,9 +6,9 @@ import pytest
 
 from bertviewer.core.architecture.cost_values import macs, peak_elements, weights_bytes
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
-from bertviewer.core.costs.factoring import factored
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.expressions.polynomials import Polynomial, total
+from bertviewer.core.symbolic.factoring import factored
 
 COSTS = Costs(
     symbols=(),

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bertviewer.core.checking.comparison import FACTOR, FLOOR, compare
-from bertviewer.core.checking.deberta import _bucket as deberta_bucket
-from bertviewer.core.checking.position_bias import _bucket as t5_bucket
+from bertviewer.core.checking.comparison import FACTOR, FLOOR, Triple, compare, compare_each
 
 F32 = torch.float32
 
@@ -103,14 +101,17 @@ def test_many_large_features_are_no_outliers() -> None:
 
 
 def test_other_shapes_are_a_cross() -> None:
-    found = compare(torch.zeros(2, 3), torch.zeros(2, 3), torch.zeros(3, 2), (), F32)
+    triple = Triple(torch.zeros(2, 3), torch.zeros(2, 3), torch.zeros(3, 2))
+    found = compare_each([triple], (), F32)
     assert found is not None
     assert (found.ok, found.error) == (False, None)
 
 
-def test_nothing_in_common_is_no_comparison() -> None:
-    assert compare({"a": tensor(1)}, {"a": tensor(1)}, {"b": tensor(1)}, (), F32) is None
-    assert compare((tensor(1),), (tensor(1),), (None,), (), F32) is None
+def test_a_tensor_that_only_one_of_them_has_is_a_cross() -> None:
+    found = compare_each([Triple(tensor(1), tensor(1), None)], (), F32)
+    assert found is not None
+    assert not found.ok
+    assert compare_each([], (), F32) is None
 
 
 def test_nothing_finite_is_no_comparison() -> None:
@@ -136,16 +137,3 @@ def test_a_sum_in_another_order_is_equal(values: list[float], seed: int) -> None
     worse = compare(exact, rough, actual + 1e-3 * actual.abs().max() + 1e-3, (x,), F32)
     assert worse is not None
     assert not worse.ok
-
-
-def test_distances_fall_into_the_models_own_buckets() -> None:
-    from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
-    from transformers.models.t5.modeling_t5 import T5Attention
-
-    distances = torch.arange(-600, 601)
-    for bidirectional in (True, False):
-        real = T5Attention._relative_position_bucket(distances, bidirectional, 32, 128)
-        ours = [t5_bucket(int(d), 32, 128, not bidirectional) for d in distances]
-        assert real.tolist() == ours
-    real = make_log_bucket_position(distances, 256, 512).long()
-    assert real.tolist() == [deberta_bucket(int(d), 256, 512) for d in distances]

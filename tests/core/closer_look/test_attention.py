@@ -135,10 +135,10 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("family", ["bert", "t5"])
-def test_classes_that_nothing_is_known_of(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_that_only_eager_shows(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     it = opened(family)
     expected = every_map(it)
-    monkeypatch.setattr("bertviewer.core.closer_look.attention.ATTENTIONS", {})
+    monkeypatch.setattr("bertviewer.core.closer_look.attention._observed", lambda *_, **__: None)
     for found, wanted in zip(every_map(it), expected, strict=True):
         assert found.probabilities == pytest.approx(wanted.probabilities, abs=1e-5)
     assert it.module.config._attn_implementation == "sdpa"
@@ -153,7 +153,7 @@ def test_a_pass_that_is_cancelled_leaves_the_model_as_it_was(
 ) -> None:
     it = opened("bert")
     path = "encoder.layer.1.attention.self"
-    monkeypatch.setattr("bertviewer.core.closer_look.attention.ATTENTIONS", {})
+    monkeypatch.setattr("bertviewer.core.closer_look.attention._observed", lambda *_, **__: None)
     attention_of(it.model, it.run, it.kept, path)
     hooks = hook_count(it.module)
 

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from bertviewer.core.backend import torch
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
-from bertviewer.core.costs.forward_pass import read_forward
 from bertviewer.core.flow.call_tracing import CallTracer
 from bertviewer.core.flow.inputs.texts import meta_inputs, text_inputs
 from bertviewer.core.flow.macs import innermost_calls, macs_by_module, macs_of
@@ -17,6 +16,7 @@ from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.tracing import Tracer
 from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.source.tasks import find_task
+from bertviewer.core.symbolic.forward_pass import read_forward
 from tests.core.flow.narrow_models import NARROW, counted_by_torch, is_known_to_torch
 
 FAMILIES = (

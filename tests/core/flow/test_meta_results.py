@@ -9,9 +9,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertviewer.core.backend import transformers
-from bertviewer.core.costs.forward_pass import ForwardPass, read_forward
 from bertviewer.core.flow import meta_device, meta_results
 from bertviewer.core.flow.meta_results import carry_out
+from bertviewer.core.symbolic.forward_pass import ForwardPass, read_forward
 from tests.core.formulas.formula_models import TINY
 
 aten = torch.ops.aten

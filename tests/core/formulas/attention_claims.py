@@ -137,21 +137,27 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return {module.q_norm.weight.numel(), module.k_norm.weight.numel()} == {int(groups[0])}
 
 
-@claims(r"Concat places the heads side by side\. .* is “dense” in the sibling module “output”")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+@claims(r"Concat places the heads side by side\. .* is “(\w+)” in the sibling module “(\w+)”")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     block = case.model.get_submodule(node.path.rpartition(".")[0])
-    return isinstance(block.output.dense, nn.Linear)
+    return isinstance(getattr(getattr(block, groups[1]), groups[0]), nn.Linear | nn.Conv1d)
+
+
+@claims(r"The convolutions look at one position, like linear layers\. .*")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return set(module_of(case, node).query.kernel_size) == {1}
 
 
 @claims(r"The rotation encodes the order of the tokens: .* The model’s “rotary_emb” computes .*",
-        r"There are no position vectors: attention rotates queries and keys .* of “rotary_emb”",
+        r"There are no position vectors: attention rotates queries and keys .*",
         r"There are no position vectors and no segments: attention rotates .*",
         r"Features i and i \+ (\d+) of a head form a point in a plane, .*")  # fmt: skip
 def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     base = case.model.get_submodule(case.base)
     positions = [name for name, _ in case.model.named_parameters() if "position" in name]
     turned = getattr(base, "rotary_emb", None) or getattr(base, "rotary_embeddings", None)
-    assert turned is not None
+    if turned is None:  # RoFormer's angles are a table of the stack
+        return positions == [name for name in positions if "encoder.embed_positions" in name]
     buffers = [b for name, b in turned.named_buffers() if name.endswith("inv_freq")]
     return not positions and all(not g or len(buffers[0]) == int(g) for g in groups)
 
@@ -187,10 +193,14 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return dropouts(module_of(case, node), deep=False)
 
 
-@claims(r"Its children are the parts: “self” is the attention, “output” the output projection .*")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+@claims(
+    r"Its children are the parts: “self” is the attention, “output” the output projection with "
+    r"(add & norm|the residual connection)"
+)
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    return hasattr(module, "self") and is_normal(output_of(case, node)[1])
+    is_post = groups[0] == "add & norm"
+    return hasattr(module, "self") and is_normal(output_of(case, node)[1]) is is_post
 
 
 @claims(r"The child “attn” is the attention .*; the norm belongs to this module")
@@ -203,12 +213,12 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     before = case.calls(giver(node.path, groups[0]))[-1]
     residual = case.calls(node.path)[-1].arguments[1]
-    return residual is before.given
+    return bool(residual.data_ptr() == before.given.data_ptr())  # possibly transposed
 
 
 def giver(path: str, words: str) -> str:
     """Return the module that gave what the words name."""
-    layer = path.partition(".attention")[0]
+    layer = path.partition(".attention")[0].removesuffix(".post_attention")
     if words.startswith("the output of the previous layer"):
         stack, _, number = layer.rpartition(".")
         root = layer[: layer.rindex("encoder.layer")]
@@ -216,6 +226,8 @@ def giver(path: str, words: str) -> str:
             return f"{stack}.{int(number) - 1}"
         return f"{root}embeddings{'_project' if 'embeddings_project' in words else ''}"
     block = "crossattention" if "cross-attention" in words else "attention"
+    if ".layers." in path:  # SqueezeBERT's block has no module around it
+        block = "post_attention"
     return f"{path.partition('.crossattention')[0].removesuffix('.output')}.{block}"
 
 

@@ -112,6 +112,11 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
     return case.moved(node.path, LAST) == case.moved(node.path, 0) == set(range(TOKENS))
 
 
+@claims(r"Every position attends in both directions, in layers with a window only to .*")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return {LAST, LAST - 1} <= case.moved(node.path, LAST)
+
+
 @claims(r"“.*” holds the stack of layers\. It is a decoder: .*",
         r"Attention is causal: each position attends only to itself and earlier positions",
         r"The target is masked: each of its positions attends only to itself .*")  # fmt: skip

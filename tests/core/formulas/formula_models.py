@@ -1,15 +1,11 @@
 """Tiny models of every family that has formulas, built without weights."""
 
-import warnings
 from functools import cache
 from typing import Any
 
-import torch
 import transformers
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import TASKS
 from bertviewer.core.transformer_base import register
 
@@ -122,33 +118,15 @@ def config_of(family: str) -> transformers.PreTrainedConfig:
 
 @cache
 def architecture_of(family: str, task: str = "base") -> Architecture:
-    """Build the tiny model of a family with a head and inspect it."""
-    auto = next(entry.auto_class for entry in TASKS if entry.name == task)
-    config = config_of(family)
-    with torch.device("meta"):
-        model = getattr(transformers, auto).from_config(config)
-    source = SourceInfo("preset", f"tiny-{family}", task, "none")
-    return inspect_module(model, source, config.to_dict())
+    """Return the tiny model of a family with a head, with its graphs and formulas."""
+    from tests.core.formulas.flow_models import traced  # which imports TINY
 
-
-@cache
-def torch_transformer(*, norm_first: bool = False, bias: bool = True) -> Architecture:
-    """Inspect a tiny torch.nn.Transformer."""
-    with torch.device("meta"), warnings.catch_warnings():
-        # It tells that a fast path is closed to it; no matter here.
-        warnings.filterwarnings("ignore", message="enable_nested_tensor")
-        model = torch.nn.Transformer(
-            24, 3, 2, 2, 40, batch_first=True, norm_first=norm_first, bias=bias
-        )
-    return inspect_module(model, SourceInfo("preset", "tiny", "base", "none"), {"d_model": 24})
+    return traced(family, task)
 
 
 def all_architectures() -> dict[str, Architecture]:
-    """Return every family with every head that it has, and torch's own transformer."""
-    found = {
-        "nn.Transformer": torch_transformer(),
-        "nn.Transformer pre-norm": torch_transformer(norm_first=True),
-    }
+    """Return every family with every head that it has."""
+    found: dict[str, Architecture] = {}
     for family in TINY:
         for task in TASKS:
             mapping = getattr(transformers, task.auto_class)._model_mapping

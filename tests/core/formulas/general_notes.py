@@ -38,5 +38,6 @@ _TEXTS = (
     r"Each part has its own page",
     r"A bracket is 1 where its condition is true .* masks a position",
     r"Concat stacks the heads vertically",
+    r"These are the steps of the code, traced from one forward pass .* are omitted",
 )
 GENERAL = re.compile("|".join(f"(?:{text})" for text in _TEXTS))

@@ -1,5 +1,6 @@
 """What notes of BERT's kin claim: DeBERTa v1, RoFormer, ESM, BigBird, SqueezeBERT."""
 
+import inspect
 import math
 
 import torch
@@ -57,16 +58,11 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
         r"The model’s “([\w.]+)” computes the angles")  # fmt: skip
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     rotates = bool(getattr(case.model.config, "rotary_value", False))
-    call = case.calls(f"{case.base}.{groups[2]}".strip("."))
-    return rotates is (groups[0] is None) and bool(call)
+    named = [name for name, _ in case.model.named_modules() if f".{name}".endswith(f".{groups[2]}")]
+    return rotates is (groups[0] is None) and any(case.calls(name) for name in named)
 
 
-@claims(r"“rotary_embeddings” computes the angles by which attention rotates its vectors")
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    return bool(case.calls(f"{node.path}.rotary_embeddings".strip(".")))
-
-
-@claims(r"“contact_head” is not part of a normal forward pass: predict_contacts calls it")
+@claims(r"“contact_head” is not part of a normal forward pass")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return not case.calls(f"{node.path}.contact_head".strip("."))
 
@@ -94,7 +90,9 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     mask = torch.ones(1, TOKENS, dtype=torch.long)
     mask[0, -2:] = 0
-    rows = module_of(case, node)(torch.arange(5, 5 + TOKENS)[None], attention_mask=mask)
+    module = module_of(case, node)
+    name = "mask" if "mask" in inspect.signature(module.forward).parameters else "attention_mask"
+    rows = module(torch.arange(5, 5 + TOKENS)[None], **{name: mask})
     return bool((rows[0, -2:] == 0).all() and (rows[0, :-2] != 0).any(-1).all())
 
 

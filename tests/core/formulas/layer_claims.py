@@ -187,11 +187,11 @@ def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     )
 
 
-@claims(r"The blocks are pre-norm, so a final layer norm \(ln_f\) is needed after the last one",
-        r"The layers are pre-norm, so a final norm follows the last one")  # fmt: skip
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+@claims(r"The layers are pre-norm, so a final norm (?:\((\w+)\) )?follows the last one")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    return any(hasattr(module, name) for name in ("ln_f", "final_layer_norm", "norm"))
+    names = (groups[0],) if groups[0] else ("final_layer_norm", "norm", "layer_norm", "final_norm")
+    return any(hasattr(module, name) for name in names)
 
 
 @claims(r"PyTorch adds a final layer norm after each stack, which the paper does not have")

@@ -9,14 +9,10 @@ import typst
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.families.families import CLASSES, kind_of_class
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.source.tasks import find_task
-from tests.core.formulas.formula_models import all_architectures, architecture_of, torch_transformer
+from tests.core.formulas.flow_models import with_flows
+from tests.core.formulas.formula_models import all_architectures, architecture_of
 from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, values
 
 ARCHITECTURES = all_architectures()
@@ -28,17 +24,20 @@ PACKED = (
 
 
 def formulas_of(architecture: Architecture) -> Iterator[tuple[ModuleNode, Formula]]:
+    """Yield the formulas of all modules that are called, and of others that have one."""
+    assert architecture.flows is not None
     for node in architecture.modules:
         formula = formula_of(node, architecture)
-        assert formula is not None, f"{node.path}: {node.class_name} has no formula"
-        yield node, formula
+        is_called = architecture.flows.flow(node.path) is not None
+        assert formula is not None or not is_called, f"{node.path}: no formula"
+        if formula is not None:
+            yield node, formula
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_module_has_a_formula_that_is_complete(name: str) -> None:
     architecture = ARCHITECTURES[name]
-    for node, formula in formulas_of(architecture):
-        assert kind_of_class(node.class_name) is not None
+    for _, formula in formulas_of(architecture):
         assert formula.title
         assert formula.summary.endswith(".")
         assert formula.maths
@@ -91,7 +90,7 @@ def test_sizes_below_a_weight_are_those_of_a_tensor(name: str) -> None:
             assert stored in held, f"{node.path}: {symbol} is shown as {stored}"
             seen += 1
     # SqueezeBERT's weights are those of convolutions.
-    assert seen >= 8
+    assert seen >= (4 if name.startswith("squeezebert") else 8)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -130,7 +129,7 @@ def test_layer_norm_shows_its_epsilon_and_its_width() -> None:
 
 
 def test_layer_norm_without_a_bias_has_no_beta() -> None:
-    formula = formula_at(torch_transformer(bias=False), "encoder.norm")
+    formula = formula_at(architecture_of("modernbert"), "final_norm")
     assert "beta" not in values(formula)
     assert "beta" not in " ".join(formula.maths)
 
@@ -170,8 +169,7 @@ def test_the_norms_stand_where_the_layer_has_them() -> None:
     for architecture, path, title in (
         (architecture_of("bert"), "encoder.layer.0", "post-norm"),
         (architecture_of("gpt2"), "h.0", "pre-norm"),
-        (torch_transformer(), "decoder.layers.0", "post-norm"),
-        (torch_transformer(norm_first=True), "decoder.layers.0", "pre-norm"),
+        (architecture_of("transformer-base"), "transformer.decoder.layers.0", "post-norm"),
     ):
         assert formula_at(architecture, path).title.endswith(title)
 
@@ -198,13 +196,6 @@ def test_an_unknown_class_has_no_formula() -> None:
     assert maths_of(stranger, bert) is None
 
 
-def test_a_known_name_on_a_strangers_module_never_raises() -> None:
-    for class_name in CLASSES:
-        for name in ("bert", "llama", "t5"):
-            impostor = ModuleNode("x", class_name, 1, 0, 0, 0, 0.0, None, {}, "0", None)
-            formula_of(impostor, architecture_of(name))
-
-
 MOBILEBERT = {
     "model_type": "mobilebert",
     "num_hidden_layers": 1,
@@ -215,12 +206,6 @@ MOBILEBERT = {
     "intra_bottleneck_size": 16,
     "vocab_size": 50,
 }
-SMALL = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
-BLIP = {
-    "model_type": "blip",
-    "text_config": {**SMALL, "vocab_size": 50, "encoder_hidden_size": 16},
-    "vision_config": {**SMALL, "image_size": 32},
-}
 
 
 @pytest.mark.parametrize(
@@ -229,32 +214,25 @@ BLIP = {
         (
             MOBILEBERT,
             "encoder.layer.0.bottleneck.attention.dense",
-            "Reduces the layer’s input to the vectors from which queries and keys are computed.",
+            "Reduces the input to smaller vectors, from which queries and keys are computed.",
+        ),
+        (
+            MOBILEBERT,
+            "encoder.layer.0.bottleneck.input.dense",
+            "Reduces the layer’s input to the layer’s internal hidden size.",
         ),
         (
             MOBILEBERT,
             "encoder.layer.0.output.bottleneck.dense",
             "Projects the layer’s output back to the hidden size of the model.",
         ),
-        (
-            BLIP,
-            "text_model.encoder.layer.0.crossattention.output.dense",
-            "Mixes the heads’ outputs into one vector per position.",
-        ),
     ],
 )
 def test_what_a_linear_layer_is_for(config: dict[str, Any], path: str, use: str) -> None:
-    assert formula_at(made(config), path).summary == use
+    assert formula_at(with_flows(config), path).summary == use
 
 
-@pytest.mark.parametrize("name", ["dense", "decoder"])
-def test_what_is_never_called_has_no_formula(name: str) -> None:
-    # MobileBERT's head multiplies by both weights at once, without their modules.
-    architecture = made(MOBILEBERT, "masked-lm")
-    assert formula_of(node_at(architecture, f"cls.predictions.{name}"), architecture) is None
-
-
-def made(config: dict[str, Any], task: str = "base") -> Architecture:
-    found = build_config(config, "test")
-    model = build_on_meta(found, find_task(task), "test")
-    return inspect_module(model, SourceInfo("preset", "test", task, "none"), found.to_dict())
+def test_what_is_never_called_has_no_formula() -> None:
+    # MobileBERT's head multiplies by this weight without its module.
+    architecture = with_flows(MOBILEBERT, "masked-lm")
+    assert formula_of(node_at(architecture, "cls.predictions.dense"), architecture) is None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.catalogue import formula_of, with_formulas
 from tests.core.checking.small_models import small_model
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, values
@@ -90,11 +90,13 @@ def test_gemma_scales_by_one_plus_its_weight() -> None:
     assert "1 +" not in formula_at(architecture_of("llama"), "norm").maths[0]
 
 
-def test_a_stretched_rotation_has_no_formula() -> None:
+def test_a_stretched_rotation_is_not_explained_as_a_plain_one() -> None:
     llama = architecture_of("llama")
     stretched = {**llama.config["rope_parameters"], "rope_type": "yarn"}
     other = replace(llama, config={**llama.config, "rope_parameters": stretched})
-    assert formula_of(node_at(other, "rotary_emb"), other) is None
+    formula = formula_of(node_at(other, "rotary_emb"), other)
+    assert formula is not None
+    assert formula.title == "LlamaRotaryEmbedding"
 
 
 def test_modernberts_first_layer_has_no_first_norm() -> None:
@@ -111,7 +113,7 @@ def test_narrow_embeddings_are_widened_where_the_module_does_it() -> None:
             .maths[1]
             .startswith("limits(y_s)_(16)")
         )
-    deberta = small_model("deberta", embedding_size=16).architecture
+    deberta = small_model("deberta", embedding_size=16).with_flows()
     formula = formula_at(deberta, "embeddings")
     assert formula.maths[0].startswith("limits(e_s)_(16)")
     assert formula.maths[1].startswith("limits(y_s)_(24)")
@@ -120,12 +122,12 @@ def test_narrow_embeddings_are_widened_where_the_module_does_it() -> None:
 
 def test_debertas_first_version_mixes_heads_and_divides_by_what_it_adds() -> None:
     attention = "encoder.layer.0.attention.self"
-    talking = small_model("deberta", talking_head=True, pos_att_type=["c2p"]).architecture
+    talking = small_model("deberta", talking_head=True, pos_att_type=["c2p"]).with_flows()
     formula = formula_at(talking, attention)
     assert "sqrt(2 dot 8)" in " ".join(formula.maths)
     assert values(formula)["T"] == values(formula)["U"] == "[3, 3]"
     assert values(formula)["R"] == "[64, 24]"
-    plain = formula_at(small_model("deberta", relative_attention=False).architecture, attention)
+    plain = formula_at(small_model("deberta", relative_attention=False).with_flows(), attention)
     # The root still counts what the configuration names, though nothing is added.
     assert "sqrt(3 dot 8)" in " ".join(plain.maths)
     assert "R" not in values(plain)
@@ -138,7 +140,7 @@ def test_big_birds_blocks_and_what_a_short_sentence_sees() -> None:
     assert "log N" in formula.maths[2]
     assert "S > 704" in formula.maths[-1]
     assert "+ 3 [b(j) = 0]" in " ".join(formula.maths)
-    full = small_model("big_bird", attention_type="original_full").architecture
+    full = small_model("big_bird", attention_type="original_full").with_flows()
     assert "log N" not in " ".join(formula_at(full, "encoder.layer.0.attention.self").maths)
 
 
@@ -151,7 +153,7 @@ def test_esms_positions_are_turned_or_learnt() -> None:
         "position_embedding_type": "absolute",
         "emb_layer_norm_before": True,
     }
-    learnt = small_model("esm", **changes, token_dropout=False).architecture
+    learnt = small_model("esm", **changes, token_dropout=False).with_flows()
     assert "RoPE" not in " ".join(formula_at(learnt, attention).maths)
     embeddings = formula_at(learnt, "embeddings")
     assert "p_s = s + 1" in embeddings.maths[0]
@@ -164,19 +166,21 @@ def test_roformer_turns_values_where_its_configuration_says_so() -> None:
     plain = formula_at(architecture_of("roformer"), attention)
     assert "P_h V_h" in plain.maths[2]
     assert any("Values are not rotated" in note for note in plain.notes)
-    turned = formula_at(small_model("roformer", rotary_value=True).architecture, attention)
+    turned = formula_at(small_model("roformer", rotary_value=True).with_flows(), attention)
     assert 'P_h op("RoPE")(V_h)' in turned.maths[2]
     assert any("Values are also rotated" in note for note in turned.notes)
 
 
-@pytest.mark.parametrize("family", ["bert", "roformer", "esm", "big_bird"])
+# BigBird's code attends to the encoder in both of its attentions.
+@pytest.mark.parametrize("family", ["bert", "roformer", "esm"])
 def test_attention_to_an_encoder_is_told_from_self_attention(family: str) -> None:
     model = small_model(
         family, is_decoder=True, add_cross_attention=True, attention_type="original_full"
     )
+    architecture = with_formulas(model.with_flows())
     layer = "encoder.layer.1"
     for inner, symbol in (("attention", False), ("crossattention", True)):
         for path in (f"{layer}.{inner}", f"{layer}.{inner}.self"):
-            node = node_at(model.architecture, path)
+            node = node_at(architecture, path)
             assert ('X_"enc"' in (node.forward_formula or "")) is symbol, path
-            assert maths_of(node, model.architecture) == node.forward_formula
+            assert maths_of(node, architecture) == node.forward_formula

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from bertviewer.core.formulas.catalogue import equal_modules, formula_of, with_formulas
-from bertviewer.core.formulas.distance_buckets import bucket_of, buckets_in_use
 from bertviewer.core.formulas.notes import Note
+from bertviewer.core.formulas.templates.position_scores import bucket_of, buckets_in_use
 from tests.core.formulas import attention_claims, kin_claims, layer_claims, model_claims
 from tests.core.formulas.claims import CLAIMS, Check
 from tests.core.formulas.general_notes import GENERAL

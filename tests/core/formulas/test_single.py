@@ -1,23 +1,17 @@
 """The words of formulas where there is one of something: one is not many."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source.parsing import parse_source
+from tests.core.formulas.flow_models import with_flows
 from tests.core.formulas.formula_models import TINY, architecture_of
 from tests.core.formulas.found_formulas import formula_at, values
 
 
-@pytest.fixture
-def single(tmp_path: Path) -> Architecture:
+@pytest.fixture(scope="module")
+def single() -> Architecture:
     sizes = {**TINY["bert"], "num_hidden_layers": 1, "num_attention_heads": 1}
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps({"model_type": "bert", **sizes}))
-    return open_model(parse_source(str(path))).architecture
+    return with_flows({"model_type": "bert", **sizes})
 
 
 def test_one_head(single: Architecture) -> None:

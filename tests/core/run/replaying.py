@@ -7,9 +7,12 @@ import torch
 from torch import nn
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.flow.forwards import Arguments
+from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.capture import Capture
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.capture import Capture, KeptCall
+from bertviewer.core.run.replay import look_at_call
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE
 
@@ -58,3 +61,15 @@ def calls_of(model: LoadedModel, act: Callable[[], Any]) -> list[tuple[str, int]
     for handle in handles:
         handle.remove()
     return called
+
+
+def taken_by(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress, **which: int
+) -> KeptCall:
+    """Return what a module took in one of its calls; nothing is called after that is seen."""
+
+    def keep(taken: Arguments) -> KeptCall:
+        args, kwargs = plain(taken)
+        return KeptCall(args, kwargs, None, versions((args, kwargs)))
+
+    return look_at_call(model, kept, path, keep, None, progress, **which)[0]

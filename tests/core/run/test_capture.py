@@ -9,13 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.checking.check import check_run
-from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.nested_tensors import tensors_in, versions
-from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.running import run_sentence
@@ -161,23 +157,24 @@ def test_a_check_that_is_cancelled_leaves_the_model_as_it_was() -> None:
     assert hook_count(module) == hooks
 
 
-@pytest.mark.parametrize("inplace", [True, False])
-def test_what_is_changed_in_place_is_called_again_or_told(inplace: bool) -> None:
-    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=inplace)).eval()
-    architecture = inspect_module(model, SourceInfo("config", "x", "base", "none"), {})
-    capture = Capture()
-    with torch.no_grad(), capture.watching(dict(model.named_modules())):
-        model(torch.ones(2, 3))
-    checker = Checker(model, architecture, capture)
-    if not inplace:
-        assert all(step.ok for path in ("", "0", "1") for step in checker.steps(path))
-        return
-    # What gave the tensor can be called again; what changed it has nothing to be called with.
-    assert [step.ok for step in checker.steps("0")] == [True]
-    model[0].register_forward_hook(lambda _module, _args, output: output + 0.1)
-    assert [step.ok for step in Checker(model, architecture, capture).steps("0")] == [False]
-    with pytest.raises(NoRecomputationError, match="inputs was modified in place"):
-        list(checker.steps("1"))
+def test_what_is_changed_in_place_is_called_again_or_told() -> None:
+    model = small_model("bert")
+    run(model)
+    dense: Any = model.module(True).get_submodule("encoder.layer.0.intermediate.dense")
+    activation: Any = model.module(True).get_submodule("encoder.layer.0.intermediate")
+    activation.intermediate_act_fn.forward = lambda x: x.mul_(x.sigmoid())
+    capture = run(model)
+    check = check_run(model, capture)
+    # What returned the tensor can be called again; what changed it has no inputs to be called with.
+    assert all(step.ok for step in check.at("encoder.layer.0.intermediate.dense"))
+    reasons = {left.path: left.reason for left in check.unchecked}
+    (path,) = reasons
+    assert path == "encoder.layer.0.intermediate.intermediate_act_fn"
+    assert "inputs was modified in place" in reasons[path]
+    hook = dense.register_forward_hook(lambda _module, _args, output: output + 0.1)
+    check = check_run(model, capture)
+    hook.remove()
+    assert not all(step.ok for step in check.at("encoder.layer.0.intermediate.dense"))
 
 
 def test_calls_on_the_cpu_stay_where_they_are() -> None:

@@ -15,11 +15,11 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.run.replay import replay, taken_by
+from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from tests.core.checking.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model
-from tests.core.run.replaying import assert_same, calls_of, watched
+from tests.core.run.replaying import assert_same, calls_of, taken_by, watched
 
 
 def assert_replayed(model: LoadedModel) -> None:

@@ -12,11 +12,11 @@ import transformers
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
-from bertviewer.core.counting.counting import derive
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.tasks import find_task
+from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from bertviewer.core.architecture.folding import fold
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.loading.scenario_model import rebuild
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.what_if.presets import preset_sizes
 from bertviewer.core.what_if.scenario import Figure, Scenario, evaluate_scenario
@@ -205,3 +208,24 @@ def test_costs_are_not_given_beyond_what_they_were_proven_for() -> None:
     without = Sheet.of(replace(architecture, costs=None))
     assert with_value(without, D=1536).macs("") is None
     assert with_value(without, D=1536).peak() is None
+
+
+def test_outside_the_range_of_the_formulas_the_model_is_built() -> None:
+    # Without equal widths ELECTRA has a projection, which no formula of this model knows.
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "embedding_size": 32}
+    sheet = family_sheet("electra", **sizes)
+    scenario = Scenario(sheet, {"E": 16, "N": 5})
+    source = parse_source("bert-base-uncased")  # only its task is used
+    outcome = rebuild(scenario, source)
+    model = built(sheet, scenario.values)
+    assert outcome.built is not None
+    assert outcome.parameters("").value == sum(p.numel() for p in model.parameters())
+    word = next(t for t in sheet.architecture.parameters if "word_embeddings" in t.name)
+    assert outcome.shape(word)[1] == 16
+    layers = fold(sheet.architecture).children[1].children[0].children[0]
+    assert outcome.members(layers) == (3, 5)
+    assert outcome.exists("encoder.layer.2.output.dense")
+    assert outcome.macs("") is None
+    assert evaluate_scenario(Scenario(sheet, {"N": 5})).built is None
+    with pytest.raises(UserError, match=r"no model has these values|cannot build|bad config"):
+        rebuild(Scenario(family_sheet("bert"), {"A": 5}), source)

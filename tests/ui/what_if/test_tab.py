@@ -150,3 +150,22 @@ def test_a_change_builds_no_model_and_waits_for_no_worker(
     # Without a turn of the event loop.
     assert figures(tab)["Parameters"][1] == "102,267,648"
     assert len(evaluated) == 1, "all figures are of one evaluation"
+
+
+def test_outside_the_range_of_the_formulas_the_model_is_built(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    window.open_source(parse_source("electra-base-discriminator"))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None)
+    show_tab(window, "What if")
+    tab = find(window, WhatIfTab, "whatIfTab")
+    qtbot.waitUntil(lambda: spin(tab, "E").isVisible())
+    # With other widths than the hidden one there is a projection, which no formula knows.
+    spin(tab, "E").setValue(128)
+    qtbot.waitUntil(lambda: not results_are_grey(tab) and message(tab) == "")
+    projection = 128 * 768 + 768
+    fewer = (30522 + 512 + 2 + 2) * (768 - 128)
+    assert figures(tab)["Difference"][1].replace("−", "-") == f"{projection - fewer:,}"
+    assert "the model was built with them" in find(tab, QLabel, "whatIfNote").text()
+    spin(tab, "E").setValue(768)
+    assert "built" not in find(tab, QLabel, "whatIfNote").text()

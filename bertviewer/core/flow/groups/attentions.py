@@ -10,7 +10,7 @@ from math import prod
 from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
-from bertviewer.core.flow.groups.linears import is_linear
+from bertviewer.core.flow.groups.linears import is_linear, is_weight, operand_of, weight_of
 from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.text.special_floats import Scalar
 
@@ -124,6 +124,8 @@ def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
             roles[reading.maker, graph.data(reading.maker)[0].value] = roles[scores, reading.value]
     for number in (*region, softmax, *between):
         for reading in graph.readings[number]:
+            if is_weight(graph, reading) and is_linear(graph, number):
+                continue
             if reading.maker not in operations and (number, reading.value) not in roles:
                 roles[number, reading.value] = "mask" if reading.level == ASIDE else "bias"
                 if reading.level == DATA and reading.maker is not None:
@@ -160,7 +162,7 @@ def _before(graph: Graph, softmax: int) -> tuple[set[int], list[int]]:
                 continue
             if graph.words[maker] in _PRODUCTS and not is_linear(graph, maker):
                 products.append(maker)
-            elif graph.words[maker] in _BETWEEN:
+            elif graph.words[maker] in _BETWEEN or _mixes_heads(graph, maker):
                 region.add(maker)
                 waiting.append(maker)
     # What leads to no product is no part of the scores: a bias's own sums.
@@ -182,10 +184,24 @@ def _after(graph: Graph, softmax: int) -> tuple[int | None, set[int]]:
             if graph.words[user] in _PRODUCTS and not is_linear(graph, user):
                 if len(graph.data(user)) == 2:
                     return user, between
-            elif graph.words[user] in _BETWEEN and user not in between:
+            elif user not in between and (
+                graph.words[user] in _BETWEEN or _mixes_heads(graph, user)
+            ):
                 between.add(user)
                 waiting.append(user)
     return None, between
+
+
+def _mixes_heads(graph: Graph, number: int) -> bool:
+    """Return whether an operation mixes the scores of several heads (talking heads).
+
+    It is a linear layer over the last of four axes, with as many outputs as inputs.
+    """
+    weight, operand = weight_of(graph, number), operand_of(graph, number)
+    if weight is None or operand is None or len(weight) != 2 or weight[0] != weight[1]:
+        return False
+    shape = graph.shape(operand.value)
+    return len(shape) == 4 and shape[-1] == weight[0]
 
 
 def _bias(graph: Graph, last: int, attention: set[int]) -> set[int]:

@@ -26,7 +26,7 @@ _CALLED: Mapping[str, KnownOperation] = {
 def find_norms(graph: Graph) -> Iterator[Group]:
     """Yield every norm of data."""
     for number, word in enumerate(graph.words):
-        if not graph.data(number):
+        if graph.level_of(number) < (LEARNT if word in _CALLED else DATA):
             continue
         if word in _CALLED:
             operation = graph.trace.operations[number]

@@ -1,0 +1,137 @@
+"""The reference instance: built by transformers from the configuration, with a model's weights.
+
+Nothing that was done to the model's own modules is in it. Buffers that are not weights, such as
+rotary frequencies and causal masks, are computed from the configuration.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.architecture.source_info import SEED
+from bertviewer.core.building.building import build_config, build_on_meta, compute_buffers
+from bertviewer.core.frozen import frozen
+from bertviewer.core.loading.absent_weight import AbsentWeight
+from bertviewer.core.loading.layer_by_layer import attach
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.weight_loading import without_caches
+from bertviewer.core.run.big_bird_attention import choose_attention
+
+
+@frozen(eq=False)
+class ReferenceModule:
+    """A reference instance.
+
+    Attributes:
+        module: it, in eval mode on the CPU.
+        buffers: a copy of each buffer that was computed from the configuration, by its name.
+    """
+
+    module: nn.Module
+    buffers: Mapping[str, Tensor]
+
+
+def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModule:
+    """Build the reference instance of a model.
+
+    Its parameters are the same tensors as the model's where these are on the CPU, so that no second
+    copy of the weights is made. Buffers that the checkpoint has, such as the running means of a
+    BatchNorm, are copied. Other buffers, and parameters that are neither trained nor in the
+    checkpoint, such as sinusoidal positions, are computed from the configuration, and have the
+    dtype of the model's. A tensor of another shape, or one that the model lacks, stays without
+    numbers.
+
+    Args:
+        model: the model, with its weights loaded.
+        inputs: what it will be called with.
+
+    Raises:
+        UserError: no second instance can be built.
+    """
+    running = model.running_module
+    module, computed = _built(model, SEED)
+    others = dict(running.named_modules())
+    computed -= _drawn(model, module, computed)
+    for path, part in module.named_modules():
+        if path in others:
+            _fill(part, others[path], {name for owner, name in computed if owner == path})
+    if model.reading is not None:
+        attach(module, model.reading)
+    module.eval()
+    choose_attention(module, inputs)
+    buffers = {
+        f"{path}.{name}".lstrip("."): getattr(module.get_submodule(path), name).detach().clone()
+        for path, name in computed
+    }
+    return ReferenceModule(without_caches(module), buffers)
+
+
+def _drawn(
+    model: LoadedModel, module: nn.Module, computed: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Return which of the computed buffers are drawn at random: with another seed they differ."""
+
+    def differing(other: nn.Module) -> set[tuple[str, str]]:
+        modules, found = dict(other.named_modules()), set()
+        for path, name in computed:
+            one = getattr(module.get_submodule(path), name)
+            another = getattr(modules.get(path), name, None)
+            if not (isinstance(another, Tensor) and torch.equal(one.to(another), another)):
+                found.add((path, name))
+        return found
+
+    if not differing(model.running_module):
+        return set()
+    return differing(_built(model, SEED + 1)[0])
+
+
+def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str]]]:
+    source = model.source
+    is_random = model.checkpoint is None or model.keys is None
+    dtype = getattr(model.config, "dtype", None) if is_random else None
+    stored = () if is_random or model.keys is None else model.keys.stored
+    # The running model's configuration may have been changed with it.
+    config = build_config(model.architecture.config, source.name)
+    used = getattr(getattr(model.running_module, "config", None), "_attn_implementation", None)
+    if used is not None:
+        config._attn_implementation = used
+    module = build_on_meta(config, source.task, source.name, source.untied)
+    return module, compute_buffers(module, stored, dtype or torch.float32, seed)
+
+
+def _fill(module: nn.Module, other: nn.Module, computed: Collection[str]) -> None:
+    for name, tensor in list(_tensors(module)):
+        found = getattr(other, name, None)
+        if name in computed:
+            if isinstance(found, Tensor):
+                setattr(module, name, _converted(tensor, found))
+            continue
+        if not isinstance(found, Tensor) or found.shape != tensor.shape:
+            continue
+        if isinstance(found, AbsentWeight):
+            module._parameters[name] = found.at(torch.device("cpu"))
+            continue
+        found = found.detach().cpu()
+        if isinstance(tensor, nn.Parameter):
+            setattr(module, name, nn.Parameter(found, requires_grad=False))
+        else:
+            # A model may write to it, and the running one must not notice.
+            setattr(module, name, found.clone())
+
+
+def _converted(tensor: Tensor, found: Tensor) -> Tensor:
+    """Return a tensor in the dtype of the running model's; a parameter stays one."""
+    converted = tensor.detach().to(found.dtype)
+    is_parameter = isinstance(tensor, nn.Parameter)
+    return nn.Parameter(converted, requires_grad=False) if is_parameter else converted
+
+
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Yield a module's own tensors; some are neither parameters nor buffers."""
+    yield from module.named_parameters(recurse=False)
+    yield from module.named_buffers(recurse=False)
+    for name, value in vars(module).items():
+        if isinstance(value, Tensor):
+            yield name, value

@@ -1,1 +1,0 @@
-"""What a forward pass costs: multiply-adds, shapes and memory, as derived formulas."""

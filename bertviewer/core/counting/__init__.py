@@ -1,1 +1,0 @@
-"""Counts and shapes as formulas: derived by experiment, proven, and written as a person would."""

@@ -1,0 +1,210 @@
+"""What each kind of step computes, as mathematics."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.formulas.formula import Term
+from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SOFTMAX, quoted
+from bertviewer.core.formulas.steps import mixtures
+from bertviewer.core.formulas.steps.attention import ROOT, Roles, attention_of
+from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, Legend, call
+from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.networks import Networks
+from bertviewer.core.formulas.steps.origins import turned_by
+from bertviewer.core.formulas.steps.shapes import Shapes
+from bertviewer.core.formulas.steps.values import MASK, Values
+from bertviewer.core.formulas.steps.weights import Weights
+from bertviewer.core.formulas.steps.words import of_word
+from bertviewer.core.text.numerals import count_text, number_text
+
+_NORMS: Mapping[str, tuple[str, str]] = {
+    "layer norm": (LAYER_NORM, "layer normalisation of each position’s vector"),
+    "rms norm": (RMS_NORM, "root-mean-square normalisation of each position’s vector"),
+    "group norm": ('op("GroupNorm")', "normalisation within groups of features"),
+    "batch norm": ('op("BatchNorm")', "normalisation by the mean and variance kept from training"),
+    "instance norm": ('op("InstanceNorm")', "normalisation of each feature by itself"),
+}
+_ATTENTION = '"Attention"'
+
+
+@dataclass(slots=True)
+class Expressions:
+    """Writes steps by their kind.
+
+    ``networks`` and ``definitions`` gather the functions that need a line of their own.
+    """
+
+    steps: ModuleGraph
+    names: Names
+    view: ModuleView
+    shapes: Shapes
+    legend: Legend = field(default_factory=Legend)
+    values: Values = field(init=False)
+    networks: Networks = field(init=False)
+    definitions: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        weights = Weights(self.view, self.legend)
+        self.values = Values(
+            self.steps, self.names, self.legend, weights, self.shapes, self.expression
+        )
+        self.networks = Networks(self.values)
+
+    def expression(self, step: Step) -> Expression:
+        """Return what a step computes."""
+        write = self._kinds().get(step.node.operation or "")
+        if write is not None:
+            return write(step)
+        if step.node.kind == "module" and "operands" not in step.node.details:
+            return self._closed(step)
+        return self._word(step)
+
+    def _kinds(self) -> Mapping[str, Callable[[Step], Expression]]:
+        return {
+            **dict.fromkeys(_NORMS, self._norm),
+            "scale and shift": self._affine,
+            "linear": self._linear,
+            "embedding": self._embedding,
+            "convolution": self._convolution,
+            "activation": self._activation,
+            "attention": self._attention,
+            "rotary": self._rotary,
+            "residual": self._residual,
+            "feed-forward": self.networks.of,
+            "gated feed-forward": self.networks.of,
+            "routing": lambda step: mixtures.routing(self.values, step),
+            "experts": self._experts,
+            "position bias": self._group,
+        }
+
+    def _norm(self, step: Step) -> Expression:
+        symbol, meaning = _NORMS[step.node.operation or ""]
+        epsilon = step.node.details.get("eps")
+        value = f"epsilon {number_text(epsilon, 6)}" if isinstance(epsilon, float) else None
+        if step.node.details.get("one_plus"):
+            meaning += ", scaled by 1 + weight"
+        known = self.legend.terms.get(symbol)
+        if known is not None and known.value != value:
+            value = f"{known.value} or {value}"
+            self.legend.terms[symbol] = Term(symbol, meaning, value)
+        self.legend.add(symbol, meaning, value)
+        return call(symbol, self.values.first(step).text)
+
+    def _affine(self, step: Step) -> Expression:
+        index = self.names.indices.get(step.node.id, "")
+        suffix = f"_{index}" if index else ""
+        self.values.weights.vectors(step.node.path or "", f"gamma{suffix}", f"beta{suffix}")
+        self.legend.add("dot.o", "element-wise product")
+        inner = self.values.first(step).within(PRODUCT)
+        return Expression(f"{inner} dot.o gamma{suffix} + beta{suffix}", SUM)
+
+    def _linear(self, step: Step) -> Expression:
+        index = self.names.indices.get(step.node.id, "")
+        return self.values.weights.linear(step, self._data(step), index)
+
+    def _data(self, step: Step) -> Expression:
+        """Return what a step takes beside its parameters."""
+        found = [o for o in step.operands if o.is_tensor]
+        data = next((o for o in found if not o.parameter), None)
+        return self.values.of(data or next(iter(found), Operand()))
+
+    def _embedding(self, step: Step) -> Expression:
+        table = self.values.weights.table(step, self.names.indices.get(step.node.id, ""))
+        found = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
+        if not found.node:
+            self.legend.add("p", "row indices that do not depend on the text: positions")
+            return Expression(f"{table} [p]")
+        return Expression(f"{table} [{self.values.of(found).text}]")
+
+    def _convolution(self, step: Step) -> Expression:
+        index = self.names.indices.get(step.node.id, "")
+        return self.values.weights.convolution(step, self._data(step), index)
+
+    def _activation(self, step: Step) -> Expression:
+        return call(self.values.activation(step), self.values.first(step).text)
+
+    def _attention(self, step: Step) -> Expression:
+        if step.node.details.get("projections"):
+            self.legend.add(_ATTENTION, "multi-head attention with its own projections")
+            return call(_ATTENTION, *self.values.arguments(step))
+        names = ("query", "key", "value", "mask", "bias")
+        query, key, value, mask, bias = (self._role(step, role) for role in names)
+        roles = Roles(query, key, value, mask, bias, self.values.of)
+        try:
+            found = attention_of(step, roles, self.view.architecture.flows)
+        except LookupError:
+            self.legend.add(_ATTENTION, "attention; its internal steps could not be identified")
+            return call(_ATTENTION, *self.values.arguments(step))
+        self.legend.add("M", MASK)
+        if ROOT in found.text:
+            size = str(step.node.details.get("head_size"))
+            self.legend.add("d_k", "head size; the scores are divided by its square root", size)
+        self.legend.add(SOFTMAX, "over all visible positions; each row sums to 1")
+        return found
+
+    def _role(self, step: Step, role: str) -> Expression:
+        operand = step.roles.get(role)
+        if operand is not None:
+            return self.values.of(operand)
+        if role in ("key", "value") and "query" in step.roles:
+            return self._role(step, "query")
+        return Expression({"mask": "M", "bias": "B"}.get(role, "X"))
+
+    def _rotary(self, step: Step) -> Expression:
+        position = step.roles.get("position")
+        inner = self.values.of(turned_by(step))
+        meaning = "rotates pairs of features by an angle that grows with the position"
+        self.legend.add(ROTATION, f"{meaning}; no parameters")
+        angles = () if position is None else (self.values.of(Operand(position.node)).text,)
+        return call(ROTATION, inner.text, *angles)
+
+    def _residual(self, step: Step) -> Expression:
+        skip = step.roles.get("residual")
+        tensors = list(step.tensors)
+        tensors.sort(key=lambda each: skip is None or each.node != skip.node)
+        return Expression(" + ".join(self.values.of(each).within(SUM) for each in tensors), SUM)
+
+    def _experts(self, step: Step) -> Expression:
+        found, told = mixtures.experts(self.values, step)
+        if told:
+            self.definitions.setdefault(mixtures.EXPERT, f"{mixtures.EXPERT} (x) = {told}")
+        return found
+
+    def _group(self, step: Step) -> Expression:
+        inner = step.inner
+        return self.values.put_together(inner, inner[-1]) if inner else self._word(step)
+
+    def _closed(self, step: Step) -> Expression:
+        number = (step.node.path or "").rpartition(".")[2]
+        name = list_of(step.node) if number.isdecimal() else ""
+        function = f"{quoted(name)}_{number}" if name else quoted(step.node.name)
+        about = step.node.class_name or "a separate module"
+        self.legend.add(function, about, self.parameters(step.node))
+        return call(function, *self.values.arguments(step))
+
+    def _word(self, step: Step) -> Expression:
+        word = step.node.operation or step.node.name
+        operands = [self.values.of(each) for each in step.operands if not each.key]
+        named = [(each.key, self.values.of(each).text) for each in step.operands if each.key]
+        if word == "mul" and len(operands) == 2:
+            self.legend.add("dot.o", "element-wise product")
+        return of_word(word, operands, named)
+
+    def parameters(self, node: Node) -> str | None:
+        """Return how many parameters a module has, in words."""
+        modules = self.view.architecture.modules
+        found = next((each for each in modules if each.path == node.path), None)
+        if found is None:
+            return None
+        return count_text(found.parameters, "1 parameter", "{0} parameters")
+
+
+def list_of(node: Node) -> str:
+    """Return the name of the list that a numbered module is in, "" for others."""
+    above = (node.path or "").split(".")[:-1]
+    count = 2 if above and above[-1].isdecimal() else 1
+    return ".".join(above[-count:])

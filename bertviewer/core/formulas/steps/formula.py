@@ -1,0 +1,94 @@
+"""Flow to ``Formula``: what a module computes, one line a step, as the code ran."""
+
+import re
+from collections.abc import Mapping
+
+from bertviewer.core.architecture.flow import Flow, KnownOperation
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.graph import MANY, ModuleGraph, closed_graph_of, graph_of
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import TARGET, TOKENS, quoted
+from bertviewer.core.formulas.steps.expressions import Expressions
+from bertviewer.core.formulas.steps.inlining import own_steps
+from bertviewer.core.formulas.steps.loops import folded
+from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.shapes import Shapes
+from bertviewer.core.formulas.steps.writing import Writer
+
+SOURCE = "traced from the code"
+_LENGTH = re.compile(r"\bS\b")
+_LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
+
+
+def formula_of_steps(view: ModuleView) -> Formula | None:
+    """Return what a module computes, one line per step; ``None`` if it was not traced."""
+    flows = view.architecture.flows
+    flow = None if flows is None else flows.flow(view.node.path)
+    if flows is None or flow is None:
+        return None
+    steps, rounds = _steps(flow)
+    lengths = flows.lengths
+    own = own_steps(steps, rounds)
+    say = Expressions(steps, Names.of(steps, flow.path, own), view, Shapes(lengths))
+    lines = tuple(Writer(say, rounds).lines())
+    whole = " ".join(lines)
+    tokens = [TOKENS] if _LENGTH.search(whole) else []
+    tokens += [TARGET] if _LENGTH_OF_TARGET.search(whole) else []
+    terms = [term for term in say.legend.terms.values() if term.symbol in whole]
+    return Formula(
+        title=flow.class_name,
+        summary=_summary(steps),
+        maths=lines or (f"Y = {quoted(flow.class_name)}(X)",),
+        terms=(*tokens, *terms),
+        notes=_notes(lengths),
+        source=SOURCE,
+    )
+
+
+def _steps(flow: Flow) -> tuple[ModuleGraph, Mapping[str, int]]:
+    """Return a flow's steps, loops as one round; a long one's children are closed."""
+    found = folded(graph_of(flow))
+    if len(found.steps.steps) > MANY and (closed := closed_graph_of(flow)) is not None:
+        found = folded(closed)
+    return found.steps, found.rounds
+
+
+_WORDS: Mapping[KnownOperation, str] = {
+    "attention": "attention",
+    "feed-forward": "a feed-forward network",
+    "gated feed-forward": "a gated feed-forward network",
+    "experts": "a mixture of experts",
+    "convolution": "a convolution",
+    "embedding": "a table lookup",
+    "residual": "a residual connection",
+    "layer norm": "a layer norm",
+    "rms norm": "an RMS norm",
+    "rotary": "rotary position embedding",
+    "linear": "a linear layer",
+    "activation": "an activation",
+}
+
+
+def _summary(steps: ModuleGraph) -> str:
+    if not steps.steps:
+        if any(node.kind == "constant" for node in steps.given.values()):
+            return "Its output depends on positions, masks or its own constants, not on the text."
+        return "Returns its input in another form or in part, without computing anything."
+    done = [step.node for step in steps.steps]
+    known = [word for kind, word in _WORDS.items() if any(node.operation == kind for node in done)]
+    if len(done) == 1:
+        return f"One step, as the code executes it{': ' if known else ''}{''.join(known)}."
+    steps_told = f"{len(done)} steps, as the code executes them"
+    if not known:
+        return f"{steps_told}."
+    told = known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
+    return f"{steps_told}, including {told}."
+
+
+def _notes(lengths: Mapping[str, int]) -> tuple[str, ...]:
+    tokens = lengths.get("S")
+    length = f" with {tokens} tokens; the shapes are for that length" if tokens else ""
+    return (
+        f"These are the steps of the code, traced from one forward pass{length}. Views, "
+        "transposes, casts and dropout (which has no effect in evaluation mode) are omitted.",
+    )

@@ -1,0 +1,196 @@
+"""Where queries, keys and values come from: linear layers, and what is done to their results."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.frozen import frozen
+
+ROLES = {"query": "Q", "key": "K", "value": "V"}
+"""The letters of what goes into an attention."""
+
+REPEATS = ("broadcast_to", "expand", "repeat_interleave", "repeat")
+"""Operations that repeat heads of keys and values for the queries that share them."""
+
+_PASSED = (
+    *("rms norm", "layer norm", "scale and shift", "mul", "div", "add", "clamp", "look-up"),
+    *("cat", *REPEATS),
+)
+"""Through these a query is still a query."""
+_NORMS = ("rms norm", "layer norm", "scale and shift")
+_MOST = 8
+
+Place = tuple[str, tuple[str, ...]]
+"""A node's id, and what is taken of its result."""
+
+
+@frozen
+class Chain:
+    """How a query, key or value is made.
+
+    Attributes:
+        origin: the linear layer, or its part, or the module's input that it is; ``None`` if it is
+            made of several.
+        steps: what is done to the origin's result, in order of execution.
+    """
+
+    origin: Operand | None
+    steps: tuple[Step, ...]
+
+
+def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
+    """Return how an operand is made, back to a linear layer or an input."""
+    steps: list[Step] = []
+    for _ in range(_MOST):
+        step = graph.maker(operand)
+        if step is None:
+            given = graph.given.get(operand.node)
+            is_input = given is not None and given.kind == "input"
+            return Chain(operand if is_input else None, tuple(reversed(steps)))
+        if step.operation == "linear":
+            return Chain(operand, tuple(reversed(steps)))
+        steps.append(step)
+        if step.operation == "rotary":
+            operand = turned_by(step)
+            continue
+        sources = {(o.node, o.parts): o for o in step.tensors if _is_data(graph, o)}
+        if step.operation not in _PASSED or len(sources) != 1:
+            break
+        (source,) = sources.values()
+        taken = () if step.operation != "look-up" else _index(step)
+        operand = Operand(source.node, (*source.parts, *taken, *operand.parts))
+    return Chain(None, tuple(reversed(steps)))
+
+
+def origins(graph: ModuleGraph) -> dict[Place, str]:
+    """Return the linear layers, or parts of them, that make queries, keys and values."""
+    found: dict[Place, str] = {}
+    primes = ""
+    for step in graph.of("attention"):
+        for role, letter in ROLES.items():
+            operand = step.roles.get(role)
+            made = None if operand is None else chain_of(graph, operand).origin
+            if made is not None and graph.maker(made) is not None:
+                found.setdefault((made.node, made.parts), letter + primes)
+        primes += "'"
+    return found
+
+
+def projections(graph: ModuleGraph) -> Mapping[str, frozenset[str]]:
+    """Return what linear layers compute for attentions, by node: letters of ``ROLES``.
+
+    Other than ``origins``, it follows queries, keys and values that are put together from the
+    results of several layers.
+    """
+    found: dict[str, set[str]] = {}
+    for step in graph.of("attention"):
+        for role, letter in ROLES.items():
+            operand = step.roles.get(role) or step.roles.get("query")
+            for node in () if operand is None else _layers(graph, operand):
+                found.setdefault(node, set()).add(letter)
+    return {node: frozenset(letters) for node, letters in found.items()}
+
+
+def compressed_for(graph: ModuleGraph, step: Step) -> frozenset[str]:
+    """Return the projections whose input a linear layer prepares, by letter.
+
+    Only norms are between the two layers.
+    """
+    letters = projections(graph)
+    found: set[str] = set()
+    waiting = list(graph.users(step))
+    while waiting:
+        user = waiting.pop()
+        if user.operation == "linear":
+            found |= letters.get(user.node.id, frozenset())
+        elif user.operation in _NORMS:
+            waiting += graph.users(user)
+    return frozenset(found)
+
+
+def turned_by(step: Step) -> Operand:
+    """Return what a rotation turns: what all the parts that it reads are parts of."""
+    position = step.roles.get("position")
+    inner = step.inner
+    inside = {each.node.id for each in inner} | {position.node if position else ""}
+    read = [o for each in inner for o in each.operands if o.node and o.node not in inside]
+    read = read or [o for o in step.tensors if o.node not in inside]
+    if read and len({o.node for o in read}) != 1:
+        # Sines and cosines may be separate tensors.
+        read = [o for o in read if any(_PART.match(part) for part in o.parts)]
+    if not read or len({o.node for o in read}) != 1:
+        return Operand()
+    return Operand(read[0].node, _common([o.parts for o in read]))
+
+
+_PART = re.compile(r"part |chunk |split |unbind |select ")
+
+
+def _layers(graph: ModuleGraph, operand: Operand) -> set[str]:
+    """Return the linear layers that an operand is computed from, the nearest ones."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = [operand.node]
+    while waiting:
+        node = waiting.pop()
+        step = graph.by_id.get(node)
+        if step is None or node in seen:
+            continue
+        seen.add(node)
+        if step.operation == "linear":
+            found.add(node)
+        else:
+            waiting += [o.node for o in (*step.tensors, *step.roles.values())]
+    return found
+
+
+def _is_data(graph: ModuleGraph, operand: Operand, depth: int = _MOST) -> bool:
+    """Return whether an operand depends on an input, and not on parameters alone."""
+    given, maker = graph.given.get(operand.node), graph.maker(operand)
+    if maker is None or not depth:
+        return given is not None and given.kind == "input"
+    is_layer = maker.operation in ("linear", "embedding", "rotary")
+    return is_layer or any(_is_data(graph, each, depth - 1) for each in maker.tensors)
+
+
+def _index(step: Step) -> tuple[str, ...]:
+    plain = next((o.plain for o in step.operands if o.plain), "")
+    return (f"part {plain}",) if plain else ()
+
+
+def _common(several: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what all begin with."""
+    found = []
+    for parts in zip(*several, strict=False):
+        if len(set(parts)) > 1:
+            break
+        found.append(parts[0])
+    return tuple(found)
+
+
+def expert_choice(experts: Step) -> tuple[Operand | None, Operand | None]:
+    """Return which experts are chosen, and their weights, where a mixture is given both."""
+    inner = experts.inner
+    inside = {each.node.id for each in inner}
+    chosen = next(
+        (
+            o
+            for each in inner
+            if each.node.operation == "look-up"
+            for o in each.tensors
+            if o.node not in inside
+        ),
+        None,
+    )
+    weights = next(
+        (
+            o
+            for each in reversed(inner)
+            if each.node.operation == "mul"
+            for o in each.tensors
+            if o.node not in inside
+        ),
+        None,
+    )
+    return chosen, weights

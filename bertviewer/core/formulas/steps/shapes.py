@@ -1,0 +1,48 @@
+"""Shapes in a formula: lengths in letters, as what is read may be of any length."""
+
+from collections.abc import Mapping
+
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.formulas.notation import sized
+from bertviewer.core.frozen import frozen
+
+_LETTERS = ("S", "S_d")
+_BATCH = "B"
+
+Sizes = tuple[int | str, ...]
+
+
+@frozen
+class Shapes:
+    """Writes shapes of one sentence, for lengths of so many tokens by the letters B, S and S_d."""
+
+    lengths: Mapping[str, int]
+
+    def sized(self, symbol: str, node: Node) -> str:
+        """Return a symbol with its sizes below it, if it is one vector for each position."""
+        found = self._of_sentence(node)
+        is_plain = len(found) == 2 and found[0] in _LETTERS and isinstance(found[1], int)
+        return sized(symbol, *found) if is_plain else symbol
+
+    def text(self, node: Node) -> str | None:
+        """Return a node's shape."""
+        found = self._of_sentence(node)
+        return shape_text(found) if found else None
+
+    def _of_sentence(self, node: Node) -> Sizes:
+        """Return the sizes but for the batch's; all of them where it is not known which it is."""
+        if node.symbolic_shape is not None:
+            told = zip(node.symbolic_shape, node.shape, strict=True)
+            # Widths stay numbers, as in all formulas.
+            return tuple(
+                letter if letter in _LETTERS else size for letter, size in told if letter != _BATCH
+            )
+        if len(node.shape) == 2 and node.kind != "parameter":
+            # One sentence's positions, without the batch dimension.
+            letter = next((it for it in _LETTERS if self.lengths.get(it) == node.shape[0]), None)
+            return node.shape if letter is None else (letter, node.shape[1])
+        if len(node.shape) != 3 or node.shape[0] != self.lengths.get(_BATCH, 1):
+            return node.shape
+        letter = next((it for it in _LETTERS if self.lengths.get(it) == node.shape[1]), None)
+        return node.shape if letter is None else (letter, node.shape[2])

@@ -1,0 +1,160 @@
+"""How a value is written where another step reads it."""
+
+from collections.abc import Callable, Sequence
+
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.notation import number_maths, quoted
+from bertviewer.core.formulas.steps.expression import ATOM, PRODUCT, Expression, Legend
+from bertviewer.core.formulas.steps.loops import AT
+from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.shapes import Shapes
+from bertviewer.core.formulas.steps.weights import Weights
+from bertviewer.core.formulas.steps.words import of_word
+from bertviewer.core.formulas.templates.activation import activation_term, operator_of
+from bertviewer.core.frozen import frozen
+
+_GIVEN = {"input": "input", "parameter": "parameter"}
+MASK = "mask: 0 at visible positions, −∞ at masked ones"
+_ROLES = {"mask": "M", "bias": "B"}
+_LONG = 60
+
+
+@frozen
+class Values:
+    """Writes operands: by their symbol, or by what makes them where they have none.
+
+    ``inside`` writes a step that stands inside another one's line.
+    """
+
+    steps: ModuleGraph
+    names: Names
+    legend: Legend
+    weights: Weights
+    shapes: Shapes
+    inside: Callable[[Step], Expression]
+
+    def of(self, operand: Operand) -> Expression:
+        """Return an operand, numbers and words too."""
+        if operand.node:
+            return self._of_node(operand)
+        if operand.parameter:
+            return Expression(self.weights.parameter(operand.parameter))
+        if operand.role:
+            return Expression(_ROLES.get(operand.role, "c"))
+        if operand.plain:
+            return Expression(plain_maths(operand.plain))
+        self.legend.add("c", "constants of the code, which do not depend on the text")
+        return Expression("c")
+
+    def first(self, step: Step) -> Expression:
+        """Return the first tensor that a step reads."""
+        return self.of(next((each for each in step.operands if each.is_tensor), Operand()))
+
+    def arguments(self, step: Step) -> tuple[str, ...]:
+        """Return all tensors that a step reads, each once."""
+        return tuple(dict.fromkeys(self.of(each).text for each in step.tensors)) or ("c",)
+
+    def put_together(self, inner: Sequence[Step], last: Step) -> Expression:
+        """Return a step of a group with all that leads to it within the group."""
+        by_id = {each.node.id: each for each in inner}
+
+        def written(operand: Operand) -> Expression:
+            if operand.node not in by_id:
+                return self.of(operand)
+            return self.part(operand, self.put_together(inner, by_id[operand.node]))
+
+        word = last.node.operation or last.node.name
+        operands = [written(each) for each in last.operands if not each.key]
+        named = [(each.key, written(each).text) for each in last.operands if each.key]
+        if word == "activation":
+            return self.inside(last) if not operands else of_word(last.node.name, operands, ())
+        return of_word(word, operands, named)
+
+    def part(self, operand: Operand, whole: Expression) -> Expression:
+        """Return what is taken of a value."""
+        if not operand.parts:
+            return whole
+        inner, told = whole.within(ATOM), []
+        for part in operand.parts:
+            if part.startswith(AT):
+                if operand.node in self.names.own:
+                    inner = at_round(inner, part.removeprefix(AT))
+                continue
+            words = part.split(" ")
+            if words[0] == "part":
+                told.append(quoted(part.removeprefix("part ")))
+            elif len(words) == 4 and words[1].isdecimal():  # chunk 0 of 2
+                inner = self._counted(inner, words)
+            else:
+                told.append(quoted(part))
+        if inner == whole.within(ATOM) and not told:
+            return whole
+        return Expression(" thin ".join((inner, *told)), PRODUCT if told else ATOM)
+
+    def _counted(self, whole: str, words: Sequence[str]) -> str:
+        """Return a part by its number among those that lie side by side."""
+        what, number, _, count = words
+        if what == "unfold":
+            self.legend.add('op("windows")', "each position with its neighbours")
+            return f'op("windows")({whole})'
+        is_raised = "^" in whole and not whole.startswith("(")
+        found = f"({whole})^(({number}))" if is_raised else f"{whole}^(({number}))"
+        if len(found) < _LONG:
+            self.legend.add(found, f"part {number} of {count}")
+        return found
+
+    def activation(self, step: Step) -> str:
+        """Return the operator of an activation, and explain it."""
+        symbol = operator_of(step)
+        self.legend.put(activation_term(step))
+        return symbol
+
+    def operation_of(self, node: str) -> str | None:
+        """Return what a node computes, ``None`` for what is given."""
+        return next((s.node.operation for s in self.steps.steps if s.node.id == node), None)
+
+    def explain(self, symbol: str, meaning: str, node: Node) -> None:
+        """Explain a value, with its shape."""
+        self.legend.add(symbol, meaning, self.shapes.text(node))
+
+    def _of_node(self, operand: Operand) -> Expression:
+        places = self.names.places
+        known = places.get((operand.node, operand.parts))
+        if known is not None:
+            self._explain_given(operand.node, known)
+            return Expression(known)
+        whole = places.get((operand.node, ()))
+        if whole is not None:
+            self._explain_given(operand.node, whole)
+            return self.part(operand, Expression(whole))
+        step = next((it for it in self.steps.steps if it.node.id == operand.node), None)
+        if step is None:
+            return self.of(Operand())
+        return self.part(operand, self.inside(step))
+
+    def _explain_given(self, node: str, symbol: str) -> None:
+        given = self.steps.given.get(node)
+        if given is not None:
+            meaning = _GIVEN.get(given.kind, "depends only on masks or positions")
+            meaning = MASK if symbol.startswith("M") else meaning
+            name = "" if quoted(given.name) == symbol else f": {given.name}"
+            self.explain(symbol, meaning + name, given)
+
+
+def at_round(symbol: str, index: str) -> str:
+    """Return the symbol of a value in one round of a loop."""
+    letter, _, below = symbol.partition("_")
+    return f"{letter}_({below}, {index})" if below else f"{letter}_({index})"
+
+
+def plain_maths(text: str) -> str:
+    """Return a number or a word of the code as mathematics."""
+    try:
+        number = float(text)
+    except ValueError:
+        return quoted(text)
+    if abs(number) == float("inf"):
+        return "oo" if number > 0 else "-oo"
+    return number_maths(number) if number >= 0 else f"-{number_maths(-number)}"

@@ -1,0 +1,285 @@
+"""Formulas of what a forward pass costs: multiply-adds, shapes and memory.
+
+As for the counts (see ``counts``) no family is known here. A forward pass on the meta device is
+repeated with one number changed at a time, the batch size B and the tokens S among them, and each
+matrix product's dimensions are fitted. The formulas are verified on models and inputs that no fit
+has seen, the shortest and the longest input among them.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
+from bertviewer.core.errors import Stopped
+from bertviewer.core.expressions.domains import joined
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.letters import LETTERS
+from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
+from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.symbolic.divisibility import of_shapes
+from bertviewer.core.symbolic.factoring import factored
+from bertviewer.core.symbolic.fitting import moving_letters
+from bertviewer.core.symbolic.forward_pass import (
+    INPUT,
+    OUTPUT,
+    PRODUCT,
+    ForwardPass,
+    entry_kind,
+    owner_of,
+    read_forward,
+)
+from bertviewer.core.symbolic.model_formulas import (
+    Shape,
+    count_modules,
+    fit_repeats,
+    fit_shapes,
+    template_path,
+)
+from bertviewer.core.symbolic.models import Build, ModelBuilder, Values, owners
+from bertviewer.core.symbolic.observations import Observations, observe
+from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak
+from bertviewer.core.symbolic.probes import PROOFS, Probes
+from bertviewer.core.symbolic.solver import Solver
+from bertviewer.core.system.library_words import words_of
+
+USUAL_TOKENS = 128
+"""Figures are given for one sentence of so many tokens, by default."""
+LONGEST_TOKENS = 1400
+"""Formulas are tried up to the model's longest sentence, and not beyond this many tokens."""
+NOT_ALWAYS = "modified models do not all multiply there, or not equally often"
+
+
+def derive_costs(
+    config: Mapping[str, Any], build: Build, progress: Progress = no_progress
+) -> Costs:
+    """Derive and verify what a forward pass costs, in the configuration's symbols and B and S.
+
+    Args:
+        config: the configuration as a plain dict.
+        build: gives the model on the meta device for a changed configuration.
+        progress: called before each build; what it raises is raised here.
+
+    Returns:
+        A formula for everything that has one. Where the model does not read text, or cannot be
+        run without the values of its activations, there is none, and a reason.
+    """
+    usual = _usual_tokens(config)
+    # Several sentences, and another length for the decoder's: what is 1, or equal, hides much.
+    symbols = (*input_symbols(config, 2, usual, usual * 3 // 4 + 1), *symbols_of(config))
+    expected = 2 * (len(symbols) + PROOFS)
+    builder = ModelBuilder(config, symbols, build, read_forward, progress, expected)
+    try:
+        real = cast(ForwardPass, builder.real())
+    except Stopped:
+        raise
+    except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
+        return no_costs(config, words_of(error))
+    observed = observe(builder, real)
+    inputs = input_symbols(config, 1, usual, usual)
+    if not all(symbol.letter in observed.seen for symbol in inputs):
+        return no_costs(config, "the model accepts only sentences of one length")
+    trials = _trials(builder, observed)
+    if trials is None:
+        return no_costs(config, "too few modified configurations run to verify a formula")
+    layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
+    trials.append((real, builder.values))
+    peak, peak_fixed = derive_peak(builder, observed, layers, trials, _trials)
+    modules, domain = _modules(builder, observed, layers, trials)
+    followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
+    variables = {letter: variable for letter, variable in followed.items() if variable}
+    return Costs(inputs, modules, peak, peak_fixed, variables, domain)
+
+
+def no_costs(config: Mapping[str, Any], reason: str) -> Costs:
+    """Return costs without formulas, and why there are none."""
+    usual = _usual_tokens(config)
+    return Costs(input_symbols(config, 1, usual, usual), {}, (), reason=reason)
+
+
+def _usual_tokens(config: Mapping[str, Any]) -> int:
+    """Return a number of tokens that leaves room for longer sentences."""
+    longest = next((s.value for s in symbols_of(config) if s.letter == "L"), None)
+    return USUAL_TOKENS if longest is None else max(1, min(USUAL_TOKENS, longest // 4))
+
+
+def input_symbols(
+    config: Mapping[str, Any], sentences: int, tokens: int, target_tokens: int
+) -> tuple[Symbol, ...]:
+    """Return the symbols of a forward pass's inputs, with these values."""
+    values = {SENTENCES: sentences, TOKENS: tokens}
+    if config.get("is_encoder_decoder"):
+        values[TARGET_TOKENS] = target_tokens
+    return tuple(
+        Symbol(letter.letter, "", values[letter.letter], letter.meaning, letter.letter)
+        for letter in LETTERS
+        if letter.letter in values
+    )
+
+
+def _trials(builder: ModelBuilder, observed: Observations) -> list[ForwardTrial] | None:
+    """Run what no fit has seen: other configurations, and the shortest and longest sentences.
+
+    Returns:
+        At least three with all numbers changed, and those with other sentences that the model
+        takes; ``None`` where it refuses too many configurations.
+    """
+    fresh = Probes.of(observed, builder.symbols, (), {}, {}).fresh_models(builder)
+    found = [(model, {**observed.values, **change}) for change, model in fresh]
+    if len(found) < PROOFS:
+        return None
+    longest = min(observed.values.get("L", LONGEST_TOKENS), LONGEST_TOKENS)
+    # RoBERTa's table has two rows that no token uses, so the very longest may be refused.
+    lengths = (longest, longest - 2, longest * 3 // 4)
+    for attempts in (((1, 1, 1),), ((3, 7, 5),), tuple((1, length, 9) for length in lengths)):
+        for sizes in attempts:
+            sentences = dict(zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True))
+            values = {**observed.values, **sentences}
+            model = builder.variant(values)
+            if model is not None:
+                found.append((model, values))
+                break
+    return cast(list[ForwardTrial], found)
+
+
+def _modules(
+    builder: ModelBuilder,
+    observed: Observations,
+    layers: Sequence[str],
+    trials: Sequence[ForwardTrial],
+) -> tuple[dict[str, ModuleCosts], str | None]:
+    """Return the formulas of every module that the last trial, the real model, calls.
+
+    And the conditions under which all of them hold. There are none on B and S: what depends on the
+    sentence is no formula of it.
+    """
+    base, shapes, repeats = observed.base, fit_shapes(observed), fit_repeats(observed)
+    lengths = {path: base.lengths[path] for path in repeats}
+    products = {name: shape for name, shape in base.shapes.items() if entry_kind(name) == PRODUCT}
+    counts = count_modules(replace(base, shapes=products), shapes, repeats)
+    fitted: dict[str, tuple[str, ...]] = {
+        **{path: (factored(count.value, layers),) for path, count in counts.items()},
+        **{name: tuple(map(str, shape)) for name, shape in shapes.items() if _is_end(name)},
+    }
+    wrong = dict(_contradicted(fitted, lengths, trials))
+    solver = Solver(
+        builder,
+        observed,
+        {name: text for name, text in fitted.items() if name not in wrong},
+        lambda model: model.facts,
+        lambda name: template_path(name, lengths),
+        unlimited=frozenset((SENTENCES, TOKENS, TARGET_TOKENS)),
+    )
+    even = (text for texts in of_shapes(shapes, builder.symbols).values() for text in texts)
+    every = tuple(dict.fromkeys(even))
+    solver.limit(dict.fromkeys(solver.formulas, every))
+    real, _ = trials[-1]
+    called = {path for call in real.called for path in (call, *owners(call))}
+    found = {name: solver.formulas.get(template_path(name, lengths)) for name in real.facts}
+    without = [path for path in real.modules if path in called and not found[path]]
+    reasons = _reasons(without, {**wrong, **solver.reasons}, _unfitted(observed, shapes), lengths)
+    ends = {(entry_kind(name), owner_of(name)): found[name] for name in found if _is_end(name)}
+    modules = {
+        path: ModuleCosts(
+            macs=macs[0] if (macs := found[path]) else None,
+            input_shape=ends.get((INPUT, path)),
+            output_shape=ends.get((OUTPUT, path)),
+            reason=reasons.get(path, ""),
+        )
+        for path in real.modules
+        if path in called
+    }
+    conditions = (solver.conditions.get(name, ()) for name in solver.formulas)
+    return modules, joined(text for texts in conditions for text in texts)
+
+
+def _is_end(name: str) -> bool:
+    return entry_kind(name) in (INPUT, OUTPUT)
+
+
+def _contradicted(
+    formulas: Mapping[str, tuple[str, ...]],
+    lengths: Mapping[str, int],
+    trials: Sequence[ForwardTrial],
+) -> Iterator[tuple[str, str]]:
+    """Yield the formulas that a trial contradicts, each with what it gives there.
+
+    Where a trial has nothing that a formula could be compared with, there is no text.
+    """
+    known: set[str] = set()
+    for model, values in trials:
+        tried = set()
+        results: dict[str, int | None] = {}
+        for name, fact in model.facts.items():
+            template = template_path(name, lengths)
+            tried.add(template)
+            if template in known or template not in formulas:
+                continue
+            given = [_result(part, values, results) for part in formulas[template]]
+            if given != list(fact):
+                known.add(template)
+                inputs = ", ".join(f"{k} = {values[k]}" for k in ("B", "S") if k in values)
+                result = "a non-integer" if given[0] is None else f"{given[0]:,}"
+                yield (
+                    template,
+                    f"{readable(formulas[template][0])} gives {result} for {inputs} in a model "
+                    f"that was tried, where {fact[0]:,} is correct",
+                )
+        yield from ((name, "") for name in formulas.keys() - tried - known)
+        known |= formulas.keys() - tried
+
+
+def _result(formula: str, values: Values, known: dict[str, int | None]) -> int | None:
+    if formula not in known:
+        try:
+            known[formula] = evaluate(formula, values)
+        except FormulaError:
+            known[formula] = None
+    return known[formula]
+
+
+def _reasons(
+    paths: Collection[str],
+    causes: Mapping[str, str],
+    unfitted: Mapping[str, str],
+    lengths: Mapping[str, int],
+) -> dict[str, str]:
+    """Return why modules have no formula: their own cause, or the first part's that has one.
+
+    Args:
+        paths: the modules without a formula, in the order of ``named_modules()``.
+        causes: why formulas were wrong, by the names of the smallest model.
+        unfitted: why products could not be fitted, by their module in that model.
+        lengths: the numbers of blocks in that model.
+    """
+    parts = {owner for path in paths for owner in owners(path) if path}
+    reasons: dict[str, str] = {}
+    for path in paths:
+        if path in parts:
+            continue  # a part of it without a formula is cause enough
+        template = template_path(path, lengths)
+        cause = causes.get(template) or unfitted.get(template) or NOT_ALWAYS
+        reasons[path] = cause
+        for above in owners(path) if path else ():
+            reasons.setdefault(above, f"{path}: {cause}")
+    return {path: reasons[path] for path in paths}
+
+
+def _unfitted(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, str]:
+    """Say for each module with products that have no formula what they vary with."""
+    found: dict[str, str] = {}
+    for name, shape in observed.base.shapes.items():
+        if entry_kind(name) != PRODUCT or name in shapes or owner_of(name) in found:
+            continue
+        moving = {
+            letter
+            for axis, size in enumerate(shape)
+            for letter in moving_letters(size, observed.sizes(name, axis))
+        }
+        letters = ", ".join(letter for letter in observed.seen if letter in moving)
+        found[owner_of(name)] = (
+            f"no formula fits the sizes of its products, which vary with {letters}"
+        )
+    return found

@@ -1,0 +1,253 @@
+"""One forward pass on the meta device: products, shapes and memory, but no numbers.
+
+All is noted under the name of the module that does it, so that it can be explained like the
+tensors of a model (see ``models.ModelSizes``).
+"""
+
+import inspect
+import re
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+from torch import Tensor, UntypedStorage, nn
+
+from bertviewer.core.backend import torch, transformers
+from bertviewer.core.errors import Stopped
+from bertviewer.core.flow.call_tracing import CallTracer
+from bertviewer.core.flow.inputs.images import PIXELS
+from bertviewer.core.flow.inputs.sounds import FEATURES
+from bertviewer.core.flow.inputs.texts import meta_inputs
+from bertviewer.core.flow.macs import innermost_calls, macs_by_module
+from bertviewer.core.flow.meta_device import MetaDevice
+from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.flow.products import Dimensions
+from bertviewer.core.flow.shared_weights import new_modules_on_meta
+from bertviewer.core.flow.trace import Trace
+from bertviewer.core.frozen import frozen
+from bertviewer.core.symbolic.models import (
+    Facts,
+    ModelSizes,
+    Values,
+    blanked,
+    numbered_children,
+)
+
+
+class LiveMemory:
+    """Notes each new storage of numbers, and when it is gone.
+
+    A storage is the memory behind a tensor and all views of it. Integers and booleans are left
+    out, as is what was there before: weights and buffers.
+    """
+
+    def __init__(self, before: Iterable[Tensor]) -> None:
+        self._before = {tensor.untyped_storage()._cdata for tensor in before}
+        self._alive: dict[int, tuple[weakref.ref[UntypedStorage], str, int]] = {}
+        self.moments: list[frozenset[str]] = []
+        """The names of all that was alive, after each operation that took new memory."""
+        self.peak = 0
+        """The most elements that were alive at one time."""
+
+    def is_new(self, tensor: Tensor) -> bool:
+        """Return whether the tensor's storage is new."""
+        key = tensor.untyped_storage()._cdata
+        if key in self._before or not (tensor.is_floating_point() or tensor.is_complex()):
+            return False
+        known = self._alive.get(key)
+        # The address of a storage that is gone may be another one's now.
+        return known is None or known[0]() is None
+
+    def note(self, created: Iterable[tuple[str, Tensor]]) -> None:
+        """Note the storages that one operation created, by name, and what is still alive."""
+        self._alive = {key: entry for key, entry in self._alive.items() if entry[0]() is not None}
+        for name, tensor in created:
+            storage = tensor.untyped_storage()
+            self._alive[storage._cdata] = weakref.ref(storage), name, elements(tensor)
+        self.moments.append(frozenset(name for _, name, _ in self._alive.values()))
+        self.peak = max(self.peak, sum(size for *_, size in self._alive.values()))
+
+
+def elements(tensor: Tensor) -> int:
+    """Return how many elements the memory behind a tensor has room for."""
+    return tensor.untyped_storage().nbytes() // tensor.element_size()
+
+
+PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
+"""What entries of a ``ForwardPass`` are called, below the path of their module."""
+
+
+@frozen
+class ForwardPass(ModelSizes):
+    """What one forward pass did.
+
+    ``shapes`` has three kinds of entries: for each product of a module the number of times that
+    it was done and the dimensions that it multiplies over; and the module's first input and
+    output. ``sizes`` are multiply-adds, in and below each module.
+
+    Attributes:
+        called: the modules that were called.
+        storages: the shapes of the storages that modules filled, by names of the same kind.
+        moments: the storages that were alive together, at each moment that may be the peak.
+        peak: the most elements that were alive at one time.
+    """
+
+    called: frozenset[str]
+    storages: Mapping[str, Dimensions]
+    moments: frozenset[frozenset[str]]
+    peak: int
+
+    @property
+    def facts(self) -> Facts:
+        """Multiply-adds by module, and the shapes of what goes in and comes out."""
+        ends = {n: shape for n, shape in self.shapes.items() if entry_kind(n) in (INPUT, OUTPUT)}
+        return {**{path: (size,) for path, size in self.sizes.items()}, **ends}
+
+    def extends(self, other: ModelSizes) -> bool:
+        """Return whether this did the same with other sizes, or with more layers or more calls.
+
+        Not with both: ALBERT's groups of layers share the calls out, in no even way.
+        """
+        if not ModelSizes.extends(self, other):
+            return False
+        called_as_often = all(
+            self.shapes[name][0] == shape[0]
+            for name, shape in other.shapes.items()
+            if entry_kind(name) == PRODUCT
+        )
+        return called_as_often or self.lengths == other.lengths
+
+
+def read_forward(model: nn.Module, values: Values) -> ForwardPass:
+    """Run a model on ``B`` sentences of ``S`` tokens, in eval mode with eager attention.
+
+    Args:
+        model: on the meta device. A decoder's sentence has ``S_d`` tokens.
+        values: the symbols' values, of which only those three matter.
+
+    Raises:
+        Exception: whatever the model raises, as for too many tokens or a step that depends on the
+            values of its activations.
+    """
+    model.eval()
+    if isinstance(model, transformers.PreTrainedModel):
+        # Its steps are products that can be seen; fused attention does the same ones.
+        model.set_attn_implementation("eager")
+    # BigBird replaces some during the forward pass.
+    paths = tuple(path for path, _ in model.named_modules())
+    tracer = CallTracer(model)
+    memory = _Memory(model, tracer)
+    with torch.no_grad():
+        inputs = meta_inputs(model, values)
+        device = MetaDevice(inputs.known, tracer.note_product, memory.note)
+        with device, tracer.watching(), new_modules_on_meta(), _as_more_than_text(model):
+            model(**inputs.arguments)
+    trace = tracer.trace()
+    shapes = _ends(trace) | _products(trace)
+    return ForwardPass(
+        shapes=shapes,
+        first_names={},
+        modules=paths,
+        sizes=dict.fromkeys(paths, 0) | macs_by_module(trace),
+        lengths=numbered_children(paths),
+        pattern=frozenset(map(blanked, shapes)),
+        called=frozenset(trace.calls_of),
+        storages=memory.storages,
+        moments=frozenset(memory.live.moments),
+        peak=memory.live.peak,
+    )
+
+
+@contextmanager
+def _as_more_than_text(model: nn.Module) -> Iterator[None]:
+    """Say of a model that fails because it reads images or sounds as well that this is why."""
+    try:
+        yield
+    except Stopped:
+        raise
+    except Exception as error:
+        accepted = inspect.signature(model.forward).parameters
+        for names, what in ((PIXELS, "images"), (FEATURES, "audio")):
+            if not accepted.keys().isdisjoint(names):
+                raise ValueError(
+                    f"the model also reads {what}, and formulas are derived only for text"
+                ) from error
+        raise
+
+
+def _ends(trace: Trace) -> dict[str, Dimensions]:
+    """Return the first tensor's shape that goes into each module, and that comes out."""
+    found: dict[str, Dimensions] = {}
+    for call in trace.calls:
+        for kind, tensors in ((INPUT, call.inputs), (OUTPUT, call.outputs)):
+            for _, value in tensors[:1]:
+                shape = trace.values[value].shape
+                found[_entry(call.path, kind, shape)] = shape
+    return found
+
+
+def _products(trace: Trace) -> dict[str, Dimensions]:
+    """Return each product that a module does itself: how often, and its dimensions."""
+    done: Counter[int] = Counter()
+    found: dict[str, Counter[tuple[int, Dimensions]]] = {}
+    for number, operation in zip(innermost_calls(trace), trace.operations, strict=True):
+        if number is None:
+            continue
+        for dimensions in operation.products:
+            products = found.setdefault(trace.calls[number].path, Counter())
+            # The same product of another call is the same once more.
+            products[done[number], dimensions] += 1
+            done[number] += 1
+    return {
+        _entry(path, f"{PRODUCT}{place}", (times, *dimensions)): (times, *dimensions)
+        for path, products in found.items()
+        for place, ((_, dimensions), times) in enumerate(products.items())
+    }
+
+
+class _Memory:
+    """Names every storage that a model fills, by the module at work."""
+
+    def __init__(self, model: nn.Module, tracer: CallTracer) -> None:
+        self.live = LiveMemory((*model.parameters(), *model.buffers()))
+        self.storages: dict[str, Dimensions] = {}
+        self._tracer = tracer
+        self._filled: Counter[tuple[str, int]] = Counter()
+
+    def note(self, output: Any) -> None:
+        """Note what an operation gave."""
+        created = [
+            (self._named(tensor), tensor)
+            for tensor in tensors_in(output)
+            if self.live.is_new(tensor)
+        ]
+        if created:
+            self.live.note(created)
+
+    def _named(self, tensor: Tensor) -> str:
+        call = path, number = self._tracer.path, self._tracer.call_number
+        size = elements(tensor)
+        shape = tuple(tensor.shape) if prod(tensor.shape) == size else (size,)
+        name = _entry(path, f"{STORAGE}{self._filled[call]}", shape) + f".{number}"
+        self._filled[call] += 1
+        self.storages[name] = shape
+        return name
+
+
+def _entry(path: str, name: str, shape: Dimensions) -> str:
+    """Return an entry's name; it tells the number of dimensions, so that like meets like."""
+    return f"{path}.{name}_{len(shape)}" if path else f"{name}_{len(shape)}"
+
+
+def entry_kind(name: str) -> str:
+    """Return which of the four kinds an entry is of, by its name; empty for a module's path."""
+    found = re.search(r"~[a-z]+", name)
+    return found[0] if found else ""
+
+
+def owner_of(name: str) -> str:
+    """Return the path of the module that an entry belongs to."""
+    return name[: name.index("~")].removesuffix(".")

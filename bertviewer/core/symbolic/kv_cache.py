@@ -1,0 +1,318 @@
+"""The memory of a model's cache as formulas, observed on what a forward pass leaves in it.
+
+A cache is any part of a model's output that it has only with ``use_cache=True`` and that holds
+tensors: keys and values, compressed ones, the states of convolutions and recurrent layers.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.kv_cache import CachedLayers, KVCache
+from bertviewer.core.backend import transformers
+from bertviewer.core.errors import Stopped
+from bertviewer.core.expressions.counts import read_count
+from bertviewer.core.expressions.domains import joined
+from bertviewer.core.expressions.polynomials import Polynomial, join_terms, product, total
+from bertviewer.core.expressions.symbols import (
+    Symbol,
+    others_of,
+    quantity_of,
+    standard_letter,
+    symbols_of,
+)
+from bertviewer.core.flow.inputs.choices import input_choices
+from bertviewer.core.flow.inputs.model_inputs import ModelInputs
+from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.flow.meta_device import MetaDevice
+from bertviewer.core.flow.shared_weights import new_modules_on_meta
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.symbolic.factoring import factored
+from bertviewer.core.symbolic.fitting import fit
+from bertviewer.core.symbolic.lookup import (
+    ATTEMPTS,
+    ENOUGH,
+    Expressions,
+    changed_models,
+    conditions_of,
+)
+from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
+
+_SIZES = {SENTENCES: 2, TOKENS: 23, TARGET_TOKENS: 19}
+_WINDOWS = (5, 9, 7)
+"""Values of a number that may be a window, all smaller than the tokens."""
+_WIDE = 4096
+"""Windows are made so wide where the other sizes are observed."""
+_LAYER = re.compile(r"(.*?)\.(\d+)(?:\.|$)")
+
+_Kind = tuple[str, str | None, int | None]
+"""The symbol of the tokens, the most of them, and the width of an element if it is fixed."""
+
+_Layers = dict[tuple[str, int], dict[_Kind, Polynomial]]
+"""What each layer of each stack keeps."""
+
+
+def derive_kv_cache(
+    architecture: Architecture, build: Build, progress: Progress = no_progress
+) -> KVCache | None:
+    """Derive what a model caches, and confirm it on models with other numbers and inputs.
+
+    Args:
+        architecture: the model with the formulas of its tensors.
+        build: gives the model on the meta device for a changed configuration.
+        progress: called before each build; what it raises is raised here.
+
+    Returns:
+        ``None`` for a model without a cache, and where no formula was found.
+    """
+    config = architecture.config
+    is_pair = bool(config.get("is_encoder_decoder"))
+    inputs = tuple(
+        Symbol(letter, "", size, "", letter)
+        for letter, size in _SIZES.items()
+        if letter != TARGET_TOKENS or is_pair
+    )
+    known = {symbol.letter: symbol for symbol in architecture.symbols}
+    numbers = (*symbols_of(config), *others_of(config))
+    others = tuple(replace(s, variable="") for s in numbers if s.letter not in known)
+    symbols = (*inputs, *architecture.symbols, *others)
+    reader = _Reader()
+    builder = ModelBuilder(config, symbols, build, reader.read, progress, ENOUGH + ATTEMPTS)
+    try:
+        real = builder.real()
+    except Stopped:
+        raise
+    except Exception:  # noqa: BLE001 - a model's forward fails with any kind of error
+        return None
+    if not real.shapes:
+        return None
+    windows = _windows(builder, real)
+    wide = {
+        letter: max(builder.values[letter], _WIDE) for letter in {x for x, _ in windows.values()}
+    }
+    base = {**builder.values, **wide}
+    start = builder.variant(base)
+    if start is None:
+        return None
+    tried = changed_models(builder, base, frozenset(start.shapes), partly=True)
+    if len(tried) < ENOUGH:
+        return None
+    points = [base, *(values for _, values in tried)]
+    expressions = Expressions(architecture, points)
+    layers: _Layers = {}
+    bits = reader.fixed_bits(build(config), builder.values)
+    for name, shape in start.shapes.items():
+        found = expressions.shape([shape, *(model.shapes.get(name) for model, _ in tried)])
+        if found is None:
+            return None
+        elements = product(read_count(size).value for size in found)
+        tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.letters), "")
+        for letter in (SENTENCES, *([tokens] if tokens else ())):
+            elements *= Polynomial.term(Fraction(1), {letter: -1})
+        if elements.letters & {SENTENCES, TOKENS, TARGET_TOKENS}:
+            return None
+        limit = windows[name][1] if name in windows else None
+        place = _LAYER.match(name)
+        layer = (place[1], int(place[2])) if place else (name, 0)
+        kinds = layers.setdefault(layer, {})
+        key = tokens, limit, bits.get(name)
+        kinds[key] = total((kinds[key], elements)) if key in kinds else elements
+    used = {x for kinds in layers.values() for elements in kinds.values() for x in elements.letters}
+    cache = _grouped(layers, builder, base)
+    small = {letter: _WINDOWS[0] for letter, _ in windows.values()}
+    if not all(_gives(cache, builder, values) for values in (*points, {**builder.values, **small})):
+        return None
+    depths = (symbol for symbol in builder.symbols if quantity_of(symbol) == "layers")
+    fixed = [
+        f"{symbol.letter} == {symbol.value}"
+        for symbol in depths
+        if not _gives(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
+    ]
+    return replace(cache, domain=joined((*fixed, *conditions_of(builder, used, points))))
+
+
+def _gives(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
+    """Return whether a model can be built with these values and caches what the formulas say."""
+    model = builder.variant(values)
+    return model is not None and cache.elements(values) == sum(map(prod, model.shapes.values()))
+
+
+def _grouped(layers: _Layers, builder: ModelBuilder, base: Values) -> KVCache:
+    """Put layers that keep equally much into groups, and write the sum of all."""
+    groups: dict[tuple[str, _Kind, str], list[int]] = {}
+    for (stack, number), kinds in layers.items():
+        for key, elements in kinds.items():
+            groups.setdefault((stack, key, str(elements)), []).append(number)
+    found: list[CachedLayers] = []
+    terms: list[str] = []
+    for (stack, (tokens, limit, bits), text), numbers in groups.items():
+        are_all = all(
+            numbers == others for (other, _, _), others in groups.items() if other == stack
+        )
+        depth = _depth(builder, base, stack, len(numbers)) if are_all else None
+        count = depth or str(len(numbers))
+        found.append(CachedLayers(tuple(numbers), count, tokens, text, limit, bits))
+        factors = (count, SENTENCES, tokens or "1", text)
+        term = factored(product(read_count(factor).value for factor in factors), (count,))
+        # No other factor has the tokens.
+        terms.append(re.sub(rf"\b{tokens}\b", f"min({tokens}, {limit})", term) if limit else term)
+    return KVCache(tuple(found), join_terms(terms))
+
+
+def _depth(builder: ModelBuilder, base: Values, stack: str, count: int) -> str | None:
+    """Return the symbol of a depth that the number of a stack's layers follows."""
+    for symbol in builder.symbols:
+        if quantity_of(symbol) != "layers" or symbol.value != count:
+            continue
+        numbers = []
+        for more in (1, 2):
+            model = builder.variant({**base, symbol.letter: count + more})
+            names = () if model is None else model.shapes
+            numbers.append(len({m[2] for n in names if (m := _LAYER.match(n)) and m[1] == stack}))
+        if numbers == [count + 1, count + 2]:
+            return symbol.letter
+    return None
+
+
+def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, str]]:
+    """Return the tensors that keep a limited number of tokens: the symbol, and the formula of it.
+
+    A number that is no size of any tensor is set to a few small values, and the cache is observed.
+    """
+    candidates = [
+        symbol
+        for symbol in builder.symbols
+        if symbol.key and not symbol.variable and symbol.value > 1 and not standard_letter(symbol)
+    ]
+    found: dict[str, tuple[str, str]] = {}
+    waiting = [candidates]
+    while waiting:
+        some = waiting.pop()
+        models = _with_each(builder, [symbol.letter for symbol in some], real)
+        if not some or (models and all(model.shapes == models[0].shapes for model in models)):
+            continue
+        if len(some) > 1:
+            middle = len(some) // 2
+            waiting += [some[:middle], some[middle:]]
+        elif len(models) == len(_WINDOWS):
+            letter = some[0].letter
+            for name, shape in models[0].shapes.items():
+                for axis, length in enumerate(shape):
+                    seen = tuple(
+                        (value, model.shapes[name][axis])
+                        for value, model in zip(_WINDOWS[1:], models[1:], strict=True)
+                    )
+                    limit = fit(length, {letter: _WINDOWS[0]}, {letter: seen})
+                    if limit is not None and limit.letters:
+                        found[name] = letter, str(limit)
+    return found
+
+
+def _with_each(builder: ModelBuilder, letters: list[str], real: ModelSizes) -> list[ModelSizes]:
+    """Return the models with these symbols at the small values, as far as they cache the same."""
+    found = []
+    for value in _WINDOWS:
+        model = builder.variant({**builder.values, **dict.fromkeys(letters, value)})
+        if model is None or model.shapes.keys() != real.shapes.keys():
+            return []
+        found.append(model)
+    return found
+
+
+class _Reader:
+    """Runs models with a cache and reads what is in it."""
+
+    def __init__(self) -> None:
+        self._entries: frozenset[str] | None = None
+        """The names of the outputs that hold a cache, once they are known."""
+
+    def read(self, model: nn.Module, values: Values) -> ModelSizes:
+        """Return the shapes of all floating point tensors of the cache, by their places in it.
+
+        Raises:
+            Exception: whatever the model raises.
+        """
+        tensors = self._tensors(model, values)
+        return ModelSizes.of_shapes({name: tuple(t.shape) for name, t in tensors.items()})
+
+    def fixed_bits(self, model: nn.Module, values: Values) -> dict[str, int]:
+        """Return the widths of the tensors whose dtype is not the model's."""
+        try:
+            tensors = self._tensors(model.to(torch.bfloat16), values)
+        except Stopped:
+            raise
+        except Exception:  # noqa: BLE001 - not every model runs in 16 bits on the meta device
+            return {}
+        return {
+            name: 8 * tensor.element_size()
+            for name, tensor in tensors.items()
+            if tensor.dtype != torch.bfloat16
+        }
+
+    def _tensors(self, model: nn.Module, values: Values) -> dict[str, Tensor]:
+        model.eval()
+        if isinstance(model, transformers.PreTrainedModel):
+            model.set_attn_implementation("eager")
+        error: Exception | None = None
+        for inputs in input_choices(model, values):
+            try:
+                if self._entries is None:
+                    without = _outputs(model, inputs, use_cache=False)
+                    cached = _outputs(model, inputs, use_cache=True)
+                    self._entries = frozenset(cached.keys() - without.keys())
+                outputs = _outputs(model, inputs, use_cache=True)
+            except Stopped:
+                raise
+            except Exception as caught:  # noqa: BLE001 - an input that is refused
+                error = error or caught
+                continue
+            return {
+                path: tensor
+                for entry in outputs.keys() & self._entries
+                for path, tensor in cached_tensors(outputs[entry], entry)
+            }
+        raise error or ValueError("no inputs are known")
+
+
+def _outputs(model: nn.Module, inputs: ModelInputs, *, use_cache: bool) -> dict[str, Any]:
+    meta = inputs.on_meta()
+    if "use_cache" not in meta.arguments:
+        return {}
+    arguments = {**meta.arguments, "use_cache": use_cache}
+    device = MetaDevice(meta.known, lambda dimensions: None, lambda output: None)
+    with torch.no_grad(), device, new_modules_on_meta():
+        outputs = model(**arguments)
+    return dict(outputs.items()) if isinstance(outputs, Mapping) else {}
+
+
+def cached_tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
+    """Yield the floating point tensors in a cache with their places, each storage once."""
+    yield from _tensors_in(value, path, set())
+
+
+def _tensors_in(value: Any, path: str, known: set[int]) -> Iterator[tuple[str, Tensor]]:
+    if isinstance(value, nn.Module) or id(value) in known:
+        return
+    if isinstance(value, Tensor):
+        if (value.is_floating_point() or value.is_complex()) and value.dim():
+            known.add(id(value))
+            yield path, value
+        return
+    if isinstance(value, Mapping):
+        parts = list(value.items())
+    elif isinstance(value, list | tuple):
+        parts = list(enumerate(value))
+    elif hasattr(value, "__dict__") and not isinstance(value, type):
+        parts = list(vars(value).items())
+    else:
+        return
+    known.add(id(value))
+    for key, part in parts:
+        yield from _tensors_in(part, f"{path}.{key}", known)

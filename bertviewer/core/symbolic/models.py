@@ -1,0 +1,268 @@
+"""Building a model with other numbers in its configuration, and reading its sizes.
+
+Models are built on the meta device: names and shapes without memory.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field
+from math import prod
+from typing import Any
+
+from transformers.initialization import no_init_weights
+
+from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.allocations import unfilled
+from bertviewer.core.errors import Stopped
+from bertviewer.core.expressions.letters import LABELS_KEY
+from bertviewer.core.expressions.symbols import Symbol, quantity_of
+from bertviewer.core.frozen import frozen
+from bertviewer.core.progress import Progress
+
+Build = Callable[[Mapping[str, Any]], torch.nn.Module]
+"""Builds the model on the meta device from a changed configuration, which may have ``num_labels``.
+
+It may raise any ``Exception`` for a configuration that the model does not accept.
+"""
+
+Values = Mapping[str, int]
+"""The value of each symbol."""
+
+Change = dict[str, int]
+"""New values of some symbols."""
+
+Read = Callable[[torch.nn.Module, Values], "ModelSizes"]
+"""Reads the sizes to be explained from a built model, given the symbols' values.
+
+Like ``Build`` it may raise for a model that does not accept them.
+"""
+
+TENSOR = "~"
+"""Prefix of a tensor's name among the names of facts, which also include modules."""
+
+Facts = Mapping[str, tuple[int, ...]]
+"""Integers that formulas have to give, by name: a tensor's dimensions, a module's one count."""
+
+
+@frozen
+class ModelSizes:
+    """The names and shapes of one built model.
+
+    Attributes:
+        shapes: each tensor's shape, under every name that it has.
+        first_names: for a tied tensor's later names, its first one.
+        modules: the module paths, as ``named_modules()`` lists them.
+        sizes: the elements in and below each module path; a tied tensor counts at its first name.
+        lengths: for each path whose children are numbered, the number of its children.
+        pattern: the tensors' names with every number blanked, the same at any depth.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    first_names: Mapping[str, str]
+    modules: tuple[str, ...]
+    sizes: Mapping[str, int]
+    lengths: Mapping[str, int]
+    pattern: frozenset[str]
+
+    @classmethod
+    def of(cls, model: torch.nn.Module, values: Values) -> "ModelSizes":
+        """Read a model's parameters, which depend on nothing but the configuration."""
+        modules = tuple(path for path, _ in model.named_modules())
+        sizes = dict.fromkeys(modules, 0)
+        shapes: dict[str, tuple[int, ...]] = {}
+        first_names: dict[str, str] = {}
+        known: dict[int, str] = {}
+        for name, tensor in model.named_parameters(remove_duplicate=False):
+            shapes[name] = tuple(tensor.shape)
+            first = known.setdefault(id(tensor), name)
+            if first != name:
+                first_names[name] = first
+                continue
+            for path in owners(name):
+                sizes[path] += prod(tensor.shape)
+        pattern = frozenset(map(blanked, shapes))
+        return cls(shapes, first_names, modules, sizes, numbered_children(modules), pattern)
+
+    @classmethod
+    def of_shapes(cls, shapes: Mapping[str, tuple[int, ...]]) -> "ModelSizes":
+        """Return shapes without modules."""
+        return cls(shapes, {}, (), {}, {}, frozenset(map(blanked, shapes)))
+
+    @property
+    def facts(self) -> Facts:
+        """What formulas have to give: the shapes of tensors and the counts of modules."""
+        return {
+            **{TENSOR + name: shape for name, shape in self.shapes.items()},
+            **{path: (size,) for path, size in self.sizes.items()},
+        }
+
+    def extends(self, other: "ModelSizes") -> bool:
+        """Return whether this is the same architecture with other sizes, or with more layers."""
+        if self.lengths == other.lengths and self.shapes.keys() != other.shapes.keys():
+            return False
+        return self.pattern == other.pattern and all(
+            name in self.shapes
+            and len(self.shapes[name]) == len(shape)
+            and self.first_names.get(name) == other.first_names.get(name)
+            for name, shape in other.shapes.items()
+        )
+
+
+@frozen
+class ModelBuilder:
+    """Builds one configuration with other values of its symbols, and reports each build.
+
+    ``expected`` is the likely number of builds, for the progress report. Symbols without a key,
+    such as the number of tokens, change nothing in the configuration: ``read`` uses them.
+    ``built`` memoizes every model by the symbols that differ from the real ones.
+    """
+
+    config: Mapping[str, Any]
+    symbols: tuple[Symbol, ...]
+    build: Build
+    read: Read
+    progress: Progress
+    expected: int
+    counter: Iterator[int] = field(default_factory=itertools.count)
+    built: dict[frozenset[tuple[str, int]], "ModelSizes | None"] = field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The symbols' values in the real model."""
+        return {symbol.letter: symbol.value for symbol in self.symbols}
+
+    def real(self) -> ModelSizes:
+        """Build the configuration unchanged; whatever that raises is raised here."""
+        self._report()
+        return self.read(self.build(dict(self.config)), self.values)
+
+    def variant(self, values: Values, others: tuple[Symbol, ...] = ()) -> ModelSizes | None:
+        """Build with the symbols at these values; ``None`` where the model refuses them.
+
+        Args:
+            values: of all symbols.
+            others: symbols in addition to the builder's.
+        """
+        moved = {
+            symbol: values[symbol.letter]
+            for symbol in (*self.symbols, *others)
+            if values[symbol.letter] != symbol.value
+        }
+        key = frozenset((symbol.letter, value) for symbol, value in moved.items())
+        if key not in self.built:
+            model = self._changed(moved, values, lists_follow=False)
+            if model is None and any(map(self._has_lists, moved)):
+                # Only where they must: one may be as long as the depth by chance.
+                model = self._changed(moved, values, lists_follow=True)
+            self.built[key] = model
+        return self.built[key]
+
+    def _changed(
+        self, moved: Mapping[Symbol, int], values: Values, *, lists_follow: bool
+    ) -> ModelSizes | None:
+        self._report()
+        config = dict(self.config)
+        try:
+            for symbol, value in moved.items():
+                if symbol.key:
+                    change_number(config, symbol, value, lists_follow=lists_follow)
+            with _unfilled():
+                model = self.build(config)
+            return self.read(model, values)
+        except Stopped:
+            raise
+        except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+            return None
+
+    def _has_lists(self, symbol: Symbol) -> bool:
+        """Return whether a list next to a depth has an entry for each layer."""
+        part: Any = self.config
+        for name in symbol.key.split(".")[:-1]:
+            part = part[name]
+        return (
+            quantity_of(symbol) == "layers"
+            and isinstance(part, Mapping)
+            and any(goes_by_layer(entries, symbol.value) for entries in part.values())
+        )
+
+    def _report(self) -> None:
+        done = next(self.counter)
+        self.progress(min(done, self.expected), self.expected, "Deriving formulas")
+
+
+@contextmanager
+def _unfilled() -> Iterator[None]:
+    """Build without initializing weights: on the meta device that halves the time.
+
+    Tied weights are tied as always.
+    """
+    init_weights = transformers.PreTrainedModel.init_weights
+    with no_init_weights(), unfilled():
+        # On the meta device this ties weights and does nothing else.
+        transformers.PreTrainedModel.init_weights = init_weights
+        yield
+
+
+def owners(name: str) -> Iterator[str]:
+    """Yield the paths of all modules around a tensor or module, the root's empty one last."""
+    name = name.removeprefix(TENSOR)
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def numbered_children(modules: Iterable[str]) -> dict[str, int]:
+    """Return the number of numbered children of each module, by its path."""
+    lengths: dict[str, int] = {}
+    for path in modules:
+        parent, _, last = path.rpartition(".")
+        if last.isdigit():
+            lengths[parent] = lengths.get(parent, 0) + 1
+    return lengths
+
+
+def blanked(name: str) -> str:
+    """Return the name with every number in it blanked."""
+    return ".".join("#" if part.isdigit() else part for part in name.split("."))
+
+
+def goes_by_layer(entries: Any, layers: int) -> bool:
+    """Return whether a configuration's value is a list with an entry for each layer."""
+    return (
+        isinstance(entries, list | tuple)
+        and len(entries) == layers
+        and not any(isinstance(entry, list | tuple | dict) for entry in entries)
+    )
+
+
+def change_number(
+    config: dict[str, Any], symbol: Symbol, value: int, *, lists_follow: bool
+) -> None:
+    """Put a new value into a configuration, with what has to follow it.
+
+    Args:
+        config: changed in place, but for the containers in it, which are copied first.
+        symbol: the number to change.
+        value: the new one.
+        lists_follow: whether lists with an entry for each layer are continued in the same pattern.
+    """
+    *parts, key = symbol.key.split(".")
+    part: Any = config
+    for name in parts:
+        at: Any = int(name) if isinstance(part, list) else name
+        part[at] = list(part[at]) if isinstance(part[at], list | tuple) else {**part[at]}
+        part = part[at]
+    if isinstance(part, list):
+        part[int(key)] = value
+        return
+    whole = part.get(key)
+    part[key] = [value] * len(whole) if isinstance(whole, list | tuple) else value
+    if key == LABELS_KEY:
+        # The names of the labels would contradict the new number of them.
+        part.pop("id2label", None)
+        part.pop("label2id", None)
+    if lists_follow and quantity_of(symbol) == "layers":
+        for name, entries in part.items():
+            if name != key and goes_by_layer(entries, symbol.value):
+                part[name] = [entries[index % symbol.value] for index in range(value)]

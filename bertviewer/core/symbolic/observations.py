@@ -1,0 +1,355 @@
+"""Observations: the sizes of models in which one number of the configuration is changed.
+
+A model accepts only some values (a width that its heads divide, for example), so each change is
+tried with several. A number that cannot be changed stays a plain number in every formula.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from itertools import combinations, product
+
+from bertviewer.core.expressions.letters import Quantity
+from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, quantity_of
+from bertviewer.core.frozen import frozen
+from bertviewer.core.symbolic.fitting import symbols_to_pair
+from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Values, blanked
+
+FEW_LAYERS = (2, 3, 4, 6)
+"""Depths of the models that are observed: enough to have every kind of layer, and fast."""
+GROUP = 8
+GROUPS = 16
+"""Numbers that are expected to change nothing are changed so many at once, or in so many groups."""
+PARTNERS = 6
+"""The most other numbers that are tried as the one that has to change in proportion."""
+PAIRS = 60
+"""The most pairs of numbers that are changed together."""
+
+
+@frozen
+class Variable:
+    """A number that can be changed: one symbol, or several that only change in proportion."""
+
+    symbols: tuple[Symbol, ...]
+
+    @property
+    def letter(self) -> str:
+        """The symbol that formulas use."""
+        return self.symbols[0].letter
+
+    @property
+    def quantity(self) -> Quantity:
+        """What it counts, which says how it may be changed."""
+        return quantity_of(self.symbols[0])
+
+    def at(self, value: int, values: Values) -> Change | None:
+        """Return all its symbols' values where the first one's is ``value``.
+
+        ``None`` where one of them would not be a whole number in proportion to ``values``.
+        """
+        start = values[self.letter]
+        if any(values[symbol.letter] * value % start for symbol in self.symbols):
+            return None
+        return {s.letter: values[s.letter] * value // start for s in self.symbols}
+
+
+Points = tuple[tuple[int, ModelSizes], ...]
+"""Values of one variable, and the model built with each."""
+
+Pair = tuple[int, int, ModelSizes]
+"""Values of two variables, and the model built with both."""
+
+
+@frozen
+class Observations:
+    """Models with one or two numbers changed.
+
+    Attributes:
+        base: the model that changes start from: the real one, with few layers if possible.
+        values: the symbols' values in ``base``.
+        variables: the numbers that could be changed.
+        seen: by variable, the models with it alone changed.
+        pairs: by two variables, the model with both changed, where one at a time was not enough.
+        mismatches: changes of one number that give other modules or tensors, such as the
+            projections that OPT gains where its embeddings and hidden states differ in width.
+    """
+
+    base: ModelSizes
+    values: Values
+    variables: tuple[Variable, ...]
+    seen: Mapping[str, Points]
+    pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
+    mismatches: tuple[Change, ...] = ()
+
+    def changes_depth(self, letter: str) -> bool:
+        """Return whether a variable was seen to change a number of modules."""
+        return any(model.lengths != self.base.lengths for _, model in self.seen.get(letter, ()))
+
+    def free_sizes(self) -> list[str]:
+        """Return the sizes and widths that change alone, and change no number of modules."""
+        return [
+            variable.letter
+            for variable in self.variables
+            if variable.quantity in ("width", "size")
+            and len(variable.symbols) == 1
+            and not self.changes_depth(variable.letter)
+        ]
+
+    def variable_of(self, letter: str) -> str:
+        """Return the variable that a symbol belongs to, empty if it cannot be changed."""
+        for variable in self.variables:
+            if any(symbol.letter == letter for symbol in variable.symbols):
+                return variable.letter
+        return ""
+
+    def sizes(self, name: str, axis: int) -> dict[str, tuple[tuple[int, int], ...]]:
+        """Return one dimension of a tensor for each change of one variable."""
+        return {
+            letter: tuple((value, model.shapes[name][axis]) for value, model in points)
+            for letter, points in self.seen.items()
+        }
+
+
+def observe(builder: ModelBuilder, real: ModelSizes, *, every_kind: bool = False) -> Observations:
+    """Change one number at a time and note the models.
+
+    Where a number cannot be changed alone, another is changed with it in proportion: ELECTRA gains
+    a projection as soon as its embeddings and hidden states differ in width.
+
+    Args:
+        builder: builds the models.
+        real: the model that is to be explained.
+        every_kind: whether the model with few layers must have every kind of layer of ``real``.
+    """
+    base, values = _base(builder, real, every_kind=every_kind)
+    found: dict[Variable, Points] = {}
+    mismatches: list[Change] = []
+    unused = _unused(builder, base, values)
+    refused: list[Symbol] = []
+    for symbol in builder.symbols:
+        variable = Variable((symbol,))
+        points = (
+            ((unused[symbol.letter], base),)
+            if symbol.letter in unused
+            else _change_alone(builder, variable, base, values, mismatches)
+        )
+        if points:
+            found[variable] = points
+        else:
+            refused.append(symbol)
+    tied: set[Symbol] = set()
+    # What is tied is written with the width of the hidden state, where that is one of them.
+    for symbol in sorted(refused, key=lambda s: not is_width(s)):
+        others = [s for s in refused if s not in tied and s is not symbol]
+        for variable in () if symbol in tied else _ties(symbol, others, values):
+            if points := _change_alone(builder, variable, base, values):
+                found[variable] = points
+                tied.update(variable.symbols)
+                break
+    seen = {variable.letter: points for variable, points in found.items()}
+    alone = Observations(base, values, tuple(found), seen, mismatches=tuple(mismatches))
+    return replace(alone, pairs=_change_pairs(builder, alone))
+
+
+def _base(
+    builder: ModelBuilder, real: ModelSizes, *, every_kind: bool
+) -> tuple[ModelSizes, dict[str, int]]:
+    """Build the model that changes start from, with few layers if it is the real one but shorter.
+
+    If ``every_kind``, each tensor of the real model has one of the same shape and name, numbers
+    apart, in it.
+    """
+    values = builder.values
+    lists = _lengths_of_lists(builder)
+    depths = {
+        s.letter: s.value
+        for s in builder.symbols
+        if quantity_of(s) == "layers" and (_part_of(s), s.value) not in lists
+    }
+    kinds = _kinds(real) if every_kind else frozenset()
+
+    def shorter(layers: Values) -> ModelSizes | None:
+        model = builder.variant({**values, **layers})
+        if model is None or model.pattern != real.pattern:
+            return None
+        return model if kinds <= _kinds(model) else None
+
+    for few in FEW_LAYERS:
+        layers = {letter: min(few, value) for letter, value in depths.items()}
+        if layers == depths:
+            return real, values
+        if (model := shorter(layers)) is not None:
+            return model, values | layers
+    found, cut = real, dict[str, int]()
+    for letter, value in depths.items():
+        tried = {**cut, letter: min(FEW_LAYERS[0], value)}
+        if value > FEW_LAYERS[0] and (model := shorter(tried)) is not None:
+            found, cut = model, tried
+    return found, values | cut
+
+
+def _kinds(model: ModelSizes) -> frozenset[object]:
+    tied = model.first_names
+    return frozenset((blanked(name), shape, name in tied) for name, shape in model.shapes.items())
+
+
+def _part_of(symbol: Symbol) -> str:
+    return symbol.key.rpartition(".")[0]
+
+
+def _lengths_of_lists(builder: ModelBuilder) -> set[tuple[str, int]]:
+    """Return the lengths of the lists that have a symbol for each place, with the part around.
+
+    A depth that is as large cannot be reduced: no place can be left out.
+    """
+    places = Counter(_part_of(s) for s in builder.symbols if s.key.rpartition(".")[2].isdigit())
+    return {(place.rpartition(".")[0], length) for place, length in places.items()}
+
+
+def _unused(builder: ModelBuilder, base: ModelSizes, values: Values) -> dict[str, int]:
+    """Return the numbers that change nothing, each with a value that it was tried at.
+
+    Many are increased at once: where nothing changes, none of them matters. Standard symbols are
+    expected to matter, and tried alone.
+    """
+    found: dict[str, int] = {}
+    candidates = [s for s in builder.symbols if quantity_of(s) == "width" and not is_standard(s)]
+    size = max(GROUP, len(candidates) // GROUPS)
+    waiting = [candidates[at : at + size] for at in range(0, len(candidates), size)]
+    while waiting:
+        group = waiting.pop()
+        if len(group) < 2:
+            continue
+        # By different factors: an image and its patches doubled would give as many patches.
+        changed = {s.letter: values[s.letter] * (2 + at % 2 * 2) for at, s in enumerate(group)}
+        model = builder.variant({**values, **changed})
+        if model is not None and model.modules == base.modules and model.shapes == base.shapes:
+            found |= changed
+        elif len(group) > 2:
+            middle = len(group) // 2
+            waiting += [group[:middle], group[middle:]]
+    return found
+
+
+def _ties(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
+    """Yield the symbol with others that it may have to change in proportion to."""
+    quantity = quantity_of(symbol)
+    if quantity not in ("width", "layers"):
+        return
+    value, part = values[symbol.letter], _part_of(symbol)
+    equals = [
+        other
+        for other in others
+        if quantity_of(other) == quantity
+        and (other.value, values[other.letter]) == (symbol.value, value)
+    ]
+    for other in equals:
+        yield Variable((symbol, other))
+    if len(equals) > 1:
+        yield Variable((symbol, *equals))
+    if quantity == "layers":
+        return
+    if symbol.key.rpartition(".")[2].isdigit():
+        yield Variable((symbol, *(s for s in others if _part_of(s) == part)))
+    near = [
+        other
+        for other in others
+        if other.value != symbol.value
+        and quantity_of(other) in ("width", "heads")
+        and _part_of(other) == part
+        and not max(value, values[other.letter]) % min(value, values[other.letter])
+    ]
+    for other in near[:PARTNERS]:
+        yield Variable((symbol, other))
+
+
+def _change_alone(
+    builder: ModelBuilder,
+    variable: Variable,
+    base: ModelSizes,
+    values: Values,
+    mismatches: list[Change] | None = None,
+) -> Points:
+    """Build the model with two other values of one variable; one is enough if nothing changes.
+
+    Models round where a divisor does not divide: if something shrinks as the number grows, two
+    smaller values are preferred. Changes that give other modules or tensors go to ``mismatches``.
+    """
+    start = values[variable.letter]
+    points: dict[int, ModelSizes] = {}
+    for value in _values_to_try(variable, start):
+        if len(points) == 2:
+            break
+        if (changed := variable.at(value, values)) is None:
+            continue
+        if (model := builder.variant({**values, **changed})) is None:
+            continue
+        if not model.extends(base):
+            if mismatches is not None:
+                mismatches.append(changed)
+            continue
+        points[value] = model
+        if model.shapes == base.shapes:
+            break
+        if len(points) == 1 and value > start and _shrinks(model, base):
+            smaller: dict[int, ModelSizes] = {}
+            for part in _values_to_try(variable, start):
+                changed = variable.at(part, values) if part < start else None
+                model = None if changed is None else builder.variant({**values, **changed})
+                if model is not None and model.extends(base) and len(smaller) < 2:
+                    smaller[part] = model
+            if smaller:
+                return tuple(smaller.items())
+    return tuple(points.items())
+
+
+def _shrinks(model: ModelSizes, base: ModelSizes) -> bool:
+    """Return whether a tensor is smaller than in the model that was changed."""
+    return any(
+        size < old
+        for name, shape in base.shapes.items()
+        for size, old in zip(model.shapes[name], shape, strict=True)
+    )
+
+
+def _values_to_try(variable: Variable, value: int) -> list[int]:
+    """Return values to try instead of ``value``, the likeliest to be accepted first.
+
+    Multiples keep what divided the value, parts what it divided. Powers of two come first, as most
+    sizes are multiples of them and some models round instead of refusing; heads shrink for the
+    same reason.
+    """
+    multiples = [value * factor for factor in (2, 4, 3, 5)]
+    parts = [value // part for part in (2, 3, 4, 5, 7) if value % part == 0]
+    if variable.quantity == "layers":
+        # With a list that has an entry for each layer, the model cannot be longer.
+        return [value + 1, value + 2, value * 2, *range(value - 1, max(value - 3, 0), -1)]
+    if variable.quantity == "heads":
+        return [*parts, *multiples]
+    return multiples[:2] if len(variable.symbols) > 1 else [*multiples, *parts]
+
+
+def _change_pairs(builder: ModelBuilder, alone: Observations) -> dict[tuple[str, str], Pair]:
+    """Change two variables at a time where a size depends on both and is not their product."""
+    wanted: dict[tuple[str, str], None] = {}
+    known: set[object] = set()
+    for name, shape in alone.base.shapes.items():
+        for axis, size in enumerate(shape):
+            sizes = alone.sizes(name, axis)
+            moves = (size, *((k, v) for k, v in sizes.items() if any(s != size for _, s in v)))
+            if len(moves) > 2 and moves not in known:
+                known.add(moves)
+                wanted |= dict.fromkeys(combinations(symbols_to_pair(size, alone.values, sizes), 2))
+    by_letter = {variable.letter: variable for variable in alone.variables}
+    pairs = {}
+    for two in list(wanted)[:PAIRS]:
+        # What is refused with one value may be accepted with another.
+        for points in product(*(alone.seen[letter] for letter in two)):
+            changed = dict(alone.values)
+            for letter, (value, _) in zip(two, points, strict=True):
+                changed |= by_letter[letter].at(value, alone.values) or {}
+            model = builder.variant(changed)
+            if model is not None and model.extends(alone.base):
+                pairs[two] = (points[0][0], points[1][0], model)
+                break
+    return pairs

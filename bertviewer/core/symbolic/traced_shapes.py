@@ -1,0 +1,76 @@
+"""The shapes of all tensors of a traced forward pass as formulas."""
+
+from collections.abc import Mapping
+
+from torch import nn
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Letters
+from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.flow.macs import innermost_calls
+from bertviewer.core.flow.meta_trace import meta_trace
+from bertviewer.core.flow.trace import Trace
+from bertviewer.core.progress import Progress
+from bertviewer.core.symbolic.lookup import ATTEMPTS, ENOUGH, Expressions, changed_models
+from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
+
+
+def derive_letters(
+    trace: Trace,
+    architecture: Architecture,
+    lengths: Mapping[str, int],
+    build: Build,
+    progress: Progress,
+) -> Mapping[int, Letters]:
+    """Return the symbolic shapes of a trace's values, of those that have one.
+
+    Args:
+        trace: of the model, on the meta device.
+        architecture: the model, with its formulas: they say which numbers change together.
+        lengths: of the sentence that was traced, by the symbols B, S and S_d.
+        build: gives the model on the meta device for a changed configuration.
+        progress: called before each build; what it raises is raised here.
+    """
+    sentence = tuple(Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
+    symbols = (*sentence, *architecture.symbols)
+    builder = ModelBuilder(architecture.config, symbols, build, _read, progress, ENOUGH + ATTEMPTS)
+    tried = changed_models(builder, builder.values)
+    if len(tried) < ENOUGH:
+        return {}
+    known = Expressions(architecture, [builder.values, *(values for _, values in tried)])
+    found: dict[int, Letters] = {}
+    for value, name in _named(trace).items():
+        others = (model.shapes.get(name) for model, _ in tried)
+        if (shape := known.shape([trace.values[value].shape, *others])) is not None:
+            found[value] = shape
+    return found
+
+
+def _read(model: nn.Module, values: Values) -> ModelSizes:
+    """Trace a model.
+
+    Raises:
+        ValueError: it does not run to its end.
+    """
+    trace = meta_trace(model, values)
+    if trace.stopped is not None:
+        raise ValueError(trace.stopped[1])
+    named = _named(trace).items()
+    return ModelSizes.of_shapes({name: trace.values[value].shape for value, name in named})
+
+
+def _named(trace: Trace) -> dict[int, str]:
+    """Return a name for each value: the call that computes it, and its place in there."""
+    places: dict[int | None, int] = {}
+    found: dict[int, str] = {}
+    for number, operation in zip(innermost_calls(trace), trace.operations, strict=True):
+        place = places.get(number, 0)
+        places[number] = place + 1
+        call = None if number is None else trace.calls[number]
+        where = "" if call is None else f"{call.path}:{call.number}"
+        for order, value in enumerate(operation.makes):
+            found[value] = f"{where}:{operation.function}:{place}:{order}"
+    for value, stored in enumerate(trace.values):
+        if stored.kind in ("parameter", "buffer", "input"):
+            found[value] = f"{stored.kind}:{stored.name}"
+    return found

@@ -1,0 +1,143 @@
+"""Whether checks of small models with random weights find faults where there are none."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.backend import torch
+from bertviewer.core.checking.check import check_run
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.text.special_floats import encoded
+from tests.small_models import small_configuration
+
+SENTENCE = Sentence("the cat sat on the mat", "and so on")
+DTYPES = ("float32", "bfloat16", "float16")
+MOST_PARAMETERS = 40_000_000
+
+_NARROW: Mapping[str, int] = {
+    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim"), 32),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads"), 4),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
+    **dict.fromkeys(("num_key_value_heads", "num_kv_heads"), 2),
+    **dict.fromkeys(("head_dim", "d_kv", "rotary_dim"), 8),
+    **dict.fromkeys(("intermediate_size", "d_ff", "n_inner", "hidden_dim"), 48),
+    **dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim", "moe_intermediate_size"), 48),
+    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts"), 4),
+    **{"num_experts_per_tok": 2, "vocab_size": 997, "max_position_embeddings": 128},
+    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
+}
+"""Sizes of a small model, by the keys of configurations that have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """What became of one model type.
+
+    Attributes:
+        model_type: its name.
+        error: why it cannot be opened or run on a sentence, empty if it can.
+        steps: how many steps were checked, in all dtypes.
+        crosses: the steps that failed, each with its dtype.
+        unchecked: the reasons for which modules were not checked, with their numbers.
+        seconds: for all.
+    """
+
+    model_type: str
+    error: str = ""
+    steps: int = 0
+    crosses: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def row(self) -> str:
+        """One line for people to read."""
+        if self.error:
+            return f"{self.model_type:32} is not run: {self.error[:150]}"
+        lines = [
+            f"{self.model_type:32} {self.steps:6} steps, {len(self.crosses)} crosses, "
+            f"{self.seconds:5.1f} s",
+            *(f"  cross: {cross}" for cross in self.crosses[:8]),
+            *(f"  not checked: {reason}" for reason in self.unchecked),
+        ]
+        return "\n".join(lines)
+
+
+def examine_check(model_type: str, folder: Path) -> CheckFinding:
+    """Run a small model of a type on a sentence in every dtype, and check all its modules.
+
+    Raises:
+        Exception: whatever transformers raises for its own default configuration.
+    """
+    start = time.perf_counter()
+    steps, crosses, reasons = 0, [], dict[str, int]()
+    error = ""
+    for config in _configurations(model_type):
+        try:
+            for dtype in DTYPES:
+                model = _opened(config, folder)
+                check = check_run(model, _captured(model, dtype))
+                steps += len(check.steps)
+                crosses += [f"{dtype} {one.path}: {one.step}" for one in check.crosses]
+                for left in check.unchecked:
+                    reason = f"{dtype} {left.reason}"
+                    reasons[reason] = reasons.get(reason, 0) + 1
+        except Exception as raised:  # noqa: BLE001 - a configuration fails with any kind of error
+            error = error or f"{type(raised).__name__}: {' '.join(str(raised).split())}"
+            continue
+        found = tuple(f"{count} modules: {reason}" for reason, count in reasons.items())
+        seconds = time.perf_counter() - start
+        return CheckFinding(model_type, "", steps, tuple(crosses), found, seconds)
+    return CheckFinding(model_type, error)
+
+
+def summary(findings: list[CheckFinding]) -> str:
+    """Return how many types were checked, and how many have crosses."""
+    checked = [finding for finding in findings if not finding.error]
+    return (
+        f"\n{len(findings)} types, {len(checked)} checked in {len(DTYPES)} dtypes, "
+        f"{sum(finding.steps for finding in checked):,} steps; "
+        f"{sum(bool(finding.crosses) for finding in checked)} types have crosses, "
+        f"{sum(bool(finding.unchecked) for finding in checked)} modules that are not checked"
+    )
+
+
+def _configurations(model_type: str) -> Iterator[dict[str, Any]]:
+    """Yield the default configuration with few layers and small sizes, and with its own sizes."""
+    config = small_configuration(model_type)
+    yield {
+        key: min(value, _NARROW[key]) if key in _NARROW and value else value
+        for key, value in config.items()
+    }
+    yield config
+
+
+def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
+    path = folder / "config.json"
+    path.write_text(json.dumps(encoded(config), default=str), encoding="utf-8")
+    model = open_model(parse_source(str(path)))
+    if model.architecture.root.parameters > MOST_PARAMETERS:
+        raise ValueError(f"{model.architecture.root.parameters:,} parameters are too many")
+    return model
+
+
+def _captured(model: LoadedModel, dtype: str) -> Capture:
+    """Run the sentence with weights that are not those of the initialisation."""
+    module = model.module(random_weights=True)
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        for parameter in module.parameters():
+            if parameter.requires_grad:
+                parameter.add_(0.1 * torch.randn_like(parameter))
+        module.to(getattr(torch, dtype))
+    capture = Capture()
+    run_sentence(model, SENTENCE, random_weights=True, capture=capture)
+    return capture

@@ -1,0 +1,133 @@
+"""What is written for a module is what its code does."""
+
+from typing import Any
+
+import pytest
+
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.steps.formula import formula_of_steps
+from tests.core.flow.readers import config_of
+from tests.core.formulas.flow_models import traced, with_flows
+from tests.core.formulas.found_formulas import formula_at, node_at, values
+
+
+def read_off(name: str, path: str, **changes: Any) -> Formula:
+    """Return the formula of a module, read off its flow."""
+    architecture = with_flows(config_of(name, **changes)) if changes else traced(name)
+    formula = formula_of_steps(ModuleView.of(node_at(architecture, path), architecture))
+    assert formula is not None
+    return formula
+
+
+def test_a_layer_of_bert() -> None:
+    formula = read_off("bert", "encoder.layer.0")
+    assert formula.maths == (
+        "limits(Q)_(S times 24) = X  W_Q^top + b_Q",
+        "limits(K)_(S times 24) = X  W_K^top + b_K",
+        "limits(V)_(S times 24) = X  W_V^top + b_V",
+        'A = op("softmax")((Q K^top) / sqrt(d_k)) V, quad d_k = 8',
+        'limits(N_1)_(S times 24) = op("LayerNorm")(X + A  W_O^top + b_O)',
+        'limits(Y)_(S times 24) = op("LayerNorm")(N_1 + op("FFN")(N_1))',
+        'op("FFN")(x) = op("GELU")(x  W_1^top + b_1)  W_2^top + b_2',
+    )
+    shown = values(formula)
+    assert (shown["W_1"], shown["b_1"], shown["X"]) == ("[40, 24]", "[40]", "[S, 24]")
+    assert "3 heads of 8 features" in next(t.meaning for t in formula.terms if t.symbol == "A")
+
+
+def test_fused_projections_are_not_transposed() -> None:
+    maths = read_off("gpt2", "h.0").maths
+    assert maths[0] == '(Q, K, V) = op("LayerNorm")(X)  W + b'
+    assert maths[2] == "limits(Z_1)_(S times 24) = X + A  W_O + b_O"
+    assert "+ M) V" in maths[1]
+
+
+def test_shared_keys_rotation_and_a_gate() -> None:
+    formula = read_off("llama", "layers.0")
+    lines = "\n".join(formula.maths)
+    assert 'op("RoPE")(Q, p) op("RoPE")(K, p)^top' in lines
+    assert 'op("FFN")(x) = (op("SiLU")(x  W_G^top) dot.o x  W_U^top)  W_D^top' in lines
+    assert values(formula)["W_K"] == "[12, 24]"
+    assert "2 key/value heads" in next(t.meaning for t in formula.terms if t.symbol == "A")
+
+
+def test_routing_and_experts() -> None:
+    maths = read_off("mixtral", "layers.0.mlp").maths
+    assert maths[0] == '(g, cal(E)) = op("TopK"_2)(op("softmax")(X W_R^top))'
+    assert maths[1].endswith('= sum_(e in cal(E)) g_e thin op("Expert")_e (X)')
+    assert 'op("SiLU")' in maths[2]
+    assert "W_(2, e)" in maths[2]
+
+
+def test_scores_are_scaled_where_the_code_does_it() -> None:
+    maths = "\n".join(read_off("xlnet", "layer.0.rel_attn").maths)
+    assert '((Q + "r_w_bias") K^top + B)' in maths  # the bias goes in before the scale
+    assert "0.353553 thin" in maths or "sqrt(d_k)" in maths
+    capped = "\n".join(read_off("gemma2", "layers.0.self_attn").maths)
+    assert "50 thin tanh(" in capped
+    unscaled = read_off("t5", "encoder.block.0.layer.0.SelfAttention").maths
+    assert any("(Q K^top + " in line for line in unscaled)
+    assert not any("sqrt" in line for line in unscaled)
+
+
+def test_a_scale_and_a_shift_is_no_norm() -> None:
+    maths = "\n".join(read_off("mobilebert", "encoder.layer.0").maths)
+    assert "H_2 dot.o gamma_2 + beta_2" in maths
+    assert "Norm" not in maths
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "title", "scale"),
+    [
+        ("gemma2", "layers.0.input_layernorm", "Root-mean-square normalisation", "(1 + "),
+        ("mixtral", "layers.0.input_layernorm", "Root-mean-square normalisation", ""),
+        ("cohere2", "norm", "Layer normalisation", ""),
+    ],
+)
+def test_norms_by_what_they_compute(name: str, path: str, title: str, scale: str) -> None:
+    formula = formula_at(traced(name), path)
+    assert formula.title == title
+    assert ("(1 + " in formula.maths[0]) is bool(scale)
+    assert values(formula)["gamma"] == "[24]"
+    assert values(formula)["epsilon"] in ("1e−06", "1e−05")
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "there", "gone"),
+    [
+        ({}, "h.0.attn", "sqrt(d_k)", "thin"),
+        ({"scale_attn_weights": False}, "h.0.attn", "(Q K^top + M)", "sqrt(d_k)"),
+        ({"activation_function": "relu"}, "h.0.mlp", 'op("ReLU")', "GELU"),
+    ],
+)
+def test_another_code_has_another_formula(
+    changes: dict[str, Any], path: str, there: str, gone: str
+) -> None:
+    lines = "\n".join(read_off("gpt2", path, **changes).maths)
+    assert there in lines
+    assert gone not in lines
+
+
+MAMBA = {
+    "vocab_size": 97,
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "state_size": 4,
+    "time_step_rank": 3,
+}
+
+
+def test_a_loop_over_positions_stands_once() -> None:
+    formula = read_off("mamba", "layers.0.mixer", **MAMBA)
+    (state,) = (line for line in formula.maths if line.endswith("quad t = 0, dots, 11"))
+    symbol = state.partition(" = ")[0]
+    assert symbol.replace("t)", "t-1)") in state  # it hangs on the round before
+    assert '"[:, :, t]"' in state
+    assert len(formula.maths) < 12
+
+
+def test_inputs_have_the_usual_symbols() -> None:
+    maths = read_off("mixtral", "").maths
+    assert any('"layers"_i' in line for line in maths)
+    assert any("W [t]" in line for line in maths)

@@ -1,0 +1,77 @@
+"""What the texts on unusual attentions say."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from bertviewer.core.architecture.architecture import Architecture
+from tests.core.formulas.flow_models import with_flows
+from tests.core.formulas.found_formulas import formula_at
+from tests.core.formulas.test_attention_numbers import GPT, SMALL
+
+SOUND = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "longformer": {**SMALL, "attention_window": 4},
+    "xlnet": {"vocab_size": 97, "d_model": 32, "n_layer": 1, "n_head": 4, "d_inner": 40},
+    "nystromformer": {**SMALL, "segment_means_seq_len": 12, "num_landmarks": 4},
+    "mpt": {**SMALL, "d_model": 32, "n_heads": 4, "n_layers": 1},
+    "gpt_neo": {
+        **{"vocab_size": 97, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 5},
+        "attention_types": [[["global", "local"], 1]],
+    },
+    "mobilebert": {**SMALL, "embedding_size": 16, "intra_bottleneck_size": 16},
+    "whisper": {**SMALL, **SOUND, "decoder_attention_heads": 4, "encoder_ffn_dim": 40},
+    "deepseek_v3": {
+        **{**SMALL, "num_key_value_heads": 4, "q_lora_rank": 12, "kv_lora_rank": 10},
+        **{"qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 5},
+    },
+    "codegen": {**GPT, "rotary_dim": 4},
+}
+CONFIGS["whisper"] |= {"decoder_ffn_dim": 40, "max_source_positions": 20, "num_mel_bins": 8}
+
+
+@cache
+def made(family: str) -> Architecture:
+    return with_flows({**CONFIGS[family], "model_type": family})
+
+
+def words(family: str, path: str) -> str:
+    """Return all that a formula says."""
+    formula = formula_at(made(family), path)
+    terms = [f"{t.symbol}: {t.meaning} {t.value or ''}" for t in formula.terms]
+    return "\n".join((formula.title, formula.summary, *formula.maths, *terms, *formula.notes))
+
+
+@pytest.mark.parametrize(
+    ("family", "path", "said", "unsaid"),
+    [
+        ("longformer", "encoder.layer.0.attention.self", "abs(i - j) <= 2", "B_h"),
+        ("longformer", "encoder.layer.0.attention.self", "query_global, key_global", "B_h"),
+        ("longformer", "encoder.layer.0.attention.self.key", "Computes the keys:", "queries"),
+        ("longformer", "encoder.layer.0.attention.self.key_global", "of the global", "queries"),
+        ("longformer", "encoder.layer.0.attention.output.dense", "Mixes the heads", "queries"),
+        ("xlnet", "layer.0.rel_attn", "(Q_(h, i) + v_h) dot R_(h, i - j)", "W_Q^top"),
+        ("xlnet", "layer.0.rel_attn", 'op("LayerNorm")(X + O', "W_Q^top"),
+        ("nystromformer", "encoder.layer.0.attention.self", "Nyström approximation", "in full"),
+        ("mpt", "blocks.0.attn", "B_(h, i j) = m_h j", "later positions, and positions"),
+        ("gpt_neo", "h.1.attn.attention", "less than 5 away", "sqrt(d_k)"),
+        ("gpt_neo", "h.0.attn.attention", "does not divide the scores", "away"),
+        ("mobilebert", "encoder.layer.0.attention.self", "X_V: input of the values", "X_\"enc\""),
+        (
+            "mobilebert",
+            "encoder.layer.0.bottleneck.attention.dense",
+            "from which queries and keys are computed",
+            "values",
+        ),
+        ("whisper", "decoder.layers.0.encoder_attn", 'K = X_"enc"', "+ M"),
+        ("whisper", "decoder.layers.0.encoder_attn", "(Q_h K_h^top) / sqrt(d_k)", "c thin"),
+        ("deepseek_v3", "layers.0.self_attn.kv_a_proj_with_mqa", "smaller vectors", "queries"),
+        ("deepseek_v3", "layers.0.self_attn.q_a_proj", "from which queries are", "keys"),
+        ("codegen", "h.0.attn", "holds the weights of query, value and key together", "stacks"),
+    ],
+)  # fmt: skip
+def test_what_a_text_says(family: str, path: str, said: str, unsaid: str) -> None:
+    text = words(family, path)
+    assert said in text
+    assert unsaid not in text

@@ -1,0 +1,105 @@
+"""Embeddings, stacks, models and heads are recognised by their graphs, whatever their class is."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.formulas.flow_models import with_flows
+from tests.core.formulas.formula_models import TINY
+from tests.core.formulas.found_formulas import formula_at
+from tests.small_models import small_configuration
+
+LOOKED_UP = "quad X_0 = (x_0, dots, x_(S-1))"
+
+CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
+    # Of one layer the steps are part of the stack's own graph.
+    ("bert", {"num_hidden_layers": 1}, "base", "", "Encoder model", '"Encoder"(X_0)'),
+    ("bert", {"num_hidden_layers": 1}, "base", "encoder", "Stack of layers", "quad l = 0"),
+    ("llama", {"num_hidden_layers": 1}, "base", "", "Decoder-only model", LOOKED_UP),
+    ("t5", {"num_decoder_layers": 1}, "base", "decoder", "Decoder with its embeddings", "_l (X_l"),
+    # Every stored group of a stack with shared layers.
+    *(
+        ("albert", {"num_hidden_groups": 2, "num_hidden_layers": 4}, "base", path, title, line)
+        for path, title, line in (
+            ("encoder", "Stack with shared layers", "floor(l dot 2 / 4)"),
+            ("encoder.albert_layer_groups.0", "Group of layers", "_l (X_l)"),
+            ("encoder.albert_layer_groups.1", "Group of layers", "_l (X_l)"),
+        )
+    ),
+    ("bert", {"is_decoder": True}, "base", "", "Decoder-only model", '"Encoder"(X_0)'),
+    (
+        "bert",
+        {"is_decoder": True, "add_cross_attention": True},
+        "base",
+        "encoder",
+        "Stack of layers",
+        'X_"enc"',
+    ),
+    # Tables, what is added to them and what follows.
+    ("deberta", {"embedding_size": 16}, "base", "embeddings", "Embeddings", 'W_"in"^top'),
+    ("big_bird", {"rescale_embeddings": True}, "base", "embeddings", "Embeddings", "sqrt(24)"),
+    (
+        "bart",
+        {"scale_embedding": True},
+        "base",
+        "encoder",
+        "Encoder with its embeddings",
+        "[s + 2]",
+    ),
+    (
+        "esm",
+        {"position_embedding_type": "absolute"},
+        "base",
+        "embeddings",
+        "Embeddings",
+        "(1 - 0.15 dot 0.8) / (1 - r)",
+    ),
+    # Heads.
+    (
+        "modernbert",
+        {"classifier_pooling": "mean"},
+        "sequence-classification",
+        "",
+        "Sequence classification model",
+        "1/S sum_s x_s",
+    ),
+    ("gemma", {}, "sequence-classification", "", "Sequence classification model", "x_e"),
+    ("bart", {}, "causal-lm", "", "Causal language model", 'limits(X)_(S times 24) = "Base"'),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_pattern_of_an_unusual_configuration(
+    case: tuple[str, dict[str, Any], str, str, str, str],
+) -> None:
+    family, changes, task, path, title, part = case
+    architecture = with_flows({**TINY[family], "model_type": family, **changes}, task)
+    formula = formula_at(architecture, path)
+    assert formula.title == title
+    assert part in " ".join(formula.maths)
+
+
+OTHERS = [
+    ("vit", "", "Image encoder", 'X_0 = "Embeddings"(I)'),
+    ("vit", "embeddings", "Patch embeddings", 'x_"cls", z_0'),
+    ("mamba", "", "Decoder-only model", LOOKED_UP),
+    ("fnet", "", "Encoder model", 'X_0 = "Embeddings"(t, g)'),
+    ("xlnet", "", "Encoder model", LOOKED_UP),
+    ("opt", "decoder", "Decoder with its embeddings", "[s + 2]"),
+]
+
+
+@pytest.mark.parametrize(("family", "path", "title", "part"), OTHERS)
+def test_a_pattern_of_another_family(family: str, path: str, title: str, part: str) -> None:
+    configuration = {**small_configuration(family), "model_type": family}
+    formula = formula_at(with_flows(configuration, "base"), path)
+    assert formula.title == title
+    assert part in " ".join(formula.maths)
+
+
+def test_what_mixes_positions_without_attention() -> None:
+    for family, words in (("mamba", "carries a state"), ("fnet", "Fourier transform")):
+        configuration = {**small_configuration(family), "model_type": family}
+        notes = " ".join(formula_at(with_flows(configuration, "base"), "").notes)
+        assert "There is no attention" in notes
+        assert words in notes

@@ -1,0 +1,75 @@
+"""Formulas of multiply-adds are never wrong inside of their domain, which says where they end."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from torch import nn
+
+from bertviewer.core.architecture.forward_costs import Costs
+from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.expressions.domains import holds_in, letters_in
+from bertviewer.core.source.tasks import find_task
+from bertviewer.core.symbolic.costs import derive_costs
+from tests.fresh import try_costs
+
+SMALL = {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 60}
+FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "bert": {**SMALL, "num_hidden_layers": 2},
+    "electra": {**SMALL, "num_hidden_layers": 2, "embedding_size": 16},
+    "modernbert": {**SMALL, "num_hidden_layers": 4, "pad_token_id": 0, "bos_token_id": 1,
+                   "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2},
+    "phi": {**SMALL, "num_key_value_heads": 2, "max_position_embeddings": 64,
+            "num_hidden_layers": 2},
+}  # fmt: skip
+
+
+def build(values: Mapping[str, Any]) -> nn.Module:
+    return build_on_meta(build_config(values, "test"), find_task("base"), "test")
+
+
+@cache
+def derived(family: str) -> tuple[dict[str, Any], Costs]:
+    config = build_config({"model_type": family, **FAMILIES[family]}, "test").to_dict()
+    return config, derive_costs(config, build)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_none_is_wrong_on_configurations_that_no_fit_has_seen(family: str) -> None:
+    config, costs = derived(family)
+    tried = try_costs(config, costs, build, "tests", 8)
+    assert tried.configurations == 8
+    assert tried.evaluations > 100
+    assert [str(mistake) for mistake in tried.mistakes] == []
+    # They hold for every sentence, or are no formulas.
+    assert letters_in(costs.domain).isdisjoint({"B", "S", "S_d"})
+    assert letters_in(costs.domain) <= costs.letters
+    assert Costs.from_json(json.loads(json.dumps(costs.to_json()))) == costs
+
+
+@pytest.mark.parametrize(
+    ("family", "inside", "outside"),
+    [
+        # 49 features for 4 heads: each has 12, and one is lost.
+        ("bert", {"D": 56, "A": 4}, {"D": 49, "A": 4}),
+        # The projection between the two widths is there where they differ.
+        ("electra", {"D": 48, "A": 4, "E": 20}, {"D": 48, "A": 4, "E": 48}),
+        # Rotary positions turn the halves of a head, and one number has none.
+        ("modernbert", {"D": 56, "A": 4}, {"D": 4, "A": 4}),
+    ],
+)
+def test_a_domain_says_where_they_end(
+    family: str, inside: dict[str, int], outside: dict[str, int]
+) -> None:
+    _, costs = derived(family)
+    assert holds_in(costs.domain, inside)
+    assert not holds_in(costs.domain, outside)
+
+
+def test_documents_of_before_have_no_domain() -> None:
+    _, costs = derived("bert")
+    data = costs.to_json()
+    assert data.pop("domain") == "D % A == 0"
+    assert Costs.from_json(data).domain is None
