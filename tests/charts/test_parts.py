@@ -4,7 +4,7 @@ import pytest
 
 from bertviewer.charts.parts import part_of, parts_of
 from bertviewer.charts.theme import Part
-from tests.core.opened import plain
+from tests.core.opened import derived
 
 
 @pytest.mark.parametrize(
@@ -50,30 +50,29 @@ from tests.core.opened import plain
     ],
 )
 def test_modules_are_of_the_part_that_they_are_in(model: str, parts: dict[str, Part]) -> None:
-    found = parts_of(plain(model).modules)
+    found = parts_of(derived(model).modules)
     assert {path: found[path] for path in parts} == parts
 
 
 @pytest.mark.parametrize(
-    ("name", "class_name", "above", "around", "part"),
+    ("place", "part"),
     [
         # Nobody describes these classes.
-        ("self_attn", "NewAttention", "NewDecoderLayer", "plain", "attention"),
-        ("post_attention_layernorm", "NewRMSNorm", "NewDecoderLayer", "plain", "norm"),
-        ("block_sparse_moe", "NewBlock", "NewDecoderLayer", "plain", "feed-forward"),
-        ("layers", "Qwen2MoeDecoderLayer", "ModuleList", "plain", "plain"),
-        ("rotary_emb", "NewRotaryEmbedding", "NewModel", "plain", "attention"),
-        ("wte", "Embedding", "NewModel", "plain", "embeddings"),
-        ("score", "Linear", "NewForSequenceClassification", "plain", "head"),
-        ("model", "NewModel", "NewForSequenceClassification", "plain", "plain"),
+        (("self_attn", "NewAttention", "", "NewDecoderLayer", "plain"), "attention"),
+        (("post_attention_layernorm", "NewRMSNorm", "", "NewDecoderLayer", "plain"), "norm"),
+        (("block_sparse_moe", "NewBlock", "", "NewDecoderLayer", "plain"), "feed-forward"),
+        (("layers", "Qwen2MoeDecoderLayer", "", "ModuleList", "plain"), "plain"),
+        (("rotary_emb", "NewRotaryEmbedding", "", "NewModel", "plain"), "attention"),
+        (("wte", "Embedding", "embedding", "NewModel", "plain"), "embeddings"),
+        (("score", "Linear", "linear", "NewForSequenceClassification", "plain"), "head"),
+        (("model", "NewModel", "", "NewForSequenceClassification", "plain"), "plain"),
         # Where a module stands tells more than what it is called.
-        ("relative_attention_bias", "Embedding", "T5Attention", "attention", "attention"),
-        ("embedding_norm", "LayerNorm", "NewMLP", "feed-forward", "norm"),
-        ("intermediate", "Linear", "NewAttention", "attention", "attention"),
-        ("", "NewAttentionModel", "", "plain", "plain"),
+        (("relative_bias", "Embedding", "embedding", "T5Attention", "attention"), "attention"),
+        (("embedding_norm", "LayerNorm", "layer norm", "NewMLP", "feed-forward"), "norm"),
+        (("intermediate", "Linear", "linear", "NewAttention", "attention"), "attention"),
+        (("", "NewAttentionModel", "", "", "plain"), "plain"),
     ],
 )
-def test_what_no_family_describes_is_told_by_names(
-    name: str, class_name: str, above: str, around: Part, part: Part
-) -> None:
-    assert part_of(name, class_name, above, around) == part
+def test_parts_by_names(place: tuple[str, str, str, str, Part], part: Part) -> None:
+    """``place`` is name, class, role, class of the parent and its part."""
+    assert part_of(*place) == part

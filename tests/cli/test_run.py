@@ -48,7 +48,7 @@ def test_check_as_text(tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str
     assert main(["run", str(tiny_bert_folder), "the cat", "--check"]) == 0
     text = capsys.readouterr().out
     assert "steps are within their tolerance." in text
-    (line,) = (line for line in text.splitlines() if line.startswith("self-attention"))
+    (line,) = (line for line in text.splitlines() if line.startswith("BertSelfAttention"))
     _, steps, crosses, *_ = line.split()
     # Two layers: the output and four heads, then output and weights in the eager way.
     assert (steps, crosses) == ("14", "0")

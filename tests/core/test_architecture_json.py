@@ -59,6 +59,7 @@ def test_document_of_bert_base() -> None:
         "symbols",
         "totals",
         "shares",
+        "kv_cache",
         "modules",
         "parameters",
         "compute",

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def _class(module: str, name: str) -> object:
 
 
 def test_the_document_keeps_the_classs_module_and_reads_older_ones() -> None:
-    architecture = all_architectures()["bert base"]
+    architecture = replace(all_architectures()["bert base"], flows=None)
     data = architecture.to_json()
     assert data["modules"][0]["class_module"] == "transformers.models.bert.modeling_bert"
     assert Architecture.from_json(data) == architecture

@@ -20,6 +20,7 @@ from platformdirs import user_cache_path
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.forward_costs import Costs
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.store import OddContent, Store
 from bertviewer.core.cache.versions import versions
@@ -56,7 +57,12 @@ class SeenModel:
     notices: tuple[str, ...] = ()
 
     def is_like(self, found: Architecture, heads: tuple[str, ...]) -> bool:
-        """Tell whether a model that was just built is the same, but for source and formulas."""
+        """Return whether a model that was just built is the same, but for source and formulas."""
+
+        def without_formulas(node: ModuleNode) -> ModuleNode:
+            plain = replace(node, count_formula="", domain=None, forward_formula=None)
+            return replace(plain, formula_from=None, role="")
+
         ours = self.architecture
         return (
             self.heads == heads
@@ -64,7 +70,7 @@ class SeenModel:
             and len(ours.modules) == len(found.modules)
             and len(ours.parameters) == len(found.parameters)
             and all(
-                replace(one, count_formula=other.count_formula, domain=other.domain) == other
+                without_formulas(one) == without_formulas(other)
                 for one, other in zip(ours.modules, found.modules, strict=True)
             )
             and all(

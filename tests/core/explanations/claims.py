@@ -204,7 +204,9 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     key = next(key for key in CONFIG_KEYS["width"] if key in config)
     width = int(config[key])
     shapes = [p.shape for p in module_of(case, node).parameters() if p.dim() > 1]
-    inner = [side for shape in shapes for side in shape[:2] if side != width]
+    # A convolution's second side is that of one group of features.
+    sides = [side for shape in shapes for side in shape[: 2 if len(shape) == 2 else 1]]
+    inner = [side for side in sides if side != width]
     # A gate may lie in one tensor with what it opens.
     wide = min(inner) if inner else width
     if answer.name == "four-times" and wide != 4 * width:

@@ -17,6 +17,7 @@ from bertviewer.core.building.building import build_config, build_on_meta, build
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.flow.tracing_models import LENGTHS
+from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.source.tasks import find_task
@@ -81,7 +82,8 @@ class Case:
         source = SourceInfo("preset", "test", self.task, "random")
         found = inspect_module(self.model, source, self.model.config.to_dict())
         model = build_on_meta(build_config(self.values, "test"), find_task(self.task), "test")
-        return replace(found, flows=FlowReader(meta_trace(model, LENGTHS), found).flows(LENGTHS))
+        flows = FlowReader(meta_trace(model, LENGTHS), found).flows(LENGTHS)
+        return with_formulas(replace(found, flows=flows))
 
     def node(self, path: str) -> ModuleNode:
         """Return the module at a path."""

@@ -187,8 +187,8 @@ def test_kinds_steps_and_crosses(demo: Subject) -> None:
     section = there(checks(replace(demo, run=replace(run_of(demo), check=CHECK))))
     assert "1 of 4 steps is outside its tolerance" in said(section)
     assert rows(table(section, "checks")) == [
-        ["layer", "2", "0", "3.0e−07", "2.0e−06"],
-        ["self-attention", "2", "1", "–", "2.0e−06"],
+        ["BertLayer", "2", "0", "3.0e−07", "2.0e−06"],
+        ["BertSelfAttention", "2", "1", "–", "2.0e−06"],
     ]
     assert [row[0] for row in rows(table(section, "check-layer"))] == [
         "self-attention",
