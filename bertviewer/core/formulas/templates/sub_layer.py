@@ -56,11 +56,6 @@ class _Addition:
             total = f"{self.norm.operator}({total})"
         return f"{sized('Y', 'S', self.dense.outputs)} = {total}"
 
-    @property
-    def norm_terms(self) -> tuple[Term, ...]:
-        """The term of the norm."""
-        return () if self.norm is None else self.norm.terms
-
 
 def _addition(view: ModuleView) -> _Addition | None:
     """Read a module with two inputs: one goes through a linear layer and is added to the other."""
