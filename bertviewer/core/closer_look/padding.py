@@ -59,6 +59,7 @@ def look_at_padding(
     masked = _padded(alone, length, pad.id)
     unmasked = {**masked, "attention_mask": torch.ones_like(masked["attention_mask"])}
     dtype = next(module.parameters()).dtype
+    lengths = (len(tokens), length, length)
     outputs: list[Any] = []
     states: list[tuple[Tensor, ...]] = []
     for shows_attention in (True, False):
@@ -67,7 +68,7 @@ def look_at_padding(
             for number, inputs in enumerate((alone, masked, unmasked)):
                 progress(number, 3, "Running the padded sentence")
                 outputs.append(_called(module, inputs, model, progress, shows_attention))
-        states = [_states(output) for output in outputs]
+        states = [_states(output, count) for output, count in zip(outputs, lengths, strict=True)]
         if _is_as_in(run, states[0], dtype):
             break
     epsilon = torch.finfo(dtype).eps
@@ -143,17 +144,22 @@ def _called(
         return module(**{**inputs, **more})
 
 
-def _states(output: Any) -> tuple[Tensor, ...]:
-    """Return the hidden states that the padded sentence has: [S, D] each.
+def _states(output: Any, count: int) -> tuple[Tensor, ...]:
+    """Return the hidden states of a sentence of ``count`` tokens: [S, D] each.
 
     Raises:
-        UserError: there are none.
+        UserError: there are none, or they have another length, as in a model that pads by itself.
     """
     found = output.get("hidden_states")
     found = output.get("encoder_hidden_states") if found is None else found
     if not found or any(state.dim() != 3 for state in found):
         raise UserError(
             "this model returns no hidden states, so the effect of padding cannot be shown"
+        )
+    if any(state.shape[1] != count for state in found):
+        raise UserError(
+            "some hidden states of this model have another length than the sentence, so the effect "
+            "of padding cannot be shown"
         )
     return tuple(state[0].double() for state in found)
 
@@ -175,8 +181,10 @@ def _maps(output: Any) -> tuple[Tensor, ...]:
     found = output.get("attentions")
     found = output.get("encoder_attentions") if found is None else found
     maps = tuple(found or ())
-    # SqueezeBERT gives the scores by that name.
-    return tuple(one[0].double() for one in maps) if all(map(are_probabilities, maps)) else ()
+    # SqueezeBERT gives the scores by that name, Longformer the probabilities within its windows.
+    is_square = all(one.shape[-1] == one.shape[-2] for one in maps)
+    is_known = is_square and all(map(are_probabilities, maps))
+    return tuple(one[0].double() for one in maps) if is_known else ()
 
 
 def _attentions(masked: Any, unmasked: Any, count: int) -> tuple[PaddedAttention, ...]:

@@ -66,6 +66,33 @@ def test_a_model_whose_eager_attention_differs_is_run_in_its_own_way(tmp_path: P
     assert found.attentions == ()
 
 
+def test_a_model_that_pads_by_itself_is_refused(tmp_path: Path) -> None:
+    """Reformer fills its last chunk, so its states are longer than the sentence."""
+    config = {
+        "vocab_size": 97,
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "intermediate_size": 40,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "attn_layers": ["lsh"],
+        "axial_pos_shape": [4, 6],
+        "axial_pos_embds_dim": [16, 16],
+        "lsh_attn_chunk_length": 4,
+        "num_buckets": 4,
+        "model_type": "reformer",
+    }
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    one = ran(open_model(parse_source(str(path))), Sentence("the cat sat"))
+    with pytest.raises(UserError, match="another length than the sentence"):
+        padded(one, 10)
+
+
 def test_the_numbers_are_those_of_plain_calls() -> None:
     one = opened("bert", sentence=ALONE)
     found = padded(one, 16)
