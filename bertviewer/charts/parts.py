@@ -1,4 +1,4 @@
-"""What part of a model a module is, which its hue tells: the same in tree, map, plots and paper."""
+"""Which part of a model a module is: it sets the hue in tree, map, plots and reports."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.module_node import ModuleNode
 
 NORMS = ("layer norm", "rms norm", "group norm", "batch norm", "instance norm")
-"""What a flow calls norms."""
+"""What the graph calls norms."""
 
 _OF_OPERATIONS: Mapping[str, Part] = {
     **dict.fromkeys(NORMS, "norm"),
@@ -61,8 +61,7 @@ _HINTS: Sequence[tuple[str, Part]] = (
     ("classifier", "head"),
     ("head", "head"),
 )
-"""Parts of modules that no family describes, by what names and classes have in them: the first
-that is found counts."""
+"""Parts of modules whose graph says nothing, by words in names and classes: the first counts."""
 _NAME_HINTS: Sequence[tuple[str, Part]] = (
     *_HINTS,
     *((name, "feed-forward") for name in ("moe", "expert", "fc1", "fc2", "linear1", "linear2")),
@@ -71,7 +70,7 @@ _NAME_HINTS: Sequence[tuple[str, Part]] = (
 """What names of classes may have in them for another reason: ``Qwen2MoeModel``."""
 
 _TASK_MODEL = re.compile(r"For[A-Z]|LMHead|DoubleHeads")
-"""In names of classes of models that end in a head, whoever's they are."""
+"""In names of classes of models that end in a head."""
 
 
 def part_of_operation(operation: str) -> Part | None:
@@ -90,7 +89,7 @@ def part_of(
         class_name: its class.
         role: what its graph was recognised as, "" while that is not known.
         above: the class of its parent, if that is known.
-        around: the parent's part, which modules without a part of their own have too.
+        around: the parent's part, which modules inherit where nothing else is known.
     """
     if not name:
         return "plain"  # the whole model

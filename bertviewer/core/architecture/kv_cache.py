@@ -94,7 +94,7 @@ class KVCache:
 
         Args:
             values: of the configuration's symbols, of B, S, and S_d if there is an encoder.
-            dtype: one of ``CACHE_BITS``; some states have a dtype of their own.
+            dtype: one of ``CACHE_BITS``; some states always have another one.
         """
         try:
             bits = [

@@ -225,8 +225,8 @@ class _Checker:
             for call in found.calls.get(path, ()):
                 whole = [step for step in call.output if not step.name.startswith("head ")]
                 for step, deviation in _chosen(call, whole) if not call.problem else ():
-                    told = _numbered(f"{step} ({name})", call, found)
-                    yield _step(path, told, deviation), deviation
+                    label = _numbered(f"{step} ({name})", call, found)
+                    yield _step(path, label, deviation), deviation
 
     def _run(self, capture: Capture, pieces: Pieces) -> _Evaluated:
         changed: dict[str, str] = {}

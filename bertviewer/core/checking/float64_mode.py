@@ -83,7 +83,7 @@ class Frame:
         vars(tensor).setdefault(_FRAMES, {})[self] = values
 
     def exact(self, tensor: Tensor) -> Tensor:
-        """Return a tensor in float64; integers and Booleans as they are."""
+        """Return a tensor in float64; integers and Booleans unchanged."""
         if not is_fractional(tensor):
             return tensor
         values = self.values(tensor)

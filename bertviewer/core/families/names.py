@@ -1,7 +1,6 @@
-"""What families call the same thing: their modules by name, and their configurations' keys.
+"""Names that model families use for the same thing: modules, tensors and configuration keys.
 
-A family that calls one of these otherwise has its name added here. They are of families of no kind
-too, whose modules are read off their flow.
+A family that uses another name has it added here.
 """
 
 from collections.abc import Mapping

@@ -9,12 +9,12 @@ from bertviewer.core.formulas.steps.words import of_word
 
 _KINDS = ("feed-forward", "gated feed-forward")
 _INDICES = {2: ("1", "2"), 3: ("G", "U", "D")}
-"""What stands below the weights of a plain network's layers, and of a gated one's."""
+"""Subscripts of the weights of a plain network and of a gated one, by the number of layers."""
 
 
 @dataclass(slots=True)
 class Networks:
-    """The networks of one formula, each defined in a line of its own."""
+    """The feed-forward networks of one formula, each defined in a separate line."""
 
     values: Values
     lines: dict[str, str] = field(default_factory=dict)

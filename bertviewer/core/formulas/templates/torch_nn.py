@@ -92,36 +92,31 @@ def _cross_entropy(_view: ModuleView) -> Formula:
 
 
 def _module_list(view: ModuleView) -> Formula:
-    count = len(view.children)
-    members = count_text(count, "1 module", "{0} modules")
-    names = listing("f_{}", count) if count else ""
     return _composition(
         view,
         title="List of modules",
-        summary=f"Holds {members}; the enclosing module decides how they are called.",
-        maths=f"({names})",
+        summary="Holds {}; the enclosing module decides how they are called.",
+        maths="({})",
     )
 
 
 def _sequential(view: ModuleView) -> Formula:
-    count = len(view.children)
-    members = count_text(count, "1 module", "{0} modules")
-    names = listing("f_{}", count) if count else ""
     return _composition(
         view,
         title="Sequence of modules",
-        summary=f"Runs {members} in order, each on the output of the previous one.",
-        maths=f"X_(l+1) = f_l (X_l), quad (f_l) = ({names}), quad Y = X_{count}",
+        summary="Runs {} in order, each on the output of the previous one.",
+        maths=f"X_(l+1) = f_l (X_l), quad (f_l) = ({{}}), quad Y = X_{len(view.children)}",
     )
 
 
 def _composition(view: ModuleView, *, title: str, summary: str, maths: str) -> Formula:
+    """Return the formula of a container; ``{}`` is its members, in words or as symbols."""
     count = len(view.children)
     members = count_text(count, "1 module", "{0} modules")
     return Formula(
         title=title,
-        summary=summary,
-        maths=(maths,),
+        summary=summary.format(members),
+        maths=(maths.format(listing("f_{}", count) if count else ""),),
         terms=(Term("f_0", "first member; members are counted from 0", members),) if count else (),
         notes=("It has no parameters besides those of its members.",),
         config_keys=tuple(
