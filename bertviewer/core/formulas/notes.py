@@ -1,6 +1,6 @@
 """Notes that are true of some configurations only, with the condition that each needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from bertviewer.core.formulas.module_view import ModuleView
 
@@ -10,23 +10,31 @@ Condition = Callable[[ModuleView], bool]
 class Note(str):
     """A note in plain words that states a fact, and when it does: a text like any other note.
 
-    Of several wordings of one matter each has its own condition. ``formula_of`` leaves out those
-    that do not hold for the module at hand.
+    Of several wordings of one matter each has its own condition: a question about the module, or
+    the name of a value of the match that must be true, ``not NAME`` for one that must be false.
+    ``formula_of`` leaves out those that do not hold for the module at hand.
     """
 
-    __slots__ = ("holds",)
-    holds: Condition
+    __slots__ = ("when",)
+    when: Condition | str
 
-    def __new__(cls, text: str, holds: Condition) -> "Note":
+    def __new__(cls, text: str, when: Condition | str) -> "Note":
         """Return ``text`` with the condition that it needs to be true."""
         note = super().__new__(cls, text)
-        note.holds = holds
+        note.when = when
         return note
+
+    def holds(self, view: ModuleView, values: Mapping[str, object]) -> bool:
+        """Return whether the note is true of a module with these values of its match."""
+        if not isinstance(self.when, str):
+            return self.when(view)
+        name = self.when.removeprefix("not ")
+        return bool(values.get(name)) == (name == self.when)
 
 
 def true_notes(notes: tuple[str, ...], view: ModuleView) -> tuple[str, ...]:
     """Return those that hold, as plain text; a note without a condition always does."""
-    return tuple(str(note) for note in notes if not isinstance(note, Note) or note.holds(view))
+    return tuple(str(each) for each in notes if not isinstance(each, Note) or each.holds(view, {}))
 
 
 def no(condition: Condition) -> Condition:

@@ -1,21 +1,87 @@
 """A template: a pattern of the data-flow graph and the text that explains it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from string import Formatter
 
-from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notes import Note
 from bertviewer.core.frozen import frozen
+
+Values = Mapping[str, object]
+"""What braces in a template's texts are replaced by: ``{outputs}``."""
+
+
+@frozen
+class Match:
+    """A module that a template matches: its mathematics, and what its texts are filled with.
+
+    Attributes:
+        maths: the lines.
+        terms: the symbols, in the order of the lines.
+        values: by the names in braces.
+        keys: further keys of the configuration that bear on the module.
+    """
+
+    maths: tuple[str, ...]
+    terms: tuple[Term, ...]
+    values: Values = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
 
 
 @frozen
 class Template:
-    """What a module is recognised as.
+    """What a module is recognised as, and what is said about it.
+
+    In all texts, names in braces are filled with the values of the match. A note that names a
+    value which is missing, ``None`` or empty is left out; so is one whose condition is not met.
 
     Attributes:
         role: what such modules are called, for example ``self-attention``. Colours, groups of a
             report and questions depend on it.
-        formula: returns the formula of a module that has the pattern, ``None`` for all others.
+        match: recognises a module; ``None`` for all others. A formula is taken as it is.
+        title: the formula's title.
+        summary: one sentence.
+        notes: facts, some with a condition.
+        keys: names of configuration keys, as in ``CONFIG_KEYS``.
+        source: the paper and section.
     """
 
     role: str
-    formula: Callable[[ModuleView], Formula | None]
+    match: Callable[[ModuleView], Match | Formula | None]
+    title: str = ""
+    summary: str = ""
+    notes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    source: str = ""
+
+    def formula(self, view: ModuleView) -> Formula | None:
+        """Return the formula of a module that has the pattern, ``None`` for all others."""
+        found = self.match(view)
+        if found is None or isinstance(found, Formula):
+            return found
+        values = found.values
+        keys = (*view.keys(*self.keys), *found.keys)
+        return Formula(
+            title=self.title.format_map(values),
+            summary=self.summary.format_map(values),
+            maths=found.maths,
+            terms=found.terms,
+            notes=tuple(
+                _filled(note, values) for note in self.notes if _applies(note, view, values)
+            ),
+            config_keys=tuple(dict.fromkeys(keys)),
+            source=self.source.format_map(values),
+        )
+
+
+def _applies(note: str, view: ModuleView, values: Values) -> bool:
+    named = [name for _, name, _, _ in Formatter().parse(note) if name is not None]
+    if any(values.get(name) in (None, "") for name in named):
+        return False
+    return not isinstance(note, Note) or note.holds(view, values)
+
+
+def _filled(note: str, values: Values) -> str:
+    return str(note).format_map(values)
