@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import PARTS, Operand
 from bertviewer.core.frozen import frozen
 
@@ -23,11 +25,25 @@ class Step:
         operands: its operands, in the order of torch's arguments where that is known, else in
             that of the edges.
         roles: operands by the role of their edge, such as ``residual`` or ``query``.
+        parts: of the call of a child its steps, where they are known.
+        outputs: the nodes of those whose results are read outside, if there are several.
     """
 
     node: Node
     operands: tuple[Operand, ...]
     roles: Mapping[str, Operand]
+    parts: tuple["Step", ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The nodes whose results other steps read."""
+        return self.outputs or (self.node.id,)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a module of which no more is known here."""
+        return self.node.kind == "module" and not self.operation
 
     @property
     def operation(self) -> str:
@@ -62,7 +78,7 @@ class ModuleGraph:
     @cached_property
     def by_id(self) -> Mapping[str, Step]:
         """The steps by the ids of their nodes."""
-        return {step.node.id: step for step in self.steps}
+        return {node: step for step in self.steps for node in step.ids}
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
@@ -75,16 +91,15 @@ class ModuleGraph:
 
     def users(self, step: Step) -> tuple[Step, ...]:
         """Return the steps that read a step's result."""
-        own = step.node.id
         return tuple(
             each
             for each in self.steps
-            if any(o.node == own for o in (*each.operands, *each.roles.values()))
+            if any(o.node in step.ids for o in (*each.operands, *each.roles.values()))
         )
 
     def is_result(self, step: Step) -> bool:
         """Return whether a step's result is an output of the module."""
-        return any(operand.node == step.node.id for _, operand in self.results)
+        return any(operand.node in step.ids for _, operand in self.results)
 
     def of(self, *operations: str) -> tuple[Step, ...]:
         """Return the steps that compute one of these operations."""
@@ -95,6 +110,18 @@ class ModuleGraph:
         found = self.of(*operations)
         return found[0] if len(found) == 1 else None
 
+    def up_to(self, results: int) -> "ModuleGraph":
+        """Return what leads to the first results."""
+        wanted = self.results[:results]
+        waiting, needed = [operand.node for _, operand in wanted], set()
+        while waiting:
+            step = self.by_id.get(waiting.pop())
+            if step is not None and step.node.id not in needed:
+                needed.add(step.node.id)
+                waiting += [operand.node for operand in _read(step)]
+        kept = tuple(step for step in self.steps if step.node.id in needed)
+        return replace(self, steps=kept, results=wanted)
+
     @property
     def only(self) -> Step | None:
         """The module's only step, ``None`` if it has none or several."""
@@ -104,12 +131,6 @@ class ModuleGraph:
 def graph_of(flow: Flow) -> ModuleGraph:
     """Return a flow as a graph in order of execution."""
     return _graph(flow.nodes, flow.edges)
-
-
-def closed_graph_of(flow: Flow) -> ModuleGraph | None:
-    """Return a graph with one node for each child; ``None`` where that makes a cycle."""
-    closed = _closed(flow)
-    return None if closed is None else _graph(*closed)
 
 
 def _graph(nodes: Sequence[Node], edges: Sequence[Edge]) -> ModuleGraph:
@@ -159,62 +180,108 @@ def _topological(steps: Sequence[Step]) -> Iterator[Step]:
         yield ready
 
 
-def _closed(flow: Flow) -> tuple[tuple[Node, ...], tuple[Edge, ...]] | None:
-    """Return nodes and edges with one node for each child; ``None`` where that makes a cycle."""
-    members: dict[str, list[Node]] = {}
-    for node in flow.nodes:
-        if (child := _child_of(node, flow.path)) is not None:
-            members.setdefault(child, []).append(node)
-    closed = {
-        node.id: Node(held[0].id, "module", path.rpartition(".")[2], path, shape=held[-1].shape)
-        for path, held in members.items()
-        if len(held) > 1
-        for node in held
-    }
-    nodes: dict[str, Node] = {}
-    for node in flow.nodes:
-        one = closed.get(node.id) or _renamed(node, closed)
-        nodes.setdefault(one.id, one)
-    edges: dict[tuple[str, str, str | None], Edge] = {}
-    for edge in flow.edges:
-        source, target = (
-            closed[end].id if end in closed else end for end in (edge.source, edge.target)
-        )
-        if source != target:
-            role = None if edge.target in closed else edge.role
-            moved = replace(edge, source=source, target=target, role=role)
-            edges.setdefault((source, target, role), moved)
-    found = tuple(nodes.values()), tuple(edges.values())
-    return None if not closed or _has_cycle(*found) else found
+def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
+    """Return a module's graph with one step for each child: what its own code calls.
 
-
-def _child_of(node: Node, path: str) -> str | None:
-    """Return the child of the module at ``path`` that a node belongs to, ``None`` for its own."""
-    if node.kind not in ("module", "group", "operation") or not node.path or node.repeat:
+    Layers of one list that are applied in sequence are one step with ``repeat``. ``None`` where
+    the step of a child would have to be before another one and after it.
+    """
+    owners = {step.node.id: _child(step, path) for step in graph.steps}
+    opened = {owners[s.node.id] for s in graph.steps if owners[s.node.id] != s.node.path} - {""}
+    members: dict[str, list[Step]] = {}
+    for step in graph.steps:
+        owner = owners[step.node.id]
+        members.setdefault(owner if owner in opened else step.node.id, []).append(step)
+    calls = [
+        _call(key, parts, graph) if key in opened else parts[0] for key, parts in members.items()
+    ]
+    found = replace(graph, steps=tuple(_topological(calls)))
+    if _has_cycle(found):
         return None
+    return replace(found, steps=tuple(_with_runs(found)))
+
+
+def _child(step: Step, path: str) -> str:
+    """Return the child that a step belongs to, of a list its member; "" for none."""
     start = f"{path}." if path else ""
-    if node.path == path or not node.path.startswith(start):
-        return None
-    return start + node.path.removeprefix(start).split(".")[0]
+    own = step.node.path or ""
+    if not own.startswith(start) or own == path:
+        return ""
+    names = own.removeprefix(start).split(".")
+    numbers = takewhile(str.isdecimal, names[1:])
+    return start + ".".join((names[0], *numbers))
 
 
-def _renamed(node: Node, closed: Mapping[str, Node]) -> Node:
-    """Return a node that reads the closed children."""
-    operands = tuple(
-        replace(each, node=closed[each.node].id) if each.node in closed else each
-        for each in node.operands
-    )
-    return replace(node, operands=operands)
+def _call(path: str, parts: Sequence[Step], graph: ModuleGraph) -> Step:
+    """Return the call of a child of which several steps are known."""
+    own = {part.node.id for part in parts}
+    read = (o for part in parts for o in _read(part))
+    given = {(o.node, o.parts): o for o in read if o.node and o.node not in own}
+    roles = {
+        role: operand
+        for part in reversed(parts)
+        for role, operand in part.roles.items()
+        if operand.node not in own
+    }
+    outside = {o.node for step in graph.steps if step.node.id not in own for o in _read(step)}
+    outside |= {operand.node for _, operand in graph.results}
+    outputs = [part.node for part in parts if part.node.id in outside] or [parts[-1].node]
+    name = path.rpartition(".")[2]
+    node = replace(outputs[0], kind="module", name=name, path=path, operation=None, nodes=None)
+    node = replace(node, class_name=None, details={}, repeat=None, operands=())
+    several = tuple(each.id for each in outputs) if len(outputs) > 1 else ()
+    return Step(node, tuple(given.values()), roles, tuple(parts), several)
 
 
-def _has_cycle(nodes: Sequence[Node], edges: Sequence[Edge]) -> bool:
-    left = {node.id for node in nodes}
-    sources: dict[str, set[str]] = {}
-    for edge in edges:
-        sources.setdefault(edge.target, set()).add(edge.source)
-    while left:
-        free = {each for each in left if not sources.get(each, set()) & left}
-        if not free:
+def _read(step: Step) -> tuple[Operand, ...]:
+    return (*step.operands, *step.roles.values())
+
+
+def _has_cycle(graph: ModuleGraph) -> bool:
+    done: set[str] = set()
+    for step in graph.steps:
+        if any(o.node in graph.by_id and o.node not in done for o in step.tensors):
             return True
-        left -= free
+        done.update(step.ids)
     return False
+
+
+def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
+    """Yield the steps, with one for members of a list that are applied in sequence."""
+    run: list[Step] = []
+    for step in graph.steps:
+        if run and not (
+            _list(step) == _list(run[-1])
+            and graph.users(run[-1]) == (step,)
+            and not graph.is_result(run[-1])
+        ):
+            yield _run(run)
+            run = []
+        if _list(step):
+            run.append(step)
+        else:
+            yield step
+    if run:
+        yield _run(run)
+
+
+def _list(step: Step) -> str:
+    """Return the path of the list that a layer is a member of, "" for all other steps."""
+    holder, _, name = (step.node.path or "").rpartition(".")
+    return holder if step.is_call and not step.parts and name.isdecimal() else ""
+
+
+def _run(layers: Sequence[Step]) -> Step:
+    """Return layers that are applied in sequence as one step, read at the last."""
+    first, last = layers[0], layers[-1]
+    count = sum(1 if each.node.repeat is None else each.node.repeat.count for each in layers)
+    paths = {path for each in layers for path in each.node.layers}
+    node = replace(
+        first.node,
+        id=last.node.id,
+        shape=last.node.shape,
+        symbolic_shape=last.node.symbolic_shape,
+        repeat=Repeat(0, count - 1, count),
+        details={"stored": len(paths), "kinds": len(layers)},
+    )
+    return replace(first, node=node)

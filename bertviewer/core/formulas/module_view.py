@@ -8,7 +8,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.names import CONFIG_KEYS
-from bertviewer.core.formulas.graph import ModuleGraph, Step, graph_of
+from bertviewer.core.formulas.graph import ModuleGraph, Step, closed, graph_of
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
@@ -37,6 +37,11 @@ class ModuleView:
         flows = self.architecture.flows
         flow = None if flows is None else flows.flow(self.node.path)
         return None if flow is None else graph_of(flow)
+
+    @cached_property
+    def calls(self) -> ModuleGraph | None:
+        """The graph with one step for each child, ``None`` if there is no such order."""
+        return None if self.graph is None else closed(self.graph, self.node.path)
 
     @property
     def config(self) -> Mapping[str, Any]:

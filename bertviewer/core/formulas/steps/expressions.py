@@ -1,6 +1,6 @@
 """What each kind of step computes, as mathematics."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
@@ -29,6 +29,7 @@ _NORMS: Mapping[str, tuple[str, str]] = {
     "instance norm": ('op("InstanceNorm")', "normalisation of each feature by itself"),
 }
 _ATTENTION = '"Attention"'
+FIRST = "part [:, 0]"
 
 
 @dataclass(slots=True)
@@ -48,7 +49,7 @@ class Expressions:
     definitions: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        weights = Weights(self.view, self.legend)
+        weights = Weights(self.view, self.legend, self.names.naming)
         self.values = Values(
             self.steps, self.names, self.legend, weights, self.shapes, self.expression
         )
@@ -179,10 +180,21 @@ class Expressions:
         return self.values.put_together(inner, inner[-1]) if inner else self._word(step)
 
     def _closed(self, step: Step) -> Expression:
+        """Return the call of a module that is explained elsewhere."""
+        naming, name = self.names.naming, step.node.name
+        known = naming.functions.get(step.node.id)
+        if naming.teaches or known:
+            child = self.view.at(step.node.path or "")
+            arguments = self.values.arguments(step)
+            if len(step.tensors) == 1 and child is not None and reads_first(child):
+                (only,) = step.tensors
+                arguments = (self.values.of(Operand(only.node, (FIRST,))).text,)
+            return call(known or quoted(title_case(name)), *arguments)
         number = (step.node.path or "").rpartition(".")[2]
-        name = list_of(step.node) if number.isdecimal() else ""
-        function = f"{quoted(name)}_{number}" if name else quoted(step.node.name)
-        about = step.node.class_name or "a separate module"
+        holder = list_of(step.node) if number.isdecimal() else ""
+        function = f"{quoted(holder)}_{number}" if holder else quoted(name)
+        module = self.view.architecture.module(step.node.path or "")
+        about = "a separate module" if module is None else module.class_name
         self.legend.add(function, about, self.parameters(step.node))
         return call(function, *self.values.arguments(step))
 
@@ -196,11 +208,8 @@ class Expressions:
 
     def parameters(self, node: Node) -> str | None:
         """Return how many parameters a module has, in words."""
-        modules = self.view.architecture.modules
-        found = next((each for each in modules if each.path == node.path), None)
-        if found is None:
-            return None
-        return count_text(found.parameters, "1 parameter", "{0} parameters")
+        found = self.view.architecture.module(node.path or "")
+        return found and count_text(found.parameters, "1 parameter", "{0} parameters")
 
 
 def list_of(node: Node) -> str:
@@ -208,3 +217,22 @@ def list_of(node: Node) -> str:
     above = (node.path or "").split(".")[:-1]
     count = 2 if above and above[-1].isdecimal() else 1
     return ".".join(above[-count:])
+
+
+def title_case(name: str) -> str:
+    """Return a module's name as the name of a function: patch_embed is PatchEmbed."""
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+def reads_first(view: ModuleView) -> bool:
+    """Return whether a module reads the first position only."""
+    graph = view.graph
+    if graph is None:
+        return False
+    read = [o for step in graph.steps for o in step.tensors if o.node in graph.given]
+    return bool(read) and all(is_first(operand.parts) for operand in read)
+
+
+def is_first(parts: Sequence[str]) -> bool:
+    """Return whether only the first position is taken of a tensor."""
+    return any(each.startswith("part [:, 0") for each in parts)

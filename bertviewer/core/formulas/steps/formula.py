@@ -2,55 +2,66 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from bertviewer.core.architecture.flow import Flow, KnownOperation
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.graph import MANY, ModuleGraph, closed_graph_of, graph_of
+from bertviewer.core.formulas.graph import MANY, ModuleGraph
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, quoted
 from bertviewer.core.formulas.steps.expressions import Expressions
 from bertviewer.core.formulas.steps.inlining import own_steps
 from bertviewer.core.formulas.steps.loops import folded
-from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
 from bertviewer.core.formulas.steps.shapes import Shapes
 from bertviewer.core.formulas.steps.writing import Writer
+from bertviewer.core.formulas.templates.template import Match
 
 SOURCE = "traced from the code"
+NO_LOOPS: Mapping[str, int] = {}
 _LENGTH = re.compile(r"\bS\b")
 _LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
 
 
 def formula_of_steps(view: ModuleView) -> Formula | None:
     """Return what a module computes, one line per step; ``None`` if it was not traced."""
-    flows = view.architecture.flows
-    flow = None if flows is None else flows.flow(view.node.path)
-    if flows is None or flow is None:
+    graph, flows = view.graph, view.architecture.flows
+    if graph is None or flows is None:
         return None
-    steps, rounds = _steps(flow)
-    lengths = flows.lengths
-    own = own_steps(steps, rounds)
-    say = Expressions(steps, Names.of(steps, flow.path, own), view, Shapes(lengths))
-    lines = tuple(Writer(say, rounds).lines())
-    whole = " ".join(lines)
-    tokens = [TOKENS] if _LENGTH.search(whole) else []
-    tokens += [TARGET] if _LENGTH_OF_TARGET.search(whole) else []
-    terms = [term for term in say.legend.terms.values() if term.symbol in whole]
+    found = folded(graph)
+    if len(found.steps.steps) > MANY and view.calls is not None:
+        found = folded(view.calls)
+    written = write(found.steps, view, rounds=found.rounds)
     return Formula(
-        title=flow.class_name,
-        summary=_summary(steps),
-        maths=lines or (f"Y = {quoted(flow.class_name)}(X)",),
-        terms=(*tokens, *terms),
-        notes=_notes(lengths),
+        title=view.node.class_name,
+        summary=_summary(found.steps),
+        maths=written.maths or (f"Y = {quoted(view.node.class_name)}(X)",),
+        terms=written.terms,
+        notes=_notes(flows.lengths),
         source=SOURCE,
     )
 
 
-def _steps(flow: Flow) -> tuple[ModuleGraph, Mapping[str, int]]:
-    """Return a flow's steps, loops as one round; a long one's children are closed."""
-    found = folded(graph_of(flow))
-    if len(found.steps.steps) > MANY and (closed := closed_graph_of(flow)) is not None:
-        found = folded(closed)
-    return found.steps, found.rounds
+def write(
+    graph: ModuleGraph,
+    view: ModuleView,
+    naming: Naming = PLAIN,
+    rounds: Mapping[str, int] = NO_LOOPS,
+) -> Match:
+    """Return a graph's lines and terms; ``rounds`` tells how often the steps of a loop are done."""
+    lengths = {} if view.architecture.flows is None else view.architecture.flows.lengths
+    graph = graph.up_to(len(naming.results)) if naming.results else graph
+    own = own_steps(graph, rounds) | {node for node, parts in naming.symbols if not parts}
+    names = Names.of(graph, naming, own)
+    say = Expressions(graph, names, view, Shapes(lengths))
+    lines = tuple(Writer(say, rounds).lines())
+    whole = " ".join(lines)
+    tokens = [TOKENS] if _LENGTH.search(whole) else []
+    tokens += [TARGET] if _LENGTH_OF_TARGET.search(whole) else []
+    terms = (term for term in say.legend.terms.values() if term.symbol in whole)
+    known = naming.meanings
+    told = (replace(t, meaning=known.get(t.symbol, t.meaning)) for t in terms)
+    return Match(lines, (*tokens, *told))
 
 
 _WORDS: Mapping[KnownOperation, str] = {

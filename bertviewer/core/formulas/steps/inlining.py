@@ -68,7 +68,7 @@ def _stands_inside(step: Step, taker: Step | None, size: int) -> bool:
     if kind in _ALONE or other in _APART:
         return False
     if taker.node.repeat is not None:
-        return kind in ("add", "residual", "layer norm", "rms norm", "mul", "linear")
+        return False
     if kind == "linear":
         return other in _TAKES_LINEAR and size == 1
     if node.kind == "module" and not kind:

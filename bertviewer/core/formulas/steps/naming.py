@@ -1,7 +1,7 @@
 """What the values and weights of a flow are called in its formula."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
@@ -9,6 +9,7 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
+from bertviewer.core.frozen import frozen
 
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),
@@ -22,8 +23,42 @@ _LETTERS = {
     "experts": "H",
     "routing": "cal(E)",
 }
-_IDS = (("decoder input ids", "u"), ("type ids", "g"), ("position ids", "p"), ("ids", "t"))
+_INPUTS = {
+    "decoder input ids": "u",
+    "type ids": "g",
+    "position ids": "p",
+    "ids": "t",
+    "pixel values": "I",
+    "input features": "F",
+    "input values": "a",
+}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
+
+
+@frozen
+class Naming:
+    """What a template calls things; all else gets its usual name.
+
+    Attributes:
+        results: the symbols of the module's first results; the others are left out.
+        symbols: of values: of a node's result, or of what is taken of it.
+        assumed: mathematics for the results of steps that are not written themselves.
+        meanings: what symbols mean, where that differs from the usual.
+        layers: index and use of the weights of linear layers, by node.
+        functions: names of modules that are called, by node.
+        teaches: whether sizes are shown at every symbol, and masks and positions left out.
+    """
+
+    results: tuple[str, ...] = ()
+    symbols: Mapping[Place, str] = field(default_factory=dict)
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    layers: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
+    teaches: bool = False
+
+
+PLAIN = Naming()
 
 
 @dataclass(slots=True)
@@ -32,28 +67,33 @@ class Names:
 
     Attributes:
         steps: what they are for.
-        path: the module's.
-        own: the steps that have a line and a symbol of their own, by id.
+        naming: what the template calls things.
+        own: the steps that have a line of their own, by id.
         places: symbols by node and part.
         indices: the subscripts of the weights of linear layers, by node.
         stacks: what goes through equal layers, by the node that stands for them.
+        results: the symbols of the module's results.
+        final: the steps whose line has the symbol of a result.
     """
 
     steps: ModuleGraph
-    path: str
+    naming: Naming
     own: frozenset[str]
     places: dict[Place, str] = field(default_factory=dict)
     indices: dict[str, str] = field(default_factory=dict)
     stacks: dict[str, str] = field(default_factory=dict)
+    results: tuple[str, ...] = ()
+    final: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, steps: ModuleGraph, path: str, own: frozenset[str]) -> "Names":
+    def of(cls, steps: ModuleGraph, naming: Naming, own: frozenset[str]) -> "Names":
         """Give every value and weight its name."""
-        names = cls(steps, path, own)
+        names = cls(steps, naming, own)
         names._name_given()
         names._name_attention()
         names._name_weights()
         names._name_steps()
+        names.places |= naming.symbols | {(node, ()): it for node, it in naming.assumed.items()}
         return names
 
     def symbol(self, node: str) -> str:
@@ -89,6 +129,7 @@ class Names:
         self._number([node.id for node in self.steps.given.values()])
 
     def _name_attention(self) -> None:
+        self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
         self.places |= origins(self.steps)
         primes = ""
         for step in self.steps.steps:
@@ -123,8 +164,13 @@ class Names:
         for step in self.steps.steps:
             node = step.node.id
             if step.node.repeat is not None:
-                self.places[node, ()] = self.stacks[node] = f"L{primes}"
+                self.stacks[node] = f"X{primes}"
+                start = next(iter(step.tensors), Operand())
+                if start.node not in self.stacks and not start.parts:
+                    self.places[start.node, ()] = f"X{primes}_0"
+                self.places[node, ()] = f"X{primes}_{step.node.repeat.count}"
                 primes += "'"
+                continue
             if node in self.own and (node, ()) not in self.places:
                 index = self.indices.get(node, "")
                 letter = index.strip("()")
@@ -132,17 +178,17 @@ class Names:
                 self.places[node, ()] = letter
                 ids.append(node)
         self._number(ids)
-        output = 0
-        for place, (_, operand) in enumerate(self.steps.results):
-            if operand.node in self.own and not operand.parts:
-                if self.places[operand.node, ()].startswith("Y"):
-                    continue
-                self.places[operand.node, ()] = f"Y_{output}" if self.several() else "Y"
-            output = place + 1
+        self._name_results()
 
-    def several(self) -> bool:
-        """Tell whether the module gives more than one thing."""
-        return len({operand.node for _, operand in self.steps.results}) > 1
+    def _name_results(self) -> None:
+        several = len({operand.node for _, operand in self.steps.results}) > 1
+        usual = tuple(f"Y_{n}" if several else "Y" for n in range(len(self.steps.results)))
+        self.results = self.naming.results or usual
+        for symbol, (_, operand) in zip(self.results, self.steps.results, strict=True):
+            is_own = operand.node in self.own and operand.node not in self.stacks
+            if is_own and not operand.parts and operand.node not in self.final:
+                self.places[operand.node, ()] = symbol
+                self.final.add(operand.node)
 
     def _number(self, ids: Sequence[str]) -> None:
         """Tell equal symbols apart by a number."""
@@ -198,5 +244,4 @@ def _given_name(node: Node) -> str:
         return 'X_"enc"'
     if name in _STATES or name.endswith(("hidden states", "embeds")):
         return ""
-    known = next((symbol for word, symbol in _IDS if word in name), "")
-    return known or "X"
+    return next((symbol for word, symbol in _INPUTS.items() if word in name), "X")

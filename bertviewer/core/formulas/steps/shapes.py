@@ -19,11 +19,14 @@ class Shapes:
 
     lengths: Mapping[str, int]
 
-    def sized(self, symbol: str, node: Node) -> str:
-        """Return a symbol with its sizes below it, if it is one vector for each position."""
+    def sized(self, symbol: str, node: Node, *, vectors: bool = False) -> str:
+        """Return a symbol with its sizes below it, if it is one vector for each position.
+
+        ``vectors`` shows those of a single vector, and of one number for each position, as well.
+        """
         found = self._of_sentence(node)
         is_plain = len(found) == 2 and found[0] in _LETTERS and isinstance(found[1], int)
-        return sized(symbol, *found) if is_plain else symbol
+        return sized(symbol, *found) if is_plain or (vectors and len(found) == 1) else symbol
 
     def text(self, node: Node) -> str | None:
         """Return a node's shape."""
@@ -40,9 +43,14 @@ class Shapes:
             )
         if len(node.shape) == 2 and node.kind != "parameter":
             # One sentence's positions, without the batch dimension.
-            letter = next((it for it in _LETTERS if self.lengths.get(it) == node.shape[0]), None)
-            return node.shape if letter is None else (letter, node.shape[1])
+            letters = [self._letter(size) for size in node.shape]
+            if letters[0] is None and node.shape[0] == self.lengths.get(_BATCH, 1):
+                return (letters[1] or node.shape[1],)
+            return (letters[0] or node.shape[0], node.shape[1])
         if len(node.shape) != 3 or node.shape[0] != self.lengths.get(_BATCH, 1):
             return node.shape
-        letter = next((it for it in _LETTERS if self.lengths.get(it) == node.shape[1]), None)
+        letter = self._letter(node.shape[1])
         return node.shape if letter is None else (letter, node.shape[2])
+
+    def _letter(self, size: int) -> str | None:
+        return next((it for it in _LETTERS if self.lengths.get(it) == size), None)

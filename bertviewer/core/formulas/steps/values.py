@@ -1,6 +1,8 @@
 """How a value is written where another step reads it."""
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -13,19 +15,28 @@ from bertviewer.core.formulas.steps.shapes import Shapes
 from bertviewer.core.formulas.steps.weights import Weights
 from bertviewer.core.formulas.steps.words import of_word
 from bertviewer.core.formulas.templates.activation import activation_term, operator_of
-from bertviewer.core.frozen import frozen
 
 _GIVEN = {"input": "input", "parameter": "parameter"}
+_INPUTS = {
+    "t": "token ids",
+    "u": "token ids of the target so far, shifted by one position",
+    "g": "segment ids",
+    "I": "the image: channels, height, width",
+    "F": "spectrogram of the sound: frequency bands, time steps",
+    "a": "samples of the sound",
+}
+_FIRST = re.compile(r"part \[:, 0(, :)?\]")
 MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _ROLES = {"mask": "M", "bias": "B"}
 _LONG = 60
 
 
-@frozen
+@dataclass(slots=True)
 class Values:
     """Writes operands: by their symbol, or by what makes them where they have none.
 
-    ``inside`` writes a step that stands inside another one's line.
+    ``inside`` writes a step that stands inside another one's line; ``shown`` has the symbols whose
+    sizes are already written.
     """
 
     steps: ModuleGraph
@@ -34,6 +45,7 @@ class Values:
     weights: Weights
     shapes: Shapes
     inside: Callable[[Step], Expression]
+    shown: set[str] = field(default_factory=set)
 
     def of(self, operand: Operand) -> Expression:
         """Return an operand, numbers and words too."""
@@ -48,13 +60,32 @@ class Values:
         self.legend.add("c", "constants of the code, which do not depend on the text")
         return Expression("c")
 
+    def sized(self, symbol: str, node: Node) -> str:
+        """Return a symbol with its sizes below it, if it is one vector for each position.
+
+        A template's formula has vectors with sizes too, and sizes at the first place only.
+        """
+        teaches = self.names.naming.teaches
+        if teaches and symbol in self.shown:
+            return symbol
+        self.shown.add(symbol)
+        return self.shapes.sized(symbol, node, vectors=teaches)
+
     def first(self, step: Step) -> Expression:
         """Return the first tensor that a step reads."""
         return self.of(next((each for each in step.operands if each.is_tensor), Operand()))
 
     def arguments(self, step: Step) -> tuple[str, ...]:
-        """Return all tensors that a step reads, each once."""
-        return tuple(dict.fromkeys(self.of(each).text for each in step.tensors)) or ("c",)
+        """Return the tensors that a step reads, each once; a template leaves masks out."""
+        read = [each for each in step.tensors if not self._is_left_out(step, each)]
+        return tuple(dict.fromkeys(self.of(each).text for each in read)) or ("c",)
+
+    def _is_left_out(self, step: Step, operand: Operand) -> bool:
+        given = self.steps.given.get(operand.node)
+        if given is None or not self.names.naming.teaches:
+            return False
+        names = ("mask", "position ids")
+        return given.kind != "input" or any(name in given.name for name in names)
 
     def put_together(self, inner: Sequence[Step], last: Step) -> Expression:
         """Return a step of a group with all that leads to it within the group."""
@@ -123,24 +154,37 @@ class Values:
         places = self.names.places
         known = places.get((operand.node, operand.parts))
         if known is not None:
-            self._explain_given(operand.node, known)
-            return Expression(known)
+            return Expression(self._explain_given(operand.node, known))
         whole = places.get((operand.node, ()))
+        if whole is not None and len(operand.parts) == 1 and _FIRST.match(operand.parts[0]):
+            return Expression(self._first_row(operand, whole))
         if whole is not None:
-            self._explain_given(operand.node, whole)
-            return self.part(operand, Expression(whole))
+            return self.part(operand, Expression(self._explain_given(operand.node, whole)))
         step = next((it for it in self.steps.steps if it.node.id == operand.node), None)
         if step is None:
             return self.of(Operand())
         return self.part(operand, self.inside(step))
 
-    def _explain_given(self, node: str, symbol: str) -> None:
+    def _first_row(self, operand: Operand, whole: str) -> str:
+        """Return the row of the first position."""
+        self._explain_given(operand.node, whole)
+        letter, _, _ = whole.partition("_")
+        row = f"{letter.lower()}_0"
+        self.legend.add(row, f"row of {whole} of the first position")
+        return row
+
+    def _explain_given(self, node: str, symbol: str) -> str:
+        """Return the symbol of a value, of an input with its sizes where a template has them."""
         given = self.steps.given.get(node)
-        if given is not None:
+        if given is None:
+            return symbol
+        meaning = _INPUTS.get(symbol) if given.kind == "input" else None
+        if meaning is None:
             meaning = _GIVEN.get(given.kind, "depends only on masks or positions")
             meaning = MASK if symbol.startswith("M") else meaning
-            name = "" if quoted(given.name) == symbol else f": {given.name}"
-            self.explain(symbol, meaning + name, given)
+            meaning += "" if quoted(given.name) == symbol else f": {given.name}"
+        self.explain(symbol, meaning, given)
+        return self.sized(symbol, given) if self.names.naming.teaches else symbol
 
 
 def at_round(symbol: str, index: str) -> str:

@@ -7,6 +7,7 @@ from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, quoted
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, Legend
+from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.frozen import frozen
 
 
@@ -16,6 +17,7 @@ class Weights:
 
     view: ModuleView
     legend: Legend
+    naming: Naming
 
     def linear(self, step: Step, states: Expression, index: str) -> Expression:
         """Return what a linear layer makes of vectors, however its weight is stored."""
@@ -24,7 +26,7 @@ class Weights:
         if step.node.kind != "module":
             return self._product(step, states, index)
         layer = self._layer(step.node, index)
-        maths = layer.maths(states.within(PRODUCT), index, sizes=False)
+        maths = layer.maths(states.within(PRODUCT), index, sizes=self.naming.teaches)
         return Expression(maths, SUM if layer.bias else PRODUCT)
 
     def _layer(self, node: Node, index: str) -> Affine:
@@ -35,7 +37,8 @@ class Weights:
             taken, given = node.details.get("in_features"), node.details.get("out_features")
             bias = self._tensor(f"{path}.bias") is not None
             layer = Affine((int(given or 0), int(taken or 0)), bias)
-        self.legend.put(*layer.terms(f"“{self._short(path)}”", index))
+        _, use = self.naming.layers.get(node.id, ("", ""))
+        self.legend.put(*layer.terms(use or f"“{self._short(path)}”", index))
         return layer
 
     def _is_convolution(self, node: Node) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.formulas.graph import Step
-from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.notation import indices, quoted
 from bertviewer.core.formulas.steps.attention import ROOT
 from bertviewer.core.formulas.steps.expressions import Expressions, list_of
 from bertviewer.core.formulas.steps.values import at_round
@@ -35,73 +35,82 @@ class Writer:
         for step in self.say.steps.steps:
             if step.node.id in self.say.names.own:
                 yield from self._lines_of(step)
-        results = self.say.steps.results
-        is_all_given = not self.say.steps.steps
-        several = self.say.names.several() or (len(results) > 1 and is_all_given)
-        for place, (node, operand) in enumerate(results):
-            if operand.parts or not self._is_result(operand.node):
-                name = f"Y_{place}" if several else "Y"
-                target = self.say.shapes.sized(name, node)
-                yield f"{target} = {self.say.values.of(operand).text}"
-                self.say.values.explain(name, "output", node)
+        names = self.say.names
+        for symbol, (node, operand) in zip(names.results, self.say.steps.results, strict=True):
+            if operand.parts or operand.node not in names.final:
+                value = self.say.values.of(operand).text
+                if value != symbol:
+                    yield f"{self.say.values.sized(symbol, node)} = {value}"
+                    self.say.values.explain(symbol, "output", node)
         yield from self.say.networks.lines.values()
         yield from self.say.definitions.values()
 
-    def _is_result(self, node: str) -> bool:
-        return self.say.names.places.get((node, ()), "").startswith("Y")
-
     def _lines_of(self, step: Step) -> Iterator[str]:
-        node, symbol = step.node, self.say.names.symbol(step.node.id)
+        node = step.node
         if node.repeat is not None:
-            yield from self._stack(step, symbol)
+            yield from self._stack(step)
             return
         maths = self.say.expression(step).text
         if parts := self.say.names.parts_of(node.id):
             target = f"({', '.join(parts)})"
             self.say.legend.add(", ".join(parts), "adjacent parts of one product")
+        elif step.outputs:
+            target = ", ".join(self._target(self._output(step, each)) for each in step.outputs)
         else:
-            shown = next((n for n, o in self.say.steps.results if o.node == node.id), node)
-            shown = shown if self._is_result(node.id) else node
-            target = self.say.shapes.sized(symbol, shown)
-            target = f"(g, {symbol})" if node.operation == "routing" else target
-            if node.id in self.rounds:
-                target = symbol = at_round(symbol, "t")
+            results = (n for n, o in self.say.steps.results if o.node == node.id)
+            is_result = node.id in self.say.names.final
+            target = self._target(next(results, node) if is_result else node, node)
+        if node.operation == "routing":
+            target = f"(g, {target})"
+        yield f"{target} = {maths}{self._conditions(step, maths)}"
+
+    def _output(self, step: Step, node: str) -> Node:
+        return next(part.node for part in step.parts if part.node.id == node)
+
+    def _target(self, shown: Node, node: Node | None = None) -> str:
+        """Return the symbol of a result, explained; ``shown`` has its shape."""
+        node = shown if node is None else node
+        symbol = self.say.names.symbol(node.id)
+        if node.id in self.rounds:
+            symbol = at_round(symbol, "t")
             self.say.values.explain(symbol, _meaning(node), shown)
-        more = ""
-        if node.operation == "attention" and ROOT in maths:
-            more = f", quad d_k = {node.details.get('head_size')}"
-        rounds = self.rounds.get(node.id)
+            return symbol
+        self.say.values.explain(symbol, _meaning(node), shown)
+        return self.say.values.sized(symbol, shown)
+
+    def _conditions(self, step: Step, maths: str) -> str:
+        """Return the end of a line: what d_k is, and how often a loop is done."""
+        rounds = self.rounds.get(step.node.id)
         if rounds is not None and rounds not in self._loops:
             self._loops.add(rounds)
-            more = f", quad t = 0, dots, {rounds - 1}"
             self.say.legend.add(
                 "t", "loop iteration; before the first, the value is the initial one"
             )
-        yield f"{target} = {maths}{more}"
+            return f", quad t = 0, dots, {rounds - 1}"
+        if step.node.operation == "attention" and ROOT in maths:
+            return f", quad d_k = {step.node.details.get('head_size')}"
+        return ""
 
-    def _stack(self, step: Step, symbol: str) -> Iterator[str]:
-        """Yield the lines of equal layers, one after the other."""
-        node, repeat = step.node, step.node.repeat
+    def _stack(self, step: Step) -> Iterator[str]:
+        """Yield the lines of layers that are applied in sequence."""
+        node, repeat, names = step.node, step.node.repeat, self.say.names
         assert repeat is not None
         first, *others = self.say.values.arguments(step)
-        function = quoted(list_of(node) or node.name)
+        base = names.stacks[node.id]
+        usual = '"Layer"' if names.naming.teaches else quoted(list_of(node) or node.name)
+        function = names.naming.functions.get(node.id) or usual
         more = "".join(f", {each}" for each in others)
-        is_result = symbol.startswith("Y")
-        base = self.say.names.stacks[node.id]
-        last = f"{base}_{repeat.last + 1}"
-        yield f"{base}_{repeat.first} = {first}"
-        yield (
-            f"{base}_(i+1) = {function}_i ({base}_i{more}), quad "
-            f"i = {repeat.first}, dots, {repeat.last}"
-        )
-        if is_result:
-            yield f"{self.say.shapes.sized(symbol, node)} = {last}"
-        else:
-            self.say.names.places[node.id, ()] = last
+        if first != f"{base}_0":
+            yield f"{base}_0 = {first}"
+        yield f"{base}_(l+1) = {function}_l ({base}_l{more}), quad l = {indices(repeat.count)}"
         self.say.legend.add(
-            f"{function}_i", f"layer i, {node.class_name}", self.say.parameters(node)
+            f"{base}_l", "hidden state l: the input of layer l, one row per position"
         )
-        self.say.values.explain(f"{base}_i", "input of layer i", node)
+        count = count_text(repeat.count, "1 layer", "{0} layers")
+        self.say.legend.add("l", "index of the layer, counted from 0", count)
+        if not names.naming.teaches:
+            about = node.class_name or "a module of the list"
+            self.say.legend.add(f"{function}_l", f"layer l, {about}", self.say.parameters(node))
 
 
 def _meaning(node: Node) -> str:
