@@ -182,6 +182,7 @@ class Names:
 
     def _name_results(self) -> None:
         several = len({operand.node for _, operand in self.steps.results}) > 1
+        several = several or (len(self.steps.results) > 1 and not self.steps.steps)
         usual = tuple(f"Y_{n}" if several else "Y" for n in range(len(self.steps.results)))
         self.results = self.naming.results or usual
         for symbol, (_, operand) in zip(self.results, self.steps.results, strict=True):
@@ -244,4 +245,9 @@ def _given_name(node: Node) -> str:
         return 'X_"enc"'
     if name in _STATES or name.endswith(("hidden states", "embeds")):
         return ""
-    return next((symbol for word, symbol in _INPUTS.items() if word in name), "X")
+    return input_symbol(name) or "X"
+
+
+def input_symbol(name: str) -> str:
+    """Return the symbol of token ids, images and other data, "" for other inputs."""
+    return next((symbol for word, symbol in _INPUTS.items() if word in name), "")

@@ -10,7 +10,7 @@ from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.notation import number_maths, quoted
 from bertviewer.core.formulas.steps.expression import ATOM, PRODUCT, Expression, Legend
 from bertviewer.core.formulas.steps.loops import AT
-from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.naming import Names, input_symbol
 from bertviewer.core.formulas.steps.shapes import Shapes
 from bertviewer.core.formulas.steps.weights import Weights
 from bertviewer.core.formulas.steps.words import of_word
@@ -156,7 +156,8 @@ class Values:
         if known is not None:
             return Expression(self._explain_given(operand.node, known))
         whole = places.get((operand.node, ()))
-        if whole is not None and len(operand.parts) == 1 and _FIRST.match(operand.parts[0]):
+        is_first = len(operand.parts) == 1 and _FIRST.fullmatch(operand.parts[0])
+        if whole is not None and is_first and self.names.naming.teaches:
             return Expression(self._first_row(operand, whole))
         if whole is not None:
             return self.part(operand, Expression(self._explain_given(operand.node, whole)))
@@ -178,7 +179,8 @@ class Values:
         given = self.steps.given.get(node)
         if given is None:
             return symbol
-        meaning = _INPUTS.get(symbol) if given.kind == "input" else None
+        is_known = given.kind == "input" and input_symbol(given.name) == symbol
+        meaning = _INPUTS.get(symbol) if is_known else None
         if meaning is None:
             meaning = _GIVEN.get(given.kind, "depends only on masks or positions")
             meaning = MASK if symbol.startswith("M") else meaning

@@ -61,7 +61,7 @@ class Writer:
             is_result = node.id in self.say.names.final
             target = self._target(next(results, node) if is_result else node, node)
         if node.operation == "routing":
-            target = f"(g, {target})"
+            target = f"(g, {self.say.names.symbol(node.id)})"
         yield f"{target} = {maths}{self._conditions(step, maths)}"
 
     def _output(self, step: Step, node: str) -> Node:
