@@ -209,7 +209,9 @@ class Expressions:
     def parameters(self, node: Node) -> str | None:
         """Return how many parameters a module has, in words."""
         found = self.view.architecture.module(node.path or "")
-        return found and count_text(found.parameters, "1 parameter", "{0} parameters")
+        if found is None:
+            return None
+        return count_text(found.parameters, "1 parameter", "{0} parameters")
 
 
 def list_of(node: Node) -> str:

@@ -93,7 +93,8 @@ class Names:
         names._name_attention()
         names._name_weights()
         names._name_steps()
-        names.places |= naming.symbols | {(node, ()): it for node, it in naming.assumed.items()}
+        names.places.update(naming.symbols)
+        names.places.update({(node, ()): maths for node, maths in naming.assumed.items()})
         return names
 
     def symbol(self, node: str) -> str:
