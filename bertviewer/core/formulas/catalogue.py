@@ -7,7 +7,7 @@ from dataclasses import replace
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import is_cross_attention
-from bertviewer.core.formulas.facts import has_target, reads_target
+from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS
@@ -69,9 +69,7 @@ def _explained(view: ModuleView) -> Explained | None:
         formula = template.formula(view)
         if formula is not None:
             formula = replace(formula, notes=true_notes(formula.notes, view))
-            of_target = reads_target(view.node, view.architecture) or (
-                template.role == "task model" and has_target(view.architecture)
-            )
+            of_target = reads_target(view.node, view.architecture)
             return Explained(_for_target(formula) if of_target else formula, template.role)
     written = formula_of_steps(view)
     return None if written is None else Explained(written)

@@ -119,8 +119,10 @@ class ModuleGraph:
             if step is not None and step.node.id not in needed:
                 needed.add(step.node.id)
                 waiting += [operand.node for operand in _read(step)]
-        kept = tuple(step for step in self.steps if step.node.id in needed)
-        return replace(self, steps=kept, results=wanted)
+        kept = [step for step in self.steps if step.node.id in needed]
+        read = {operand.node for step in kept for operand in _read(step)}
+        read |= {operand.node for _, operand in wanted}
+        return replace(self, steps=tuple(_narrowed(step, read) for step in kept), results=wanted)
 
     @property
     def only(self) -> Step | None:
@@ -199,6 +201,21 @@ def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
     if _has_cycle(found):
         return None
     return replace(found, steps=tuple(_with_runs(found)))
+
+
+def _narrowed(step: Step, read: set[str]) -> Step:
+    """Return a call with those of its results that are read."""
+    parts = [part.node for part in step.parts if part.node.id in read]
+    if not step.outputs or not parts:
+        return step
+    node = replace(
+        step.node,
+        id=parts[0].id,
+        shape=parts[0].shape,
+        symbolic_shape=parts[0].symbolic_shape,
+    )
+    outputs = tuple(part.id for part in parts) if len(parts) > 1 else ()
+    return replace(step, node=node, outputs=outputs)
 
 
 def _child(step: Step, path: str) -> str:

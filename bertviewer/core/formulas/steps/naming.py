@@ -103,6 +103,8 @@ class Names:
 
     def parts_of(self, node: str) -> tuple[str, ...]:
         """Return the symbols of a node's parts where all that is taken of it has one."""
+        if (node, ()) in self.naming.symbols:
+            return ()
         named = [name for (it, parts), name in self.places.items() if it == node and parts]
         taken = {o.parts for o in self._taken() if o.node == node}
         is_all = taken == {parts for it, parts in self.places if it == node and parts}
@@ -172,12 +174,13 @@ class Names:
                 self.places[node, ()] = f"X{primes}_{step.node.repeat.count}"
                 primes += "'"
                 continue
-            if node in self.own and (node, ()) not in self.places:
-                index = self.indices.get(node, "")
-                letter = index.strip("()")
-                letter = letter if letter.startswith("O") else _letter(step.node)
-                self.places[node, ()] = letter
-                ids.append(node)
+            for each in step.ids if node in self.own else ():
+                if (each, ()) not in self.places:
+                    index = self.indices.get(each, "")
+                    letter = index.strip("()")
+                    letter = letter if letter.startswith("O") else _letter(step.node)
+                    self.places[each, ()] = letter
+                    ids.append(each)
         self._number(ids)
         self._name_results()
 

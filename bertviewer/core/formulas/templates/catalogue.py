@@ -17,7 +17,7 @@ from bertviewer.core.formulas.templates.norm import NORM
 from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
 from bertviewer.core.formulas.templates.stack import STACK
 from bertviewer.core.formulas.templates.sub_layer import SUB_LAYERS
-from bertviewer.core.formulas.templates.task_model import TASK_MODEL
+from bertviewer.core.formulas.templates.task_model import TASK_MODELS
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
 
@@ -33,7 +33,7 @@ TEMPLATES: tuple[Template, ...] = (
     *EMBEDDINGS,
     STACK,
     *HEADS,
-    TASK_MODEL,
+    *TASK_MODELS,
     *MODELS,
     *FEED_FORWARD,
     *SUB_LAYERS,

@@ -4,7 +4,7 @@ from bertviewer.core.formulas.facts import scored_labels
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.place import Place
-from bertviewer.core.formulas.templates.head import is_first
+from bertviewer.core.formulas.steps.expressions import is_first
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.parts import layered, parts_of
 from bertviewer.core.formulas.templates.vector_sum import read_sum

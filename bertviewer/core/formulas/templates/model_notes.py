@@ -12,8 +12,8 @@ from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import graph_of
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
+from bertviewer.core.formulas.steps.expressions import is_first, reads_first
 from bertviewer.core.formulas.steps.loops import folded
-from bertviewer.core.formulas.templates.head import is_first, reads_first
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.parts import Parts, Run, layered, parts_of
 from bertviewer.core.formulas.templates.residual import residual_path
