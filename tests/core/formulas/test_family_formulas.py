@@ -56,7 +56,8 @@ def test_t5_neither_divides_nor_counts_positions() -> None:
 
 def test_t5_scales_its_scores_where_the_table_is_tied() -> None:
     formula = formula_at(architecture_of("t5", "pretraining"), "")
-    assert "c = 1 / sqrt(24)" in formula.maths[1]
+    assert formula.maths[2].split(" = ")[1].startswith("0.204124 thin X thick")
+    assert "multiplied by 0.204124, 1 over the square root" in " ".join(formula.notes)
     assert "shared.weight" in " ".join(formula.notes)
 
 

@@ -63,7 +63,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
         "Sequence classification model",
         "1/S sum_s x_s",
     ),
-    ("gemma", {}, "sequence-classification", "", "Sequence classification model", "x_e"),
+    ("gemma", {}, "sequence-classification", "", "Sequence classification model", "Z_e"),
     ("bart", {}, "causal-lm", "", "Causal language model", 'limits(X)_(S times 24) = "Base"'),
 ]
 

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 from bertviewer.core.analysis.causality import is_causal
@@ -29,29 +28,31 @@ def _kinds(view: ModuleView) -> str:
     return " ".join("norm" if is_norm(step) else step.operation for step in graph.steps)
 
 
-def _pooler(view: ModuleView, *, by_tanh: bool) -> Match | None:
+def _pooler(view: ModuleView) -> Match | None:
     """Linear layer and activation on the first token."""
     graph = view.graph
     if graph is None or _kinds(view) != "linear activation" or not reads_first(view):
         return None
-    if (graph.steps[1].node.details.get("activation") == "tanh") != by_tanh:
-        return None
-    is_text = "vocab_size" in view.config
+    activation = graph.steps[1].node.details.get("activation")
+    is_tanh, is_text = activation == "tanh", "vocab_size" in view.config
     first = "token" if is_text else "position"
     naming = Naming(
         results=("p",),
         layers={graph.steps[0].node.id: ("", "the pooler")},
         meanings={
             "x_0": f"last hidden state of the first {first}{', [CLS]' if is_text else ''}",
-            "p": f"pooled output{', between −1 and 1' if by_tanh else ''}",
+            "p": f"pooled output{', between −1 and 1' if is_tanh else ''}",
         },
         teaches=True,
     )
     values = {
+        "title": "Pooler" if is_tanh else "Context pooler",
+        "activation": activation,
         "first": first,
-        "text": is_text,
         "whole": "sequence" if is_text else "input",
+        "text": is_text and is_tanh,
         "outside": view.architecture.source.task != "base" and view.node.parent == "",
+        "code": "the layer as in BERT’s code" if is_tanh else "He et al. 2021 and their code",
     }
     return replace(write(graph, view, naming), values=values)
 
@@ -116,10 +117,10 @@ _FIRST_TOKEN = (
 HEADS = (
     Template(
         role="pooler",
-        match=partial(_pooler, by_tanh=True),
-        title="Pooler",
+        match=_pooler,
+        title="{title}",
         summary="Computes one vector that represents the whole {whole} from the first {first}’s "
-        "vector, with a linear layer and tanh.",
+        "vector, with a linear layer and {activation}.",
         notes=(
             *_FIRST_TOKEN,
             Note(
@@ -135,22 +136,10 @@ HEADS = (
             Note(
                 "Classifiers need one vector of fixed size, however large the input is.", "not text"
             ),
-        ),
-        keys=("width",),
-        source="Devlin et al. 2019, section 3.1 (the vector C); the layer as in BERT’s code",
-    ),
-    Template(
-        role="pooler",
-        match=partial(_pooler, by_tanh=False),
-        title="Context pooler",
-        summary="Computes one vector that represents the whole {whole} from the first {first}’s "
-        "vector.",
-        notes=(
-            *_FIRST_TOKEN,
             Note("It belongs to the head: the base model has no pooler.", "outside"),
         ),
         keys=("width",),
-        source="Devlin et al. 2019, section 3.1 (the vector C); He et al. 2021 and their code",
+        source="Devlin et al. 2019, section 3.1 (the vector C); {code}",
     ),
     Template(
         role="head transform",

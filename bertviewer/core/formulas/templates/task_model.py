@@ -16,186 +16,138 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.head import MASKED_LM
 from bertviewer.core.formulas.templates.template import Match, Template, Values
-from bertviewer.core.frozen import frozen
 
-_LOGITS = "Scores (logits) are not yet probabilities: softmax over the vocabulary converts them."
-_TIED = (
-    "The weight is tied: it is the same tensor as {tied}, listed under both names and counted "
-    "once. A token’s row is used both to embed the token and to score it."
-)
-_NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
-_REPLACED = "The sigmoid of a score is the probability that the token was replaced."
-_SPANS = "Scores every token as the start and as the end of the answer."
-_COLUMNS = '(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))'
-_ROW = ("row",)
-"""What is taken of a tensor where one row of it is looked up."""
+_ROW, _MEAN = ("row",), ("mean",)
+"""What is taken of vectors where one row is looked up, or those that are no padding averaged."""
 
-
-@frozen
-class _Kind:
-    """How a task's scores are called.
-
-    Attributes:
-        results: the symbols of the results.
-        meanings: of symbols that the task's formulas have.
-        use: whose weight the last linear layer's is.
-        constant: the symbol of a constant that is added to the scores, or subtracted.
-    """
-
-    results: tuple[str, ...]
-    meanings: dict[str, str]
-    use: str = "the classifier"
-    constant: str = ""
-
-
-_WORDS = {"L": "logits, one per vocabulary entry"}
-_PAIR = {"z": "two logits"}
-_KINDS = {
-    "words": _Kind(
-        ("L",),
-        {**_WORDS, 'b_"final"': "a buffer of zeros, not learnt"},
-        "the vocabulary scores",
-        'b_"final"',
-    ),
-    "pretraining": _Kind(("L", "z"), _WORDS | _PAIR, "the sentence head"),
-    "next sentence": _Kind(("z",), _PAIR, "the sentence head"),
-    "sentence order": _Kind(("z",), _PAIR, "the sentence head"),
-    "discriminator": _Kind(("z",), {"z": "one logit per token"}),
-    "classes": _Kind(("z",), {"z": "logits, one per class", "Z": "scores of every position"}),
-    "tokens": _Kind(("Z",), {"Z": "logits"}),
-    "answers": _Kind(
-        ("Z",),
-        {
-            "Z": "logits",
-            "q": "10^6 for the question’s tokens, 0 for the first token and for the text",
-        },
-        "the span head",
-        "q",
-    ),
+_RESULTS = {"words": ("L",), "pretraining": ("L", "z"), "tokens": ("Z",), "answers": ("Z",)}
+_USES = {"words": "the vocabulary scores", "answers": "the span head"}
+_CONSTANTS = {"words": 'b_"final"', "answers": "q"}
+_SCORES = {"classes": "logits, one per class", "discriminator": "one logit per token"}
+_MEANINGS = {
+    "X": "last hidden state of the base model, one row per position",
+    'X_"enc"': "output of the encoder, one row per position",
+    "u": "token ids of the decoder’s input, shifted by one position",
+    "x_0": "last hidden state of the first token",
+    "x_s": "row of X at position s; padding is excluded",
+    "x_e": "last hidden state of the {end}",
+    "p": "pooled output: one vector for the sequence",
+    "T": "output of the head’s transform",
+    "h": "vector for the sequence, computed by the head",
+    "L": "logits, one per vocabulary entry",
+    "Z": "logits, one row per position",
+    "Z_e": "row of Z of the {end}",
+    "z": "{scores}",
+    '"bias"': "bias, a tensor of this module itself",
+    'b_"final"': "a buffer of zeros, not learnt",
+    "q": "10^6 for the question’s tokens, 0 for the first token and for the text",
 }
 
 
 def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     """Return the task that a model or a head computes scores for, "" for none."""
-    task, root = view.architecture.source.task, view.at("")
-    scored = () if root is None or root.graph is None else root.graph.results
-    shape, *others = (node.shape for node, _ in graph.results)
-    outputs = shape[-1] if shape else 0
-    if any(node.name == "start logits" for node, _ in scored):
-        return "answers" if not view.node.path or outputs == 2 else ""
-    if task == "next-sentence":
-        return "next sentence"
-    if len(shape) == 3 and outputs == view.config.get("vocab_size"):
-        is_pair = task == "pretraining" and [len(each) for each in others[:1]] == [2]
-        return "pretraining" if is_pair else "words"
-    if task == "pretraining" and len(shape) == 2:
-        return "sentence order" if len(scored) > 1 else "discriminator"
-    if len(shape) in (2, 3) and outputs == scored_labels(view):
-        return "classes" if len(shape) == 2 else "tokens"
+    task, flows = view.architecture.source.task, view.architecture.flows
+    root = None if flows is None else flows.flow("")
+    outputs = [node.name for node in (root.nodes if root else ()) if node.kind == "output"]
+    shapes = [node.shape for node, _ in graph.results]
+    size = shapes[0][-1] if shapes and shapes[0] else 0
+    match [len(shape) for shape in shapes[:2]]:
+        case [2 | 3, *_] if "start logits" in outputs:
+            return "answers" if not view.node.path or size == 2 else ""
+        case [2, *_] if task == "next-sentence":
+            return "next sentence"
+        case [3, 2] if task == "pretraining":
+            return "pretraining"
+        case [3, *_] if size == view.config.get("vocab_size"):
+            return "words"
+        case [2, *_] if task == "pretraining":
+            return "sentence order" if len(outputs) > 1 else "discriminator"
+        case [2 | 3 as dimensions, *_] if size == scored_labels(view):
+            return "classes" if dimensions == 2 else "tokens"
     return ""
 
 
-def _applies_layers(view: ModuleView, path: str) -> bool:
+def _has_layers(view: ModuleView, path: str) -> bool:
     """Return whether a child has a list of layers: of modules with attention or residuals."""
     flows = view.architecture.flows
-    inside = (node.path for node in view.architecture.modules if node.path.startswith(f"{path}."))
-    in_lists = (each for each in inside if any(part.isdigit() for part in each.split(".")))
-    found = (None if flows is None else flows.flow(each) for each in in_lists)
-    return any(
-        node.operation in ("attention", "residual")
-        for flow in found
-        if flow is not None
-        for node in flow.all_nodes()
-    )
+    inside = (n.path for n in view.architecture.modules if n.path.startswith(f"{path}."))
+    listed = (each for each in inside if any(part.isdigit() for part in each.split(".")))
+    found = (None if flows is None else flows.flow(each) for each in listed)
+    nodes = (node for flow in found if flow is not None for node in flow.all_nodes())
+    return any(node.operation in ("attention", "residual") for node in nodes)
 
 
 def bases(view: ModuleView) -> tuple[Step, ...]:
-    """Return the calls of a model's children that compute its hidden state: they apply layers."""
+    """Return the calls of a model's children that compute its hidden state."""
     steps = () if view.calls is None else view.calls.steps
-    return tuple(s for s in steps if s.is_call and _applies_layers(view, s.node.path or ""))
+    return tuple(s for s in steps if s.is_call and _has_layers(view, s.node.path or ""))
 
 
-def _model(kind: str, view: ModuleView) -> Match | None:
-    """Return what a model with a head for a task computes."""
-    graph = view.calls
-    if graph is None or view.node.path or not graph.results:
+def _task(kind: str, view: ModuleView, *, is_model: bool) -> Match | None:
+    """Return what a model with a head for a task computes, or such a head outside of the base."""
+    graph, path, root = view.calls, view.node.path, view.at("")
+    if graph is None or root is None or root.graph is None or is_model == bool(path):
         return None
-    if graph.results[0][0].name == "last hidden state" or _kind(view, graph) != kind:
+    if _kind(view, graph) != kind or root.graph.results[0][0].name == "last hidden state":
         return None
-    found = bases(view)
-    return _written(kind, view, graph, found) if found else None
-
-
-def _head(kind: str, view: ModuleView) -> Match | None:
-    """Return what a head computes: a module outside of the base model, called on its results."""
-    graph, root = view.calls, view.at("")
-    if graph is None or root is None or not view.node.path or not graph.results:
+    found = {step.node.path or "" for step in bases(root)}
+    inside = any(f"{path}.".startswith(f"{base}.") for base in found)
+    if inside or not found or any(name.isdigit() for name in path.split(".")):
         return None
-    if view.architecture.source.task == "base" or _kind(view, graph) != kind:
-        return None
-    inside = any(f"{view.node.path}.".startswith(f"{base.node.path}.") for base in bases(root))
-    return None if inside else _written(kind, view, graph, ())
+    return _written(kind, view, graph, found if is_model else set())
 
 
-def _written(
-    kind: str, view: ModuleView, graph: ModuleGraph, found: tuple[Step, ...]
-) -> Match | None:
-    """Return a model or head as it is written for its task; ``found`` are the base models."""
-    names = _KINDS[kind]
-    graph = _with_rows(graph)
-    scored = graph.maker(graph.results[0][1])
-    if kind == "answers" and scored is not None:  # both scores are columns of one matrix
-        graph = replace(graph, results=((scored.node, Operand(scored.node.id)),))
-    graph = graph.up_to(len(names.results))
-    paths = {step.node.path for step in found}
-    found = tuple(step for step in graph.steps if step.node.path in paths)
+def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
+    """Return a head, or a model with base models at these paths, as it is written for a task."""
+    graph, results = _with_rows(graph), _RESULTS.get(kind, ("z",))
+    scores = graph.maker(graph.results[0][1])
+    if kind == "answers" and scores is not None:  # both scores are columns of one matrix
+        graph = replace(graph, results=((scores.node, Operand(scores.node.id)),))
+    graph = graph.up_to(len(results))
+    found = [step for step in graph.steps if step.node.path in own]
+    heads = [step for step in graph.steps if own and step.is_call and graph.is_result(step)]
     linear = graph.of("linear")
-    last = linear[-1] if linear else None
-    layers = {}
-    for number, step in enumerate(linear, 1):
-        use = names.use if step is last else "the first linear layer"
-        layers[step.node.id] = (str(number) if len(linear) > 1 else "", use)
-    functions = {step.node.id: '"Base"' for step in found if len(found) == 1}
-    heads = [s.node.id for s in graph.steps if s.is_call and graph.is_result(s) and found]
-    functions |= dict.fromkeys(heads, '"Head"') if len(heads) == 1 else {}
+    uses = ["the first linear layer"] * len(linear[1:]) + [_USES.get(kind, "the classifier")]
+    numbers = map(str, range(1, len(linear) + 1)) if len(linear) > 1 else ("",)
+    values = _values(kind, view, graph, is_model=bool(own))
     naming = Naming(
-        results=names.results,
-        symbols=dict(_symbols(names, view, graph, found)),
-        layers=layers,
-        meanings=_meanings(view, is_model=bool(found)) | names.meanings,
-        functions=functions,
+        results=results,
+        symbols=dict(_symbols(kind, view, graph, found)),
+        layers=dict(
+            zip((s.node.id for s in linear), zip(numbers, uses, strict=False), strict=False)
+        ),
+        meanings={key: meaning.format_map(values) for key, meaning in _MEANINGS.items()},
+        functions={
+            **{step.node.id: '"Base"' for step in found if len(found) == 1},
+            **{step.node.id: '"Head"' for step in heads if len(heads) == 1},
+        },
         teaches=True,
     )
     written = write(graph, view, naming)
-    lines = (*written.maths, _COLUMNS) if kind == "answers" and found else written.maths
-    return replace(written, maths=lines, values=_values(view, graph, last))
+    columns = ('(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))',) if kind == "answers" else ()
+    return replace(written, maths=(*written.maths, *columns), values=values)
 
 
 def _with_rows(graph: ModuleGraph) -> ModuleGraph:
-    """Return a graph in which a row that is looked up is a part of the tensor it is looked up in.
-
-    The row is that of the last token, or of the last token that ends a sequence.
-    """
+    """Return a graph in which a row that is looked up, or a mean of rows, is part of a tensor."""
     rows: dict[str, Operand] = {}
-    for step in graph.of("look-up"):
-        table = graph.maker(step.operands[0])
-        if table is not None and len(table.node.shape) == 3 > len(step.node.shape):
-            rows[step.node.id] = replace(step.operands[0], parts=_ROW)
-
-    def moved(operand: Operand) -> Operand:
-        return rows.get(operand.node, operand)
-
+    for step in graph.of("look-up", "div"):
+        operand = step.operands[0]
+        while (made := graph.maker(operand)) is not None and made.operation in ("sum", "mul"):
+            operand = made.operands[0]
+        if made is not None and len(made.node.shape) == 3 > len(step.node.shape):
+            rows[step.node.id] = Operand(operand.node, _MEAN if step.operation == "div" else _ROW)
     steps = (
-        replace(step, operands=tuple(map(moved, step.operands)))
+        replace(step, operands=tuple(rows.get(o.node, o) for o in step.operands))
         for step in graph.steps
         if step.node.id not in rows
     )
-    results = tuple((node, moved(operand)) for node, operand in graph.results)
+    results = tuple((node, rows.get(o.node, o)) for node, o in graph.results)
     return replace(graph, steps=tuple(steps), results=results)
 
 
 def _symbols(
-    names: _Kind, view: ModuleView, graph: ModuleGraph, found: tuple[Step, ...]
+    kind: str, view: ModuleView, graph: ModuleGraph, found: list[Step]
 ) -> Iterator[tuple[Place, str]]:
     """Yield the symbols of hidden states, of their rows, and of what a head computes of them."""
     for step in found:
@@ -204,6 +156,7 @@ def _symbols(
             if node.id in step.ids:
                 yield (node.id, ()), hidden if len(node.shape) == 3 else "p"
                 yield (node.id, _ROW), "x_e"
+                yield (node.id, _MEAN), "1/S sum_s x_s"
     vector = "x_e" if has_target(view.architecture) else "p"
     for node in () if found else graph.inputs:
         yield (node.id, ()), "X" if len(node.shape) == 3 else vector
@@ -215,85 +168,52 @@ def _symbols(
         if before is not None and before not in found and before.operation not in ("mul", "div"):
             yield (before.node.id, ()), "T" if len(before.node.shape) == 3 else "h"
     for step in graph.of("add", "sub"):
-        for operand in step.tensors if graph.is_result(step) and names.constant else ():
-            given = graph.given.get(operand.node)
-            if given is not None and given.kind == "constant":
-                yield (given.id, ()), names.constant
+        given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
+        if graph.is_result(step) and kind in _CONSTANTS and given and given[0].kind == "constant":
+            yield (given[0].id, ()), _CONSTANTS[kind]
 
 
-def _meanings(view: ModuleView, *, is_model: bool) -> dict[str, str]:
-    """Return what symbols mean in a model, or in a head."""
-    last = "last token that is not padding"
-    target = has_target(view.architecture)
-    if target:
-        last = "last end-of-sequence token"
-    known = {
-        "T": "output of the head’s transform",
-        "h": "vector for the sequence, computed by the head",
-        "Z_e": f"row of Z of the {last}",
-        '"bias"': "bias, a tensor of this module itself",
-    }
-    if not is_model:
-        return known | {
-            "X": "last hidden state",
-            "x_0": "last hidden state of the first token",
-            "x_e": f"last hidden state of the {last}",
-            "p": "pooled output of the base model",
-        }
-    inputs = {
-        "t": "token ids of the encoder’s input",
-        "u": "token ids of the decoder’s input, shifted by one position",
-        'X_"enc"': "output of the encoder, one row per position",
-    }
-    return (known | inputs if target else known) | {
-        "X": "last hidden state of the base model, one row per position",
-        "x_0": "row of X of the first token",
-        "x_e": f"row of X{', the decoder’s output, at' if target else ' of'} the {last}",
-        "p": "pooled output: one vector for the sequence",
-    }
-
-
-def _values(view: ModuleView, graph: ModuleGraph, last: Step | None) -> Values:
+def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
     """Return what the texts of models and heads are filled with."""
-    names = {node.name for node in graph.inputs}
-    both = "decoder input ids" in names
-    hides = is_causal(view.architecture)
-    masked = view.architecture.source.task == "masked-lm"
-    causal = both or (not masked if hides is None else hides)
-    kind = "Encoder-decoder" if both else "Causal" if causal else "Masked"
-    context = " as the next token" if causal else ", using context on both sides"
+    target, hides = has_target(view.architecture), is_causal(view.architecture)
+    is_masked = view.architecture.source.task == "masked-lm" if hides is None else not hides
+    language = "Encoder-decoder" if target else "Masked" if is_masked or not is_model else "Causal"
+    context = ", using context on both sides" if language == "Masked" else " as the next token"
+    weights = [f"{step.node.path}.weight" for step in graph.of("linear")[-1:]]
+    tied = next((t.tied_to for t in view.architecture.parameters if t.name in weights), None)
+    factors = ((_factor(step), step.node.shape[-1]) for step in graph.of("mul"))
+    functions = [step.node.details.get("activation") for step in graph.steps[-2:-1]]
+    is_image = any(node.name == "pixel values" for node in graph.inputs)
+    is_vector = [len(node.shape) for node in graph.inputs] == [2] and not is_model
+    end = "decoder’s last end-of-sequence token" if target else "last token that is not padding"
+    read = "first token" if reads_first(view) else end if is_vector and target else ""
     biases = [view.tensors.get(name) for name in ("bias", "decoder.bias")]
-    data = {"pixel values", "input features", "input values"} & names
-    is_end = has_target(view.architecture)
-    is_vector = [len(node.shape) for node in graph.inputs] == [2]
-    vector = "first token" if reads_first(view) else "last end-of-sequence token"
     return {
-        "kind": kind,
-        "use": context,
-        "paper": _PAPERS[kind],
-        "tied": None if last is None else _tied_to(view, last),
-        "twice": any(tensor is not None and tensor.tied_to for tensor in biases),
-        "capped": any(s.node.details.get("activation") == "tanh" for s in graph.steps[-2:]),
-        "scaled": any(_is_root_of_width(step) for step in graph.of("mul")),
+        "what": "model" if is_model else "head",
+        "scores": _SCORES.get(kind, "two logits"),
+        "end": end,
+        "language": f"{language} language model" if is_model else "Language-model head",
+        "use": context if is_model else "",
+        "paper": _PAPERS[language] + ("; tied weights: Press & Wolf 2017" if tied else ""),
+        "tied": tied,
+        "bias": "bias" if any(each is not None and each.tied_to for each in biases) else "",
+        "cap": _factor(graph.steps[-1]) if "tanh" in functions else "",
+        "factor": next((n for n, d in factors if n and abs(d * float(n) ** 2 - 1) < 1e-3), ""),
         "masked": bool(graph.of("sub")),
-        "data": "Image" if "pixel values" in names else "Sequence",
-        "whole": "input" if data else "sequence",
-        "first": reads_first(view),
-        "end": is_vector and is_end,
-        "vector": f" from the vector of the {vector}" if reads_first(view) or is_vector else "",
+        "data": "Image" if is_image else "Sequence",
+        "whole": "image" if is_image else "sequence",
+        "read": f" from the vector of the {read}" if read else "",
+        "extra": "; the extra layer as in transformers’ code" if graph.of("linear")[1:] else "",
+        "first": read == "first token",
+        "last": read == end,
+        "order": any("sop" in node.name for node, _ in graph.results),
     }
 
 
-def _tied_to(view: ModuleView, step: Step) -> str | None:
-    """Return the tensor that a linear layer's weight is a second name of, ``None`` for none."""
-    name = f"{step.node.path}.weight"
-    return next((t.tied_to for t in view.architecture.parameters if t.name == name), None)
-
-
-def _is_root_of_width(step: Step) -> bool:
-    """Return whether vectors are multiplied by 1 over the square root of their size."""
-    numbers = [float(o.plain) for o in step.operands if o.plain]
-    return len(numbers) == 1 and abs(numbers[0] ** -2 - step.node.shape[-1]) < 1e-2
+def _factor(step: Step) -> str:
+    """Return the number that a step multiplies by, as the code has it, "" for none."""
+    numbers = [o.plain for o in step.operands if o.plain.replace(".", "").isdecimal()]
+    return numbers[0] if numbers and step.operation == "mul" else ""
 
 
 _PAPERS = {
@@ -301,14 +221,86 @@ _PAPERS = {
     "Causal": "Radford et al. 2019, section 2",
     "Masked": MASKED_LM,
 }
+_LOGITS = "Scores (logits) are not yet probabilities: softmax over the vocabulary converts them."
+_NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
+_ORDER = "Entry 0 scores the original order, entry 1 the swapped order."
 
-TASK_MODELS = (
-    Template(
-        role="task model",
-        match=partial(_model, "answers"),
-        title="Question answering model",
-        summary=_SPANS,
-        notes=(
+
+_TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
+    "words": (
+        "{language}",
+        "Assigns every position a score for each vocabulary entry{use}.",
+        (
+            "The weight is tied: it is the same tensor as {tied}, listed under both names and "
+            "counted once. A token’s row is used both to embed the token and to score it.",
+            "“{bias}” and “decoder.bias” are two names for one tensor, which is added once.",
+            "Before they are returned, the scores are limited to ±{cap} by a scaled tanh "
+            "(soft-capping).",
+            "The decoder’s output is multiplied by {factor}, 1 over the square root of the hidden "
+            "size.",
+            _LOGITS,
+        ),
+        ("vocabulary", "width", "embedding width", "tying"),
+        "{paper}",
+    ),
+    "pretraining": (
+        "Pretraining {what}",
+        "Performs both pretraining tasks at once: scores every vocabulary entry at every position, "
+        "and the relation of the two sentences.",
+        (_LOGITS, Note(_NEXT, "not order"), Note(_ORDER, "order")),
+        ("vocabulary", "width"),
+        "Devlin et al. 2019, section 3.1, tasks 1 and 2; sentence order: Lan et al. 2020, section 3.1",
+    ),
+    "next sentence": (
+        "Next-sentence {what}",
+        "Scores from the pooled output whether sentence B follows sentence A.",
+        (_NEXT,),
+        ("width",),
+        "Devlin et al. 2019, section 3.1, task 2",
+    ),
+    "sentence order": (
+        "Sentence-order {what}",
+        "Scores from the pooled output whether the two sentences are in the original order.",
+        (_ORDER,),
+        ("width",),
+        "Lan et al. 2020, section 3.1",
+    ),
+    "discriminator": (
+        "Discriminator {what}",
+        "Scores for every token whether it was replaced by a generator.",
+        ("The sigmoid of a score is the probability that the token was replaced.",),
+        ("width", "activation"),
+        "Clark et al. 2020, section 2",
+    ),
+    "classes": (
+        "{data} classification {what}",
+        "Scores the classes for the whole {whole}{read}.",
+        (
+            Note(
+                "Softmax over the classes converts the scores to probabilities.",
+                tells_classes_apart,
+            ),
+            Note("It replaces a pooler, which this model does not have.", "first"),
+            Note(
+                "The decoder’s last token has attended to the whole sequence; an encoder’s first "
+                "token would serve as well, but here the decoder is read.",
+                "last",
+            ),
+        ),
+        ("width", "labels"),
+        "Devlin et al. 2019, section 4.1{extra}",
+    ),
+    "tokens": (
+        "Token classification {what}",
+        "Scores the classes for every token.",
+        ("Every token is scored from its own hidden state with the same weights.",),
+        ("width", "labels"),
+        "Devlin et al. 2019, section 5.3",
+    ),
+    "answers": (
+        "Question answering {what}",
+        "Scores every token as the start and as the end of the answer.",
+        (
             "Here softmax runs over the positions, once for the start and once for the end.",
             Note(
                 "The question is everything up to and including the first separator. The first "
@@ -316,158 +308,13 @@ TASK_MODELS = (
                 "masked",
             ),
         ),
-        keys=("width", "labels"),
-        source="Devlin et al. 2019, section 4.2",
+        ("width", "labels"),
+        "Devlin et al. 2019, section 4.2",
     ),
-    Template(
-        role="task model",
-        match=partial(_model, "next sentence"),
-        title="Next-sentence model",
-        summary="Scores whether sentence B follows sentence A.",
-        notes=(_NEXT,),
-        keys=("width",),
-        source="Devlin et al. 2019, section 3.1, task 2",
-    ),
-    Template(
-        role="task model",
-        match=partial(_model, "pretraining"),
-        title="Pretraining model",
-        summary="Performs both pretraining tasks at once: scores every vocabulary entry at every "
-        "position, and the relation of the two sentences.",
-        notes=(_LOGITS,),
-        keys=("width",),
-        source="Devlin et al. 2019, section 3.1; the order of sentences: Lan et al. 2020, "
-        "section 3.1",
-    ),
-    Template(
-        role="task model",
-        match=partial(_model, "words"),
-        title="{kind} language model",
-        summary="Assigns every position a score for each vocabulary entry{use}.",
-        notes=(
-            _TIED,
-            Note(
-                "Before they are returned, the scores are limited by a scaled tanh (soft-capping).",
-                "capped",
-            ),
-            Note(
-                "The decoder’s output is multiplied by 1 over the square root of the hidden size.",
-                "scaled",
-            ),
-            _LOGITS,
-        ),
-        keys=("vocabulary", "width", "tying"),
-        source="{paper}",
-    ),
-    Template(
-        role="task model",
-        match=partial(_model, "discriminator"),
-        title="Discriminator",
-        summary="Scores for every token whether it was replaced by a generator.",
-        notes=(_REPLACED,),
-        keys=("width",),
-        source="Clark et al. 2020, section 2",
-    ),
-    Template(
-        role="task model",
-        match=partial(_model, "classes"),
-        title="{data} classification model",
-        summary="Scores the classes for the whole {whole}.",
-        notes=(
-            Note(
-                "Softmax over the classes converts the scores to probabilities.",
-                tells_classes_apart,
-            ),
-        ),
-        keys=("width", "labels"),
-        source="Devlin et al. 2019, section 4.1",
-    ),
-    Template(
-        role="task model",
-        match=partial(_model, "tokens"),
-        title="Token classification model",
-        summary="Scores the classes for every token.",
-        notes=("Every token is scored from its own hidden state with the same weights.",),
-        keys=("width", "labels"),
-        source="Devlin et al. 2019, section 5.3",
-    ),
-    Template(
-        role="head",
-        match=partial(_head, "classes"),
-        title="Classification head",
-        summary="Scores the classes{vector}.",
-        notes=(
-            Note("It replaces a pooler, which this model does not have.", "first"),
-            Note(
-                "The decoder’s last token has attended to the whole sequence; an encoder’s first "
-                "token would serve as well, but here the decoder is read.",
-                "end",
-            ),
-        ),
-        keys=("width", "labels"),
-        source="Devlin et al. 2019, section 4.1; the extra layer as in transformers’ code",
-    ),
-    Template(
-        role="head",
-        match=partial(_head, "discriminator"),
-        title="Discriminator head",
-        summary="Scores for each token whether it was replaced.",
-        notes=(_REPLACED,),
-        keys=("width", "activation"),
-        source="Clark et al. 2020, section 2",
-    ),
-    Template(
-        role="language-model head",
-        match=partial(_head, "words"),
-        title="Language-model head",
-        summary="Scores every vocabulary entry at every position.",
-        notes=(
-            _TIED,
-            Note(
-                "“bias” and “decoder.bias” are two names for one tensor, which is added once.",
-                "twice",
-            ),
-            _LOGITS,
-        ),
-        keys=("vocabulary", "width", "embedding width", "tying"),
-        source=f"{MASKED_LM}; tied weights: Press & Wolf 2017",
-    ),
-    Template(
-        role="head",
-        match=partial(_head, "pretraining"),
-        title="Pretraining heads",
-        summary="Both of BERT’s pretraining tasks: score every vocabulary entry at every "
-        "position, and score whether sentence B follows sentence A.",
-        notes=(_LOGITS, _NEXT),
-        keys=("vocabulary", "width"),
-        source="Devlin et al. 2019, section 3.1, tasks 1 and 2",
-    ),
-    Template(
-        role="head",
-        match=partial(_head, "sentence order"),
-        title="Sentence-order head",
-        summary="Scores from the pooled output whether the two sentences are in the original "
-        "order.",
-        notes=("Entry 0 scores the original order, entry 1 the swapped order.",),
-        keys=("width",),
-        source="Lan et al. 2020, section 3.1",
-    ),
-    Template(
-        role="head",
-        match=partial(_head, "next sentence"),
-        title="Next-sentence head",
-        summary="Scores from the pooled output whether sentence B follows sentence A.",
-        notes=(_NEXT,),
-        keys=("width",),
-        source="Devlin et al. 2019, section 3.1, task 2",
-    ),
-    Template(
-        role="head",
-        match=partial(_head, "answers"),
-        title="Question answering head",
-        summary=_SPANS,
-        notes=("Column 0 of Z scores the start of the answer, column 1 its end.",),
-        keys=("width", "feed-forward", "activation", "epsilon", "labels"),
-        source="Devlin et al. 2019, section 4.2; the network as in transformers’ code",
-    ),
+}
+
+TASK_MODELS = tuple(
+    Template(role, partial(_task, kind, is_model=role == "task model"), *texts)
+    for kind, texts in _TEXTS.items()
+    for role in ("task model", "head")
 )
