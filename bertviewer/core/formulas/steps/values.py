@@ -156,9 +156,8 @@ class Values:
         if known is not None:
             return Expression(self._explain_given(operand.node, known))
         whole = places.get((operand.node, ()))
-        is_first = len(operand.parts) == 1 and _FIRST.fullmatch(operand.parts[0])
-        if whole is not None and is_first and self.names.naming.teaches:
-            return Expression(self._first_row(operand, whole))
+        if whole is not None and (row := self._first_row(operand, whole)):
+            return Expression(row)
         if whole is not None:
             return self.part(operand, Expression(self._explain_given(operand.node, whole)))
         step = next((it for it in self.steps.steps if it.node.id == operand.node), None)
@@ -167,14 +166,14 @@ class Values:
         return self.part(operand, self.inside(step))
 
     def _first_row(self, operand: Operand, whole: str) -> str:
-        """Return the row of the first position."""
+        """Return the symbol of the row of the first position in a template, "" for other parts."""
+        step, node = self.steps.by_id.get(operand.node), self.steps.given.get(operand.node)
+        node = step.node if step is not None else node
+        is_first = len(operand.parts) == 1 and _FIRST.fullmatch(operand.parts[0])
+        if not is_first or not self.names.naming.teaches or node is None or len(node.shape) != 3:
+            return ""
         self._explain_given(operand.node, whole)
-        letter, _, _ = whole.partition("_")
-        row = f"{letter.lower()}_0"
-        given, step = self.steps.given.get(operand.node), self.steps.by_id.get(operand.node)
-        node = given or (None if step is None else step.node)
-        if node is None:
-            return row
+        row = f"{whole.partition('_')[0].lower()}_0"
         node = replace(node, shape=(node.shape[0], node.shape[-1]), symbolic_shape=None)
         self.explain(row, f"row of {whole} of the first position", node)
         return self.sized(row, node)

@@ -77,8 +77,7 @@ def _contacts(view: ModuleView) -> Match | None:
     """A logistic regression on all heads' attention, which no forward pass calls."""
     if view.graph is not None or len(view.tensors) > 2:
         return None
-    layers = [view.affine(f"{view.node.path}.{name}") for name in view.children]
-    layer = next((each for each in layers if each is not None), None)
+    layer = next(filter(None, (view.affine(child.path) for child in view.children.values())), None)
     count = math.prod(view.config[key] for key in view.keys("layers", "heads"))
     if layer is None or layer.outputs != 1 or layer.inputs != count:
         return None
@@ -101,19 +100,6 @@ def _contacts(view: ModuleView) -> Match | None:
     )
 
 
-_FIRST_TOKEN = (
-    Note(
-        "Only the first token is read. Attention in every layer let it gather information from "
-        "all the others, so its vector can represent the sequence.",
-        lambda view: is_causal(view.architecture) is False,
-    ),
-    Note(
-        "Only the first token is read. In a decoder it attends to no other token, so its vector "
-        "represents that token alone.",
-        lambda view: is_causal(view.architecture) is True,
-    ),
-)
-
 HEADS = (
     Template(
         role="pooler",
@@ -122,7 +108,16 @@ HEADS = (
         summary="Computes one vector that represents the whole {whole} from the first {first}’s "
         "vector, with a linear layer and {activation}.",
         notes=(
-            *_FIRST_TOKEN,
+            Note(
+                "Only the first token is read. Attention in every layer let it gather "
+                "information from all the others, so its vector can represent the sequence.",
+                lambda view: is_causal(view.architecture) is False,
+            ),
+            Note(
+                "Only the first token is read. In a decoder it attends to no other token, so its "
+                "vector represents that token alone.",
+                lambda view: is_causal(view.architecture) is True,
+            ),
             Note(
                 "Purpose: next-sentence prediction and sequence-level classifiers need one vector "
                 "of fixed size, regardless of the sequence length.",

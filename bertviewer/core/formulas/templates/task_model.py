@@ -22,7 +22,7 @@ _ROW, _MEAN = ("row",), ("mean",)
 
 _RESULTS = {"words": ("L",), "pretraining": ("L", "z"), "tokens": ("Z",), "answers": ("Z",)}
 _USES = {"words": "the vocabulary scores", "answers": "the span head"}
-_CONSTANTS = {"words": 'b_"final"', "answers": "q"}
+_CONSTANTS = {("words", "add"): 'b_"final"', ("answers", "sub"): "q"}
 _SCORES = {"classes": "logits, one per class", "discriminator": "one logit per token"}
 _MEANINGS = {
     "X": "last hidden state of the base model, one row per position",
@@ -53,7 +53,8 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     size = shapes[0][-1] if shapes and shapes[0] else 0
     match [len(shape) for shape in shapes[:2]]:
         case [2 | 3, *_] if "start logits" in outputs:
-            return "answers" if not view.node.path or size == 2 else ""
+            is_split = len({operand.node for _, operand in graph.results[:2]}) > 1
+            return "" if is_split or (view.node.path and size != 2) else "answers"
         case [2, *_] if task == "next-sentence":
             return "next sentence"
         case [3, 2] if task == "pretraining":
@@ -72,9 +73,8 @@ def _has_layers(view: ModuleView, path: str) -> bool:
     flows = view.architecture.flows
     inside = (n.path for n in view.architecture.modules if n.path.startswith(f"{path}."))
     listed = (each for each in inside if any(part.isdigit() for part in each.split(".")))
-    found = (None if flows is None else flows.flow(each) for each in listed)
-    nodes = (node for flow in found if flow is not None for node in flow.all_nodes())
-    return any(node.operation in ("attention", "residual") for node in nodes)
+    found = (flow for each in listed if flows and (flow := flows.flow(each)))
+    return any(n.operation in ("attention", "residual") for flow in found for n in flow.all_nodes())
 
 
 def bases(view: ModuleView) -> tuple[Step, ...]:
@@ -106,21 +106,17 @@ def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> 
     graph = graph.up_to(len(results))
     found = [step for step in graph.steps if step.node.path in own]
     heads = [step for step in graph.steps if own and step.is_call and graph.is_result(step)]
-    linear = graph.of("linear")
+    linear = [step.node.id for step in graph.of("linear")]
     uses = ["the first linear layer"] * len(linear[1:]) + [_USES.get(kind, "the classifier")]
-    numbers = map(str, range(1, len(linear) + 1)) if len(linear) > 1 else ("",)
+    numbers = [str(number) if linear[1:] else "" for number, _ in enumerate(linear, 1)]
+    called = (('"Base"', found), ('"Head"', heads))
     values = _values(kind, view, graph, is_model=bool(own))
     naming = Naming(
         results=results,
         symbols=dict(_symbols(kind, view, graph, found)),
-        layers=dict(
-            zip((s.node.id for s in linear), zip(numbers, uses, strict=False), strict=False)
-        ),
+        layers=dict(zip(linear, zip(numbers, uses, strict=False), strict=True)),
         meanings={key: meaning.format_map(values) for key, meaning in _MEANINGS.items()},
-        functions={
-            **{step.node.id: '"Base"' for step in found if len(found) == 1},
-            **{step.node.id: '"Head"' for step in heads if len(heads) == 1},
-        },
+        functions={steps[0].node.id: name for name, steps in called if len(steps) == 1},
         teaches=True,
     )
     written = write(graph, view, naming)
@@ -169,8 +165,9 @@ def _symbols(
             yield (before.node.id, ()), "T" if len(before.node.shape) == 3 else "h"
     for step in graph.of("add", "sub"):
         given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
-        if graph.is_result(step) and kind in _CONSTANTS and given and given[0].kind == "constant":
-            yield (given[0].id, ()), _CONSTANTS[kind]
+        symbol = _CONSTANTS.get((kind, step.operation))
+        if graph.is_result(step) and symbol and given and given[0].kind == "constant":
+            yield (given[0].id, ()), symbol
 
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
@@ -249,7 +246,7 @@ _TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
         "and the relation of the two sentences.",
         (_LOGITS, Note(_NEXT, "not order"), Note(_ORDER, "order")),
         ("vocabulary", "width"),
-        "Devlin et al. 2019, section 3.1, tasks 1 and 2; sentence order: Lan et al. 2020, section 3.1",
+        "Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
     ),
     "next sentence": (
         "Next-sentence {what}",
