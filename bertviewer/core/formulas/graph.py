@@ -119,8 +119,10 @@ class ModuleGraph:
             if step is not None and step.node.id not in needed:
                 needed.add(step.node.id)
                 waiting += [operand.node for operand in _read(step)]
-        kept = tuple(step for step in self.steps if step.node.id in needed)
-        return replace(self, steps=kept, results=wanted)
+        kept = [step for step in self.steps if step.node.id in needed]
+        read = {operand.node for step in kept for operand in _read(step)}
+        read |= {operand.node for _, operand in wanted}
+        return replace(self, steps=tuple(_reduced(step, read) for step in kept), results=wanted)
 
     @property
     def only(self) -> Step | None:
@@ -231,6 +233,17 @@ def _call(path: str, parts: Sequence[Step], graph: ModuleGraph) -> Step:
     node = replace(node, class_name=None, details={}, repeat=None, operands=())
     several = tuple(each.id for each in outputs) if len(outputs) > 1 else ()
     return Step(node, tuple(given.values()), roles, tuple(parts), several)
+
+
+def _reduced(call: Step, read: set[str]) -> Step:
+    """Return a call with those of its outputs that are read."""
+    outputs = [
+        part.node for part in call.parts if part.node.id in call.ids and part.node.id in read
+    ]
+    if not call.outputs or len(outputs) == len(call.outputs):
+        return call
+    node = replace(call.node, id=outputs[0].id, shape=outputs[0].shape)
+    return replace(call, node=node, outputs=tuple(n.id for n in outputs) if outputs[1:] else ())
 
 
 def _read(step: Step) -> tuple[Operand, ...]:

@@ -37,9 +37,9 @@ def own_steps(steps: ModuleGraph, rounds: Mapping[str, int]) -> frozenset[str]:
             size.get(o.node, 0) for o in step.tensors if o.node not in own
         )
         taker = user.get(node)
-        is_apart = uses[node] != 1 or node in named
+        is_apart = uses[node] != 1 or node in named or bool(step.outputs)
         if is_apart or not _stands_inside(step, taker, size[node]):
-            own.add(node)
+            own.update(step.ids)
     return frozenset(own)
 
 

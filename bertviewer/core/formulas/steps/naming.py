@@ -172,12 +172,12 @@ class Names:
                 self.places[node, ()] = f"X{primes}_{step.node.repeat.count}"
                 primes += "'"
                 continue
-            if node in self.own and (node, ()) not in self.places:
-                index = self.indices.get(node, "")
-                letter = index.strip("()")
-                letter = letter if letter.startswith("O") else _letter(step.node)
-                self.places[node, ()] = letter
-                ids.append(node)
+            index = self.indices.get(node, "").strip("()")
+            for each in step.ids:
+                if each in self.own and (each, ()) not in self.places:
+                    letter = index if index.startswith("O") else _letter(step.node)
+                    self.places[each, ()] = letter
+                    ids.append(each)
         self._number(ids)
         self._name_results()
 
