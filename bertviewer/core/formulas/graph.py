@@ -6,12 +6,16 @@ from functools import cached_property
 from itertools import takewhile
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import PARTS, Operand
 from bertviewer.core.frozen import frozen
 
 MANY = 25
 """A module of more steps is described by its children."""
+
+_MOST_OF_TABLE = 8
+"""A table's graph is not larger than that, inputs and outputs included."""
 
 _GIVEN = ("input", "constant", "parameter")
 
@@ -182,6 +186,21 @@ def _topological(steps: Sequence[Step]) -> Iterator[Step]:
         yield ready
 
 
+def with_tables(graph: ModuleGraph, flows: Flows) -> ModuleGraph:
+    """Return a graph in which tables times a constant are lookups (BART, Gemma)."""
+    return replace(graph, steps=tuple(_as_table(step, flows) for step in graph.steps))
+
+
+def _as_table(step: Step, flows: Flows) -> Step:
+    flow = flows.flow(step.node.path or "") if step.is_call and step.node.path else None
+    inner = () if flow is None or len(flow.nodes) > _MOST_OF_TABLE else graph_of(flow).steps
+    if [each.operation for each in inner] not in (["embedding"], ["embedding", "mul"]):
+        return step
+    table = [operand for operand in inner[0].operands if operand.parameter]
+    node = replace(step.node, operation="embedding", reads=inner[0].node.reads)
+    return replace(step, node=node, operands=(*step.operands, *table))
+
+
 def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
     """Return a module's graph with one step for each child: what its own code calls.
 
@@ -261,16 +280,19 @@ def _has_cycle(graph: ModuleGraph) -> bool:
 
 def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
     """Yield the steps, with one for members of a list that are applied in sequence."""
+    lists = [_list(step) for step in graph.steps]
     run: list[Step] = []
-    for step in graph.steps:
-        if run and not (
-            _list(step) == _list(run[-1])
-            and graph.users(run[-1]) == (step,)
-            and not graph.is_result(run[-1])
+    for step, where in zip(graph.steps, lists, strict=True):
+        # Members of which several steps are known are the parts of a layer, if there are several.
+        is_member = bool(where) and (not step.parts or lists.count(where) == 1)
+        before = run[-1] if run else None
+        follows = before is not None and graph.users(before) == (step,)
+        if before is not None and not (
+            follows and where == _list(before) and not graph.is_result(before)
         ):
             yield _run(run)
             run = []
-        if _list(step):
+        if is_member:
             run.append(step)
         else:
             yield step
@@ -281,7 +303,7 @@ def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
 def _list(step: Step) -> str:
     """Return the path of the list that a layer is a member of, "" for all other steps."""
     holder, _, name = (step.node.path or "").rpartition(".")
-    return holder if step.is_call and not step.parts and name.isdecimal() else ""
+    return holder if step.is_call and name.isdecimal() else ""
 
 
 def _run(layers: Sequence[Step]) -> Step:
@@ -297,4 +319,4 @@ def _run(layers: Sequence[Step]) -> Step:
         repeat=Repeat(0, count - 1, count),
         details={"stored": len(paths), "kinds": len(layers)},
     )
-    return replace(first, node=node)
+    return replace(first, node=node, parts=tuple(layers))

@@ -8,7 +8,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.names import CONFIG_KEYS
-from bertviewer.core.formulas.graph import ModuleGraph, Step, closed, graph_of
+from bertviewer.core.formulas.graph import ModuleGraph, Step, closed, graph_of, with_tables
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
@@ -36,7 +36,7 @@ class ModuleView:
         """The module's data-flow graph, ``None`` if it was not traced or is not called."""
         flows = self.architecture.flows
         flow = None if flows is None else flows.flow(self.node.path)
-        return None if flow is None else graph_of(flow)
+        return None if flow is None or flows is None else with_tables(graph_of(flow), flows)
 
     @cached_property
     def calls(self) -> ModuleGraph | None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
+from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.frozen import frozen
 
 _LETTERS = {
@@ -67,6 +69,7 @@ class Names:
 
     Attributes:
         steps: what they are for.
+        view: the module.
         naming: what the template calls things.
         own: the steps that have a line of their own, by id.
         places: symbols by node and part.
@@ -77,6 +80,7 @@ class Names:
     """
 
     steps: ModuleGraph
+    view: ModuleView
     naming: Naming
     own: frozenset[str]
     places: dict[Place, str] = field(default_factory=dict)
@@ -86,9 +90,11 @@ class Names:
     final: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, steps: ModuleGraph, naming: Naming, own: frozenset[str]) -> "Names":
+    def of(
+        cls, steps: ModuleGraph, view: ModuleView, naming: Naming, own: frozenset[str]
+    ) -> "Names":
         """Give every value and weight its name."""
-        names = cls(steps, naming, own)
+        names = cls(steps, view, naming, own)
         names._name_given()
         names._name_attention()
         names._name_weights()
@@ -144,6 +150,13 @@ class Names:
     def _name_weights(self) -> None:
         """Number the weights that have no role in an attention; one alone has no index."""
         numbered: dict[str, list[str]] = {}
+        tables: dict[str, set[str | None]] = {}
+        for step in self.steps.of("embedding"):
+            tables.setdefault(_table_index(step, self.view), set()).add(weight_path(step))
+        for step in self.steps.of("embedding"):
+            index = _table_index(step, self.view)
+            if index and len(tables[index]) == 1:
+                self.indices.setdefault(step.node.id, index)
         for step in self.steps.steps:
             node, path = step.node.id, weight_path(step)
             if node in self.indices or path is None:
@@ -201,6 +214,15 @@ class Names:
             if counts[symbol] > 1:
                 seen[symbol] += 1
                 self.places[each, ()] = f"{symbol}_{seen[symbol]}"
+
+
+POSITIONS = '"pos"'
+_TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
+
+
+def _table_index(step: Step, view: ModuleView) -> str:
+    """Return the index of a table's symbol, "" if it is not known what its rows are for."""
+    return _TABLES.get(index_kind(step, view), "")
 
 
 def weight_path(step: Step) -> str | None:

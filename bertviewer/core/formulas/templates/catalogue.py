@@ -31,7 +31,7 @@ TEMPLATES: tuple[Template, ...] = (
     ATTENTION,
     *ATTENTION_PARTS,
     *EMBEDDINGS,
-    STACK,
+    *STACK,
     *HEADS,
     TASK_MODEL,
     *MODELS,

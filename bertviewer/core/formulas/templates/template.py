@@ -22,12 +22,17 @@ class Match:
         terms: the symbols, in the order of the lines.
         values: by the names in braces.
         keys: further keys of the configuration that bear on the module.
+        notes: further notes, before those of the template.
+        is_lettered: whether lengths have the letters S and S_d; else S is the module's own length,
+            and S' that of the other sequence.
     """
 
     maths: tuple[str, ...]
     terms: tuple[Term, ...]
     values: Values = field(default_factory=dict)
     keys: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_lettered: bool = False
 
 
 @frozen
@@ -68,8 +73,9 @@ class Template:
             summary=self.summary.format_map(values),
             maths=found.maths,
             terms=found.terms,
-            notes=tuple(
-                _filled(note, values) for note in self.notes if _applies(note, view, values)
+            notes=(
+                *(str(note) for note in found.notes if _holds(note, view, values)),
+                *(_filled(note, values) for note in self.notes if _applies(note, view, values)),
             ),
             config_keys=tuple(dict.fromkeys(keys)),
             source=self.source.format_map(values),
@@ -80,6 +86,10 @@ def _applies(note: str, view: ModuleView, values: Values) -> bool:
     named = [name for _, name, _, _ in Formatter().parse(note) if name is not None]
     if any(values.get(name) in (None, "") for name in named):
         return False
+    return _holds(note, view, values)
+
+
+def _holds(note: str, view: ModuleView, values: Values) -> bool:
     return not isinstance(note, Note) or note.holds(view, values)
 
 
