@@ -14,6 +14,7 @@ from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.steps.naming import Names
 from bertviewer.core.formulas.steps.shapes import Shapes
 from bertviewer.core.formulas.steps.writing import Writer
+from bertviewer.core.formulas.templates.template import Match
 
 SOURCE = "traced from the code"
 _LENGTH = re.compile(r"\bS\b")
@@ -43,6 +44,14 @@ def formula_of_steps(view: ModuleView) -> Formula | None:
         notes=_notes(lengths),
         source=SOURCE,
     )
+
+
+def match_of_steps(view: ModuleView, **values: object) -> Match | None:
+    """Return what a module computes for a template; the note on its steps is ``{steps}``."""
+    written = formula_of_steps(view)
+    if written is None:
+        return None
+    return Match(written.maths, written.terms, {"steps": " ".join(written.notes), **values})
 
 
 def _steps(flow: Flow) -> tuple[ModuleGraph, Mapping[str, int]]:

@@ -10,6 +10,9 @@ from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 
+RESULTS = ("Y", "cal(E)")
+"""How the symbols of results begin; others have a line that says which result they are."""
+
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),
     **dict.fromkeys(("feed-forward", "gated feed-forward"), "F"),
@@ -135,7 +138,7 @@ class Names:
         output = 0
         for place, (_, operand) in enumerate(self.steps.results):
             if operand.node in self.own and not operand.parts:
-                if self.places[operand.node, ()].startswith("Y"):
+                if self.places[operand.node, ()].startswith(RESULTS):
                     continue
                 self.places[operand.node, ()] = f"Y_{output}" if self.several() else "Y"
             output = place + 1

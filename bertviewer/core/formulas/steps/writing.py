@@ -8,6 +8,7 @@ from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.attention import ROOT
 from bertviewer.core.formulas.steps.expressions import Expressions, list_of
+from bertviewer.core.formulas.steps.naming import RESULTS
 from bertviewer.core.formulas.steps.values import at_round
 from bertviewer.core.text.numerals import count_text
 
@@ -48,7 +49,7 @@ class Writer:
         yield from self.say.definitions.values()
 
     def _is_result(self, node: str) -> bool:
-        return self.say.names.places.get((node, ()), "").startswith("Y")
+        return self.say.names.places.get((node, ()), "").startswith(RESULTS)
 
     def _lines_of(self, step: Step) -> Iterator[str]:
         node, symbol = step.node, self.say.names.symbol(step.node.id)

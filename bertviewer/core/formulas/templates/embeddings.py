@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from bertviewer.core.formulas.facts import child_drops
+from bertviewer.core.formulas.facts import drops_out
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import formula_of_steps
 from bertviewer.core.formulas.templates.norm import NORMS, Norm
-from bertviewer.core.formulas.templates.patches import patches
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.formulas.templates.vector_sum import (
     VectorSum,
@@ -65,7 +64,7 @@ def _embeddings(view: ModuleView) -> Formula | None:
 def _dropout_last(norm: Norm) -> Note:
     return Note(
         f"Dropout follows the {norm.name} during training; in evaluation mode it has no effect.",
-        child_drops,
+        drops_out,
     )
 
 
@@ -117,6 +116,5 @@ def _by_steps(view: ModuleView) -> Formula | None:
 
 EMBEDDINGS = (
     Template("embeddings", _embeddings),
-    Template("embeddings", patches),
     Template("embeddings", _by_steps),
 )
