@@ -8,7 +8,14 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SOFTMAX, number_maths, quoted
+from bertviewer.core.formulas.notation import (
+    LAYER_NORM,
+    RMS_NORM,
+    ROTATION,
+    SOFTMAX,
+    number_maths,
+    quoted,
+)
 from bertviewer.core.formulas.steps import mixtures
 from bertviewer.core.formulas.steps.attention import ROOT, Roles, attention_of
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, Legend, call

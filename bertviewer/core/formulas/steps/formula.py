@@ -64,6 +64,15 @@ def write(
     return Match(lines, (*tokens, *told), is_lettered=True)
 
 
+def match_of_steps(view: ModuleView, **values: object) -> Match | None:
+    """Return what a module computes for a template; the note on its steps is ``{steps}``."""
+    written = formula_of_steps(view)
+    if written is None:
+        return None
+    values = {"steps": " ".join(written.notes), **values}
+    return Match(written.maths, written.terms, values, is_lettered=True)
+
+
 _WORDS: Mapping[KnownOperation, str] = {
     "attention": "attention",
     "feed-forward": "a feed-forward network",

@@ -202,7 +202,9 @@ class Names:
         for symbol, (_, operand) in zip(self.results, self.steps.results, strict=True):
             is_own = operand.node in self.own and operand.node not in self.stacks
             if is_own and not operand.parts and operand.node not in self.final:
-                self.places[operand.node, ()] = symbol
+                # The experts that a router chooses keep their letter.
+                if not self.places[operand.node, ()].startswith("cal(E)"):
+                    self.places[operand.node, ()] = symbol
                 self.final.add(operand.node)
 
     def _number(self, ids: Sequence[str]) -> None:

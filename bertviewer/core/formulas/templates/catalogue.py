@@ -14,6 +14,7 @@ from bertviewer.core.formulas.templates.linear import LINEAR
 from bertviewer.core.formulas.templates.mixing import MIXING
 from bertviewer.core.formulas.templates.model import MODELS
 from bertviewer.core.formulas.templates.norm import NORM
+from bertviewer.core.formulas.templates.patches import PATCHES
 from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
 from bertviewer.core.formulas.templates.stack import STACK
 from bertviewer.core.formulas.templates.sub_layer import SUB_LAYERS
@@ -31,6 +32,7 @@ TEMPLATES: tuple[Template, ...] = (
     ATTENTION,
     *ATTENTION_PARTS,
     *EMBEDDINGS,
+    PATCHES,
     *STACK,
     *HEADS,
     TASK_MODEL,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bertviewer.core.formulas.facts import child_drops, rotates
+from bertviewer.core.formulas.facts import drops_out, rotates
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
@@ -10,7 +10,6 @@ from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import NORMS, Norm, is_norm
-from bertviewer.core.formulas.templates.patches import patches
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
@@ -175,7 +174,7 @@ _EMBEDDINGS = Template(
         Note("Padding tokens give rows of zeros.", "masks"),
         Note(
             "Dropout follows the {norm} during training; in evaluation mode it has no effect.",
-            child_drops,
+            drops_out,
         ),
     ),
     keys=(
@@ -184,4 +183,4 @@ _EMBEDDINGS = Template(
     ),
     source="Devlin et al. 2019, section 3 and figure 2",
 )
-EMBEDDINGS = (_EMBEDDINGS, Template("embeddings", patches))
+EMBEDDINGS = (_EMBEDDINGS,)
