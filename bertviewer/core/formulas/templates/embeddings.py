@@ -22,6 +22,7 @@ class Lookup:
     Attributes:
         kind: what the index is: ``token``, ``segment``, ``position``, "" for others.
         rows: how many rows the table has.
+        width: the size of a row.
         name: the table's module.
         first: the row of the first position.
         padding: the padding row if positions are counted after it, as in RoBERTa.
@@ -29,6 +30,7 @@ class Lookup:
 
     kind: str
     rows: int
+    width: int
     name: str
     first: int = 0
     padding: int | None = None
@@ -49,11 +51,11 @@ def read_lookup(view: ModuleView, step: Step) -> Lookup | None:
     if table is None or step.operation not in ("embedding", "look-up") or len(shape) != 2:
         return None
     kind, name = index_kind(step, view), names[0].rpartition(".")[0].rpartition(".")[2]
-    tensor = next(t for t in view.architecture.parameters if t.name == names[0])
-    if kind != "position" or not tensor.trainable:
-        return Lookup(kind, shape[0], name)
+    tensor = view.tensor(names[0])
+    if kind != "position" or tensor is None or not tensor.trainable:
+        return Lookup(kind, *shape, name)
     padding, offset = table.integer("padding_idx"), table.integer("offset")
-    return Lookup(kind, shape[0], name, offset or 0, None if offset else padding)
+    return Lookup(kind, *shape, name, offset or 0, None if offset else padding)
 
 
 def position_note(found: Lookup) -> str:

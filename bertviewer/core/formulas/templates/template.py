@@ -1,13 +1,18 @@
 """A template: a pattern of the data-flow graph and the text that explains it."""
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from string import Formatter
 
+from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import TARGET, TOKENS
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.frozen import frozen
+
+_LENGTH = re.compile(r"\bS\b'?")
 
 Values = Mapping[str, object]
 """What braces in a template's texts are replaced by: ``{outputs}``."""
@@ -64,8 +69,14 @@ class Template:
     def formula(self, view: ModuleView) -> Formula | None:
         """Return the formula of a module that has the pattern, ``None`` for all others."""
         found = self.match(view)
-        if found is None or isinstance(found, Formula):
-            return found
+        if found is None:
+            return None
+        is_lettered = isinstance(found, Match) and found.is_lettered
+        formula = found if isinstance(found, Formula) else self._filled(found, view)
+        of_target = not is_lettered and reads_target(view.node, view.architecture)
+        return _for_target(formula) if of_target else formula
+
+    def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
         keys = (*view.keys(*self.keys), *found.keys)
         return Formula(
@@ -95,3 +106,21 @@ def _holds(note: str, view: ModuleView, values: Values) -> bool:
 
 def _filled(note: str, values: Values) -> str:
     return str(note).format_map(values)
+
+
+def _for_target(formula: Formula) -> Formula:
+    """Return a formula with S_d for the module's own tokens, and S for the encoder's."""
+    return replace(
+        formula,
+        maths=tuple(_LENGTH.sub(_renamed, line) for line in formula.maths),
+        terms=tuple(TARGET if term == TOKENS else _target_term(term) for term in formula.terms),
+    )
+
+
+def _target_term(term: Term) -> Term:
+    value = None if term.value is None else _LENGTH.sub(_renamed, term.value)
+    return replace(term, symbol=_LENGTH.sub(_renamed, term.symbol), value=value)
+
+
+def _renamed(found: re.Match[str]) -> str:
+    return "S" if found[0].endswith("'") else "S_d"
