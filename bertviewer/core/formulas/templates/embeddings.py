@@ -111,8 +111,7 @@ def _embeddings(view: ModuleView) -> Match | None:
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
     }
-    chosen = ("positions",) if position else ()
-    chosen += ("token types",) if segment else ()
+    chosen = [*(["positions"] if position else []), *(["token types"] if segment else [])]
     written = write(graph, view, Naming(teaches=True))
     return replace(written, values=values, keys=view.keys(*chosen))
 

@@ -18,6 +18,7 @@ from bertviewer.core.formulas.steps.expressions import reads_first
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.embeddings import Lookup, lookups_of, position_note
 from bertviewer.core.formulas.templates.layers import runs_of, stacks_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
@@ -350,7 +351,9 @@ def _base(view: ModuleView) -> Match | None:
     if result is not stack or len(calls.results[0][0].shape) != 3 or _holds_pair(view):
         return None
     start = calls.maker(next(iter(stack.tensors), None))
-    symbols = {} if start is None or len(start.ids) > 1 else {(start.node.id, ()): "X_0"}
+    symbols: dict[Place, str] = {}
+    if start is not None and len(start.ids) == 1:
+        symbols = {(start.node.id, ()): "X_0"}
     child = view.at(stack.node.path or "")
     functions = {stack.node.id: '"Encoder"'}
     naming = _with_pooled(view, Naming(("Y",), symbols, functions=functions, teaches=True))
@@ -433,7 +436,7 @@ def _pair(view: ModuleView) -> Match | None:
     is_data = _reads_data(calls)
     tables = (t for t in view.architecture.parameters if t.name.endswith("shared.weight"))
     vectors = [node for node in calls.inputs if "mask" not in node.name] if not is_data else []
-    symbols = {(first.node.id, ()): _ENCODER}
+    symbols: dict[Place, str] = {(first.node.id, ()): _ENCODER}
     symbols |= {(n.id, ()): s for n, s in zip(vectors, ('X_"src"', 'X_"tgt"'), strict=False)}
     meanings = {
         _ENCODER: "the encoder’s output",
@@ -466,20 +469,37 @@ def _by_steps(view: ModuleView) -> Match | None:
     if not _input_names(view) & {"input ids", _VISION, *_SOUND}:
         return None
     title, summary = _ABOUT[_about(view)]
-    below = _holds_pair(view)
-    title = "Encoder-decoder with embeddings" if below else title
     values = {
         **_values(view),
         "title": title,
-        "summary": "Reads a source sequence of token ids and generates a target sequence."
-        if below
-        else summary,
-        "direction": "" if below else _direction(view),
-        "source": "Vaswani et al. 2017, sections 3.1, 3.4 and 3.5"
-        if below
-        else "transformers’ code, as traced",
+        "summary": summary,
+        "direction": _direction(view),
+        "source": "transformers’ code, as traced",
     }
     return replace(write(calls, view, Naming(teaches=True)), values=values)
+
+
+def _pair_in_child(view: ModuleView) -> Match | None:
+    """Embeddings for an encoder-decoder in a child (Vaswani et al. 2017)."""
+    calls = view.calls
+    if calls is None or len(calls.steps) == 1 or not _holds_pair(view):
+        return None
+    (stack,) = stacks_of(view)
+    symbols: dict[Place, str] = {}
+    for operand, symbol in zip(stack.tensors, ('X_"src"', 'X_"tgt"'), strict=False):
+        symbols[operand.node, ()] = symbol
+    meanings = {
+        'X_"src"': "vectors of the source",
+        'X_"tgt"': "vectors of the target",
+        "Y": "the decoder’s last hidden state, one row per target position",
+    }
+    scaled = [step for step in calls.of("mul") if any(o.plain for o in step.operands)]
+    values = {
+        "width": view.width if scaled else None,
+        "sines": any(node.name == "sines and cosines" for node in calls.given.values()),
+    }
+    written = write(calls, view, Naming(("Y",), symbols, meanings=meanings, teaches=True))
+    return replace(written, values=values)
 
 
 def _holds_pair(view: ModuleView) -> bool:
@@ -575,6 +595,25 @@ MODELS = (
         ),
         keys=_ALL_KEYS,
         source="{source}",
+    ),
+    Template(
+        "base model",
+        _pair_in_child,
+        title="Encoder-decoder with embeddings",
+        summary="Reads a source sequence of token ids and generates a target sequence; both share "
+        "one token embedding table.",
+        notes=(
+            "The token vectors are multiplied by √{width}, the square root of the embedding size, "
+            "before the position encodings are added.",
+            "The target is masked: each of its positions attends only to itself and earlier ones.",
+            Note(
+                "Sinusoids need no parameters: they are computed for as many positions as the "
+                "sequence has.",
+                "sines",
+            ),
+        ),
+        keys=("vocabulary", "width", "heads", "feed-forward", "dropout"),
+        source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
     ),
     Template("base model", _model, "{title}", "{summary}", _NOTES, _KEYS, "{source}"),
     Template("base model", _by_steps, "{title}", "{summary}", _NOTES, _KEYS, "{source}"),

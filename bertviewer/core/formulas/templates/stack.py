@@ -11,6 +11,7 @@ from bertviewer.core.formulas.notation import INTO
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
@@ -87,7 +88,7 @@ def _extra(view: ModuleView, graph: ModuleGraph, operand: Operand) -> Extra | No
 
 def naming_of(run: Step, extras: tuple[Extra, ...], **names: str) -> Naming:
     """Return the names of a stack's results and of what its layers are given."""
-    symbols = {(each.step.node.id, ()): each.symbol for each in extras}
+    symbols: dict[Place, str] = {(each.step.node.id, ()): each.symbol for each in extras}
     meanings = {each.symbol: each.meaning for each in extras}
     functions = {run.node.id: f'"{names.get("layer", "Layer")}"'}
     return Naming(("Y",), symbols, meanings=meanings, functions=functions, teaches=True)
@@ -214,7 +215,7 @@ def _shared(view: ModuleView) -> Match | None:
     naming = naming_of(run, (), layer="Group")
     if before is not None:
         layer = {before.node.id: (INTO, "the projection to the hidden size")}
-        given = {(before.tensors[0].node, ()): "E"}
+        given: dict[Place, str] = {(before.tensors[0].node, ()): "E"}
         meanings = {"E": "output of the embeddings"}
         naming = replace(naming, layers=layer, symbols=given, meanings=meanings)
     match = write(calls, view, naming)
