@@ -290,14 +290,14 @@ def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
         if before is not None and not (
             follows and where == _list(before) and not graph.is_result(before)
         ):
-            yield _run(run)
+            yield _run(run, graph)
             run = []
         if is_member:
             run.append(step)
         else:
             yield step
     if run:
-        yield _run(run)
+        yield _run(run, graph)
 
 
 def _list(step: Step) -> str:
@@ -306,8 +306,11 @@ def _list(step: Step) -> str:
     return holder if step.is_call and name.isdecimal() else ""
 
 
-def _run(layers: Sequence[Step]) -> Step:
-    """Return layers that are applied in sequence as one step, read at the last."""
+def _run(layers: Sequence[Step], graph: ModuleGraph) -> Step:
+    """Return layers that are applied in sequence as one step, read at the last.
+
+    The first of its operands is the hidden state; masks and positions come last.
+    """
     first, last = layers[0], layers[-1]
     count = sum(1 if each.node.repeat is None else each.node.repeat.count for each in layers)
     paths = {path for each in layers for path in each.node.layers}
@@ -319,4 +322,7 @@ def _run(layers: Sequence[Step]) -> Step:
         repeat=Repeat(0, count - 1, count),
         details={"stored": len(paths), "kinds": len(layers)},
     )
-    return replace(first, node=node, parts=tuple(layers))
+    sides = {o.node for role, o in first.roles.items() if role in ("mask", "position")}
+    sides |= {each.id for each in graph.given.values() if each.kind == "constant"}
+    operands = tuple(sorted(first.operands, key=lambda operand: operand.node in sides))
+    return replace(first, node=node, operands=operands, parts=tuple(layers))

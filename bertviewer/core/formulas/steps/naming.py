@@ -224,6 +224,9 @@ _TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
 
 def _table_index(step: Step, view: ModuleView) -> str:
     """Return the index of a table's symbol, "" if it is not known what its rows are for."""
+    shape = step.node.shape
+    if len(shape) == 3 and shape[0] == shape[1]:
+        return '"rel"'  # a number for each pair of positions
     return _TABLES.get(index_kind(step, view), "")
 
 

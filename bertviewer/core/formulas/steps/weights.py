@@ -10,7 +10,12 @@ from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, 
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.frozen import frozen
 
-_ROWS = {'"word"': "vocabulary entry", '"type"': "segment", '"pos"': "position"}
+_ROWS = {
+    '"word"': "vocabulary entry",
+    '"type"': "segment",
+    '"pos"': "position",
+    '"rel"': "distance or distance bucket",
+}
 
 
 @frozen

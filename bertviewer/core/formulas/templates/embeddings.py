@@ -37,8 +37,8 @@ class Lookup:
 
 
 def lookups_of(view: ModuleView) -> tuple[Lookup, ...]:
-    """Return the tables of which a module's vectors are made, of each kind the first."""
-    steps = () if view.graph is None else view.graph.steps
+    """Return the tables in which a module's own code looks rows up, of each kind the first."""
+    steps = () if view.calls is None else view.calls.steps
     found = [each for step in steps if (each := read_lookup(view, step)) is not None]
     return tuple({each.kind or each.name: each for each in reversed(found)}.values())[::-1]
 

@@ -105,17 +105,19 @@ def _tower(view: ModuleView) -> Match | None:
     if calls is None or len(runs) != 1 or stacks_of(view) or not calls.results:
         return None
     if not _reads_data(calls):
+        if view.node.name.isdecimal():
+            return None
         count = runs[0].node.repeat.count if runs[0].node.repeat else 0
         summary = f"Runs {count} layers in sequence, each with its own weights."
         return _of_run(view, calls, runs[0], "Stack of layers", summary)
     lookups = lookups_of(view)
-    if not is_tower(view) or not lookups or _embeddings(view, runs[0]) is not None:
+    if not is_tower(view) or "token" not in {each.kind for each in lookups}:
         return None
-    extras = extras_of(view, runs[0]) or len(runs[0].tensors) > 1
-    is_decoder = extras or is_causal(view.architecture, view.node.path)
+    reads_encoder = any("encoder" in node.name for node in calls.inputs)
+    is_decoder = reads_encoder or is_causal(view.architecture, view.node.path)
     norms = [step for step in calls.steps if is_norm(step)]
     is_last = bool(norms) and calls.is_result(norms[-1])
-    if len(lookups) == 1:
+    if len(lookups) == 1 and not calls.of("add", "residual"):
         end = " and normalises the result" if is_last else ""
         summary = f"Looks up token vectors, applies the layers in sequence{end}."
     else:
@@ -127,13 +129,12 @@ def _tower(view: ModuleView) -> Match | None:
     return _of_run(view, calls, runs[0], title, summary)
 
 
-def _embeddings(view: ModuleView, run: Step) -> ModuleView | None:
-    """Return the child that computes the vectors that the first layer reads."""
-    calls = view.calls
-    names = [step.node.path for step in calls.steps if step.is_call] if calls else []
-    found = [path for path in names if path and "embed" in path.rpartition(".")[2]]
-    children = (view.at(path) for path in found)
-    return next((c for c in children if c is not None and len(lookups_of(c)) > 1), None)
+def _embeddings(view: ModuleView) -> ModuleView | None:
+    """Return the child that looks tokens up for the first layer."""
+    steps = () if view.calls is None else view.calls.steps
+    names = [step.node.path or "" for step in steps if step.is_call]
+    children = (view.at(path) for path in names if "embed" in path.rpartition(".")[2])
+    return next((c for c in children if c is not None and lookups_of(c)), None)
 
 
 def _of_run(view: ModuleView, calls: ModuleGraph, run: Step, title: str, summary: str) -> Match:
@@ -153,15 +154,10 @@ def _of_run(view: ModuleView, calls: ModuleGraph, run: Step, title: str, summary
         "final_norm": ("norm" if "norm" in name else f"norm ({name})") if is_pre_norm else None,
         "bias": _bias_text(view, run),
         "direction": _direction(view),
-        "no_pooler": len(naming.results) == 1 and not is_tower(view) and _is_called(view),
+        "no_pooler": len(naming.results) == 1 and _embeddings(view) is not None,
     }
     notes = tuple(note for each in extras for note in each.notes)
     return replace(write(calls, view, naming), values=values, notes=notes)
-
-
-def _is_called(view: ModuleView) -> bool:
-    """Return whether a child computes the embeddings."""
-    return any(_embeddings(view, run) is not None for run in runs_of(view))
 
 
 def _residual_path(view: ModuleView, run: Step) -> ResidualPath | None:
@@ -219,9 +215,8 @@ def _pooling(view: ModuleView) -> str:
 
 def _values(view: ModuleView) -> dict[str, object]:
     """Return what is said about all models."""
-    lookups, run = lookups_of(view), next(iter(runs_of(view)), None)
+    lookups, inner = lookups_of(view), _embeddings(view)
     position = next((each for each in lookups if each.kind == "position"), None)
-    inner = None if run is None else _embeddings(view, run)
     below = lookups if inner is None else lookups_of(inner)
     names = (node.name for node in view.architecture.children(view.node.path))
     angles = next((f", by the angles of “{name}”" for name in names if "rotary" in name), "")
@@ -350,7 +345,8 @@ def _base(view: ModuleView) -> Match | None:
         result = calls.maker(result.tensors[0])
     if result is not stack or len(calls.results[0][0].shape) != 3 or _holds_pair(view):
         return None
-    start = calls.maker(next(iter(stack.tensors), None))
+    starts = [step for o in stack.tensors if (step := calls.maker(o)) is not None]
+    start = next((step for step in starts if step.is_call), starts[0] if starts else None)
     symbols: dict[Place, str] = {}
     if start is not None and len(start.ids) == 1:
         symbols = {(start.node.id, ()): "X_0"}

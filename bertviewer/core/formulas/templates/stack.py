@@ -54,6 +54,8 @@ def _extra(view: ModuleView, graph: ModuleGraph, operand: Operand) -> Extra | No
     shape, table = view.parameter_shape(name), name.split(".")[-2:][0]
     compares = "every layer compares its tokens with the vectors of the distances between them."
     if step.operation != "embedding":
+        if not any(o.parameter for o in step.operands) or shape[1:] == ():
+            return None
         return Extra(
             step,
             "R",
