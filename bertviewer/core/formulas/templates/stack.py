@@ -22,16 +22,17 @@ _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
 
 @frozen
 class Extra:
-    """What every layer of a stack is given besides the hidden state, where a step computes it.
+    """What every layer of a stack is given besides the hidden state.
 
     Attributes:
-        symbol: its symbol, for the result of ``step``.
+        step: what computes it, ``None`` for a table that is read where it is stored.
+        symbol: its symbol.
         meaning: what it is.
         notes: further facts.
         source: the paper, "" for none.
     """
 
-    step: Step
+    step: Step | None
     symbol: str
     meaning: str
     notes: tuple[str, ...]
@@ -43,7 +44,30 @@ def extras_of(view: ModuleView, run: Step) -> tuple[Extra, ...]:
     graph = view.calls
     others = run.tensors[1:] if graph is not None else ()
     found = [_extra(view, graph, operand) for operand in others if graph is not None]
-    return tuple({each.symbol: each for each in found if each is not None}.values())
+    found += [_distances(None)] if _reads_outer_table(view, run) else []
+    return tuple({each.symbol: each for each in reversed(found) if each is not None}.values())
+
+
+def _reads_outer_table(view: ModuleView, run: Step) -> bool:
+    """Return whether layers read a table of vectors that their stack stores (DeBERTa)."""
+    start = f"{view.node.path}." if view.node.path else ""
+    inside = f"{(run.node.path or '').rpartition('.')[0]}."
+    names = [n for n in run.node.reads if n.startswith(start) and not n.startswith(inside)]
+    return any(view.parameter_shape(name)[1:] == run.node.shape[-1:] for name in names)
+
+
+def _distances(step: Step | None) -> Extra:
+    compares = "every layer compares its tokens with the vectors of the distances between them."
+    return Extra(
+        step,
+        "R",
+        "distance vectors, for all layers",
+        (
+            Note(f"Positions enter here, not in the embeddings: {compares}", no(has_positions)),
+            Note(f"Positions enter both here and in the embeddings: {compares}", has_positions),
+        ),
+        "He et al. 2021 (DeBERTa), section 3.1",
+    )
 
 
 def _extra(view: ModuleView, graph: ModuleGraph, operand: Operand) -> Extra | None:
@@ -52,20 +76,9 @@ def _extra(view: ModuleView, graph: ModuleGraph, operand: Operand) -> Extra | No
         return None
     name = next((each for each in step.node.reads if each.endswith("weight")), "")
     shape, table = view.parameter_shape(name), name.split(".")[-2:][0]
-    compares = "every layer compares its tokens with the vectors of the distances between them."
     if step.operation != "embedding":
-        if not any(o.parameter for o in step.operands) or shape[1:] == ():
-            return None
-        return Extra(
-            step,
-            "R",
-            "distance vectors, for all layers",
-            (
-                Note(f"Positions enter here, not in the embeddings: {compares}", no(has_positions)),
-                Note(f"Positions enter both here and in the embeddings: {compares}", has_positions),
-            ),
-            "He et al. 2021 (DeBERTa), section 3.1",
-        )
+        is_table = any(o.parameter for o in step.operands) and len(shape) > 1
+        return _distances(step) if is_table else None
     if len(step.node.shape) == 3:
         return Extra(
             step,
@@ -90,7 +103,9 @@ def _extra(view: ModuleView, graph: ModuleGraph, operand: Operand) -> Extra | No
 
 def naming_of(run: Step, extras: tuple[Extra, ...], **names: str) -> Naming:
     """Return the names of a stack's results and of what its layers are given."""
-    symbols: dict[Place, str] = {(each.step.node.id, ()): each.symbol for each in extras}
+    symbols: dict[Place, str] = {
+        (each.step.node.id, ()): each.symbol for each in extras if each.step is not None
+    }
     meanings = {each.symbol: each.meaning for each in extras}
     functions = {run.node.id: f'"{names.get("layer", "Layer")}"'}
     return Naming(("Y",), symbols, meanings=meanings, functions=functions, teaches=True)
