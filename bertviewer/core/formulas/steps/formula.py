@@ -56,6 +56,9 @@ def write(
     say = Expressions(graph, names, view, Shapes(lengths))
     lines = tuple(Writer(say, rounds).lines())
     whole = " ".join(lines)
+    for symbol, meaning in naming.meanings.items():
+        if re.search(rf"(?<![\w\"]){re.escape(symbol)}(?!\w)", whole):
+            say.legend.add(symbol, meaning)
     tokens = [TOKENS] if _LENGTH.search(whole) else []
     tokens += [TARGET] if _LENGTH_OF_TARGET.search(whole) else []
     terms = (term for term in say.legend.terms.values() if term.symbol in whole)

@@ -109,6 +109,8 @@ class Names:
 
     def parts_of(self, node: str) -> tuple[str, ...]:
         """Return the symbols of a node's parts where all that is taken of it has one."""
+        if (node, ()) in self.naming.symbols:
+            return ()
         named = [name for (it, parts), name in self.places.items() if it == node and parts]
         taken = {o.parts for o in self._taken() if o.node == node}
         is_all = taken == {parts for it, parts in self.places if it == node and parts}

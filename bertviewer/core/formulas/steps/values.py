@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -173,8 +173,13 @@ class Values:
         self._explain_given(operand.node, whole)
         letter, _, _ = whole.partition("_")
         row = f"{letter.lower()}_0"
-        self.legend.add(row, f"row of {whole} of the first position")
-        return row
+        given, step = self.steps.given.get(operand.node), self.steps.by_id.get(operand.node)
+        node = given or (None if step is None else step.node)
+        if node is None:
+            return row
+        node = replace(node, shape=(node.shape[0], node.shape[-1]), symbolic_shape=None)
+        self.explain(row, f"row of {whole} of the first position", node)
+        return self.sized(row, node)
 
     def _explain_given(self, node: str, symbol: str) -> str:
         """Return the symbol of a value, of an input with its sizes where a template has them."""

@@ -58,26 +58,34 @@ class Writer:
         elif step.outputs:
             target = ", ".join(self._target(self._output(step, each)) for each in step.outputs)
         else:
-            results = (n for n, o in self.say.steps.results if o.node == node.id)
-            is_result = node.id in self.say.names.final
-            target = self._target(next(results, node) if is_result else node, node)
+            target = self._results_of(node) or self._target(node)
         if node.operation == "routing":
             target = f"(g, {self.say.names.symbol(node.id)})"
         yield f"{target} = {maths}{self._conditions(step, maths)}"
 
+    def _results_of(self, node: Node) -> str:
+        """Return the symbols of the results that a step computes, "" for other steps."""
+        names, found = self.say.names, {}
+        if node.id not in names.final or node.id in self.rounds:
+            return ""
+        for symbol, (result, operand) in zip(names.results, self.say.steps.results, strict=True):
+            if operand.node == node.id and not operand.parts and symbol not in found:
+                self.say.values.explain(symbol, _meaning(node), result)
+                found[symbol] = self.say.values.sized(symbol, result)
+        return ", ".join(found.values())
+
     def _output(self, step: Step, node: str) -> Node:
         return next(part.node for part in step.parts if part.node.id == node)
 
-    def _target(self, shown: Node, node: Node | None = None) -> str:
-        """Return the symbol of a result, explained; ``shown`` has its shape."""
-        node = shown if node is None else node
+    def _target(self, node: Node) -> str:
+        """Return the symbol of what a step computes, explained."""
         symbol = self.say.names.symbol(node.id)
         if node.id in self.rounds:
             symbol = at_round(symbol, "t")
-            self.say.values.explain(symbol, _meaning(node), shown)
+            self.say.values.explain(symbol, _meaning(node), node)
             return symbol
-        self.say.values.explain(symbol, _meaning(node), shown)
-        return self.say.values.sized(symbol, shown)
+        self.say.values.explain(symbol, _meaning(node), node)
+        return self.say.values.sized(symbol, node)
 
     def _conditions(self, step: Step, maths: str) -> str:
         """Return the end of a line: what d_k is, and how often a loop is done."""

@@ -11,6 +11,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.place import Place, places
+from bertviewer.core.formulas.steps.expressions import is_first
 from bertviewer.core.formulas.steps.origins import (
     ROLES,
     chain_of,
@@ -18,7 +19,6 @@ from bertviewer.core.formulas.steps.origins import (
     origins,
     projections,
 )
-from bertviewer.core.formulas.templates.head import is_first
 from bertviewer.core.formulas.templates.heads import own_attentions
 from bertviewer.core.formulas.templates.norm import NORMS, is_norm
 from bertviewer.core.formulas.templates.sparse_attention import sparse_heads
