@@ -123,8 +123,7 @@ def norms_of_layers(asked: Asked) -> str | None:
     """Return whether the layers have their norms "before" the sub-layers or "after" the sums."""
     for node in asked.architecture.modules:
         if node.role == "layer":
-            graph = ModuleView.of(node, asked.architecture).graph
-            path = None if graph is None else residual_path(graph)
+            path = residual_path(ModuleView.of(node, asked.architecture))
             known = {"pre": "before", "bare": "before", "post": "after"}
             return None if path is None else known.get(path.order)
     return None

@@ -177,7 +177,7 @@ def _has_bias_table(view: ModuleView) -> bool:
 def pre_norm_note(parts: Parts, run: Run, norm: Norm | None) -> tuple[str, ...]:
     """Say why a norm follows the last layer, if the layers are pre-norm."""
     layer = parts.view.at(run.parts[-1].path)
-    path = None if layer is None or layer.graph is None else residual_path(layer.graph)
+    path = None if layer is None else residual_path(layer)
     if norm is None or path is None or path.branches[-1].before is None:
         return ()
     name = next((part.name for part in reversed(parts.parts) if is_norm(part.last)), "norm")

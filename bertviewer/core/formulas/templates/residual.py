@@ -1,6 +1,6 @@
 """Residual connections: how a module's sub-layers are chained, read from its graph."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Literal
 
 from bertviewer.core.architecture.operand import Operand
@@ -51,12 +51,7 @@ class Branch:
 
 @frozen
 class SubLayer:
-    """One residual connection.
-
-    Attributes:
-        branches: what is added to the path; several in parallel layers.
-        after: the norm of the sum.
-    """
+    """One residual connection: its branches, several in parallel layers, and the sum's norm."""
 
     branches: tuple[Branch, ...]
     after: Step | None = None
@@ -89,7 +84,11 @@ class ResidualPath:
     @property
     def norms(self) -> tuple[Step, ...]:
         """All norms in order."""
-        return tuple(step for step in self._around() if is_norm(step))
+        steps = [self.entry]
+        for each in self.sub_layers:
+            steps += [step for branch in each.branches for step in (branch.before, branch.inside)]
+            steps.append(each.after)
+        return tuple(step for step in steps if is_norm(step))
 
     @property
     def order(self) -> str:
@@ -103,24 +102,20 @@ class ResidualPath:
             return "bare"
         return found[0] if len(set(found)) == 1 else "mixed"
 
-    def _around(self) -> Iterator[Step | None]:
-        yield self.entry
-        for each in self.sub_layers:
-            for branch in each.branches:
-                yield from (branch.before, branch.inside)
-            yield each.after
 
-
-def residual_path(graph: ModuleGraph) -> ResidualPath | None:
+def residual_path(view: ModuleView) -> ResidualPath | None:
     """Return the chain of sub-layers that a module is, ``None`` if it is anything else."""
-    residuals = graph.of("residual")
+    graph = view.graph
+    residuals = () if graph is None else graph.of("residual")
     first = residuals[0].roles.get("residual") if residuals else None
-    if first is None or first.parts or not first.node or not graph.results:
+    if graph is None or first is None or first.parts or not graph.results:
         return None
-    entry = graph.maker(first)
-    if entry is not None and not _is_entry(graph, entry):
-        return None
-    state, found = first.node, list[SubLayer]()
+    inputs = {node.id for node in graph.inputs}
+    entry, state, found = graph.maker(first), first.node, list[SubLayer]()
+    if entry is not None:
+        is_module = entry.node.kind == "module" and not entry.operation
+        if not (is_module or is_norm(entry)) or not any(o.node in inputs for o in entry.tensors):
+            return None
     for residual in residuals:
         skip = residual.roles.get("residual")
         addends = [operand for operand in residual.tensors if operand.node != state]
@@ -132,7 +127,12 @@ def residual_path(graph: ModuleGraph) -> ResidualPath | None:
         after = users[0] if len(users) == 1 and is_norm(users[0]) else None
         found.append(SubLayer(tuple(branches), after))
         state = (after or residual).node.id
-    is_whole = graph.results[0][1].node == state and _is_covered(graph, state)
+    # All that is computed from the path goes into its end.
+    path = inputs | {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
+    within = _computed_from(graph, state)
+    others = [step for step in graph.steps if step.node.id not in within]
+    is_left = any(operand.node in path for step in others for operand in step.tensors)
+    is_whole = graph.results[0][1].node == state and not is_left
     return ResidualPath(tuple(found), entry) if is_whole else None
 
 
@@ -141,24 +141,6 @@ def child_of(view: ModuleView, step: Step) -> str:
     start = f"{view.node.path}." if view.node.path else ""
     name = (step.node.path or "").removeprefix(start).partition(".")[0]
     return name if name in view.children else ""
-
-
-def _is_entry(graph: ModuleGraph, step: Step) -> bool:
-    is_module = step.node.kind == "module" and not step.operation
-    return (is_norm(step) or is_module) and any(o.node in _inputs(graph) for o in step.tensors)
-
-
-def _inputs(graph: ModuleGraph) -> set[str]:
-    return {node.id for node in graph.inputs}
-
-
-def _is_covered(graph: ModuleGraph, end: str) -> bool:
-    """Return whether all that is computed from the residual path goes into its end."""
-    path = {step.node.id for step in graph.steps if step.operation == "residual" or is_norm(step)}
-    path |= _inputs(graph)
-    covered = _computed_from(graph, end)
-    others = [step for step in graph.steps if step.node.id not in covered]
-    return not any(operand.node in path for step in others for operand in step.tensors)
 
 
 def _branch(graph: ModuleGraph, addend: Operand, state: str) -> Branch | None:
@@ -222,7 +204,7 @@ def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     operands = attention.roles.get("query"), attention.roles.get("key")
     if attention.node.details.get("projections"):
         operands = (*attention.inner[0].tensors, None, None)[:2]
-    ends = {state, *_inputs(graph)}
+    ends = {state, *(node.id for node in graph.inputs)}
     queries, keys = (
         ends & _computed_from(graph, "" if each is None else each.node, until=state)
         for each in operands
