@@ -124,7 +124,7 @@ def norms_of_layers(asked: Asked) -> str | None:
     for node in asked.architecture.modules:
         if node.role == "layer":
             path = residual_path(ModuleView.of(node, asked.architecture))
-            known = {"pre": "before", "bare": "before", "post": "after"}
+            known = {"before": "before", "bare": "before", "after": "after"}
             return None if path is None else known.get(path.order)
     return None
 

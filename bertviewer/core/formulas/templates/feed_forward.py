@@ -9,7 +9,6 @@ from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
@@ -22,7 +21,6 @@ DROPOUT = Note(
     "here.",
     drops_out,
 )
-_RESIDUAL_OUTSIDE = "The residual is added by the enclosing layer, not here."
 _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
 _GATES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
@@ -116,17 +114,18 @@ def read_feed_forward(group: Step, view: ModuleView) -> FeedForward | None:
 
 
 def half_of_network(view: ModuleView) -> str:
-    """Return which half of a network around a module its linear layer is, "" for neither.
+    """Return which half of a network a module has, "" for neither.
 
     Networks in two modules, such as BERT's, have the first linear layer and the activation in
     one, and the second linear layer with residual and norm in the other.
     """
-    linear = None if view.graph is None else view.graph.sole("linear")
-    layer = None if linear is None or not linear.node.path else view.at(linear.node.path)
-    for place in () if layer is None else places(layer):
-        if place.group is not None and place.group.operation in KINDS:
-            is_last = place.steps[-1].node.id == place.group.inner[-1].node.id
-            return "second" if is_last else "first"
+    around = view.at(view.node.parent or "")
+    groups = () if around is None or around.graph is None else around.graph.of(*KINDS)
+    for group in groups:
+        paths = [step.node.path or "" for step in group.inner if step.operation == "linear"]
+        is_own = [path.startswith(f"{view.node.path}.") for path in paths]
+        if is_own and is_own[0] != is_own[-1]:
+            return "first" if is_own[0] else "second"
     return ""
 
 
@@ -156,62 +155,56 @@ def _network(indices: str) -> Callable[[ModuleView], Match | None]:
         if len(network.layers) > 1:
             lines.append(f"{sized('Y', 'S', network.output.outputs)} = {network.result('H')}")
         rows = Term("X", "input, one row per position", f"[S, {first.inputs}]")
+        kind = f"A gated network{_GATES.get(network.act.symbol, '')}"
         values = {
+            indices: True,
             "inputs": first.inputs,
             "inner": first.outputs,
-            "kind": f"A gated network{_GATES.get(network.act.symbol, '')}",
-            "narrow": first.outputs < _USUAL_RATIO * first.inputs,
+            "kind": kind if network.is_gated else "",
+            "narrow": network.is_gated and first.outputs < _USUAL_RATIO * first.inputs,
             "stacked": network.stacked,
         }
-        return Match(tuple(lines), (TOKENS, rows, *network.terms()), values)
+        keys = view.keys("dropout" if len(lines) > 1 else "groups of features")
+        return Match(tuple(lines), (TOKENS, rows, *network.terms()), values, keys)
 
     return match
 
 
-FEED_FORWARD = (
-    Template(
-        "feed-forward",
-        _network("12"),
-        "Feed-forward network",
-        "Projects each position’s vector from {inputs} to {inner} features, applies a "
-        "non-linearity and projects the result back.",
-        (ROW_WISE, _RESIDUAL_OUTSIDE, DROPOUT),
-        ("width", "feed-forward", "activation", "dropout"),
-        "Vaswani et al. 2017, section 3.3",
+_NOTES = (
+    ROW_WISE,
+    "{kind}: W_G determines how much of each of the {inner} features of W_U passes. Where the gate "
+    "is near 0, the feature is blocked.",
+    Note(
+        "It has three matrices where a plain network has two, so models use a smaller "
+        "intermediate size to keep the parameter count.",
+        "narrow",
     ),
-    Template(
-        "feed-forward",
-        _network("GUD"),
-        "Gated feed-forward network",
-        "Projects each position’s vector from {inputs} to {inner} features, multiplies each of "
-        "them by a gate and projects the result back.",
+    "The tensor {stacked}.",
+    Note("The residual is added by the enclosing layer, not here.", "not 1"),
+    Note(
+        "Without the non-linearity in between, the two linear layers would collapse into one.", "1"
+    ),
+    DROPOUT,
+)
+_KEYS = ("width", "feed-forward", "activation")
+_START = "Projects each position’s vector from {inputs} to {inner} features"
+FEED_FORWARD = tuple(
+    Template(role, _network(indices), title, f"{_START}{then}.", _NOTES, _KEYS, source)
+    for indices, role, title, then, source in (
         (
-            ROW_WISE,
-            "{kind}: W_G determines how much of each of the {inner} features of W_U passes. Where "
-            "the gate is near 0, the feature is blocked.",
-            Note(
-                "It has three matrices where a plain network has two, so models use a smaller "
-                "intermediate size to keep the parameter count.",
-                "narrow",
-            ),
-            "The tensor {stacked}.",
-            _RESIDUAL_OUTSIDE,
-            DROPOUT,
+            *("12", "feed-forward", "Feed-forward network"),
+            ", applies a non-linearity and projects the result back",
+            "Vaswani et al. 2017, section 3.3",
         ),
-        ("width", "feed-forward", "activation", "dropout"),
-        "Vaswani et al. 2017, section 3.3; gates: Shazeer 2020",
-    ),
-    Template(
-        "feed-forward, first half",
-        _network("1"),
-        "Feed-forward network, first half",
-        "Projects each position’s vector from {inputs} to {inner} features and applies a "
-        "non-linearity.",
         (
-            ROW_WISE,
-            "Without the non-linearity in between, the two linear layers would collapse into one.",
+            *("GUD", "feed-forward", "Gated feed-forward network"),
+            ", multiplies each of them by a gate and projects the result back",
+            "Vaswani et al. 2017, section 3.3; gates: Shazeer 2020",
         ),
-        ("width", "feed-forward", "groups of features", "activation"),
-        "Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
-    ),
+        (
+            *("1", "feed-forward, first half", "Feed-forward network, first half"),
+            " and applies a non-linearity",
+            "Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
+        ),
+    )
 )

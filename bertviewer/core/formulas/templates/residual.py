@@ -14,15 +14,6 @@ from bertviewer.core.frozen import frozen
 BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "input", "other"]
 LEARNT_SCALE = "lambda dot.o"
 
-_ORDERS = {
-    (True, False, False): "pre",
-    (False, False, True): "post",
-    (True, True, False): "sandwich",
-    (False, True, False): "output",
-    (False, False, False): "none",
-}
-"""The order by whether norms are before and inside a branch, and after the sum."""
-
 
 @frozen
 class Branch:
@@ -51,8 +42,9 @@ class Branch:
 
 @frozen
 class SubLayer:
-    """One residual connection: its branches, several in parallel layers, and the sum's norm."""
+    """One residual connection: the sum, what is added (several in parallel layers), its norm."""
 
+    sum: Step
     branches: tuple[Branch, ...]
     after: Step | None = None
 
@@ -92,13 +84,16 @@ class ResidualPath:
 
     @property
     def order(self) -> str:
-        """Where the norms are; ``bare`` is ``pre`` without a norm in the first sub-layer."""
-        found = [
-            _ORDERS.get((bool(branch.before), bool(branch.inside), bool(each.after)), "mixed")
-            for each in self.sub_layers
-            for branch in each.branches
-        ]
-        if found[0] == "none" and set(found) == {"none", "pre"}:
+        """Where all branches have norms: ``before``, ``inside`` and ``after``, as in ``Branch``.
+
+        ``mixed`` if they differ, ``bare`` if only the first has none, and the others before.
+        """
+        found = []
+        for each in self.sub_layers:
+            for b in each.branches:
+                norms = {"before": b.before, "inside": b.inside, "after": each.after}
+                found.append(" ".join(name for name, norm in norms.items() if norm is not None))
+        if found[0] == "" and set(found) == {"", "before"}:
             return "bare"
         return found[0] if len(set(found)) == 1 else "mixed"
 
@@ -125,7 +120,7 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
         branches.sort(key=lambda branch: "attention" not in branch.kind)
         users = () if graph.is_result(residual) else graph.users(residual)
         after = users[0] if len(users) == 1 and is_norm(users[0]) else None
-        found.append(SubLayer(tuple(branches), after))
+        found.append(SubLayer(residual, tuple(branches), after))
         state = (after or residual).node.id
     # All that is computed from the path goes into its end.
     path = inputs | {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
