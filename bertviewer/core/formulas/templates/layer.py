@@ -15,7 +15,7 @@ from bertviewer.core.formulas.templates.residual import (
     child_of,
     residual_path,
 )
-from bertviewer.core.formulas.templates.residual_text import Part, lines_of, parts_of, terms_of
+from bertviewer.core.formulas.templates.residual_text import Part, lines_and_terms, parts_of
 from bertviewer.core.formulas.templates.template import Match, Template
 
 _PRE = ("pre-norm", "each preceded by {} and followed by a residual connection")
@@ -61,9 +61,7 @@ def _case(case: str) -> Callable[[ModuleView], Match | None]:
         parts = [] if path is None else parts_of(view, path)
         if path is None or not parts or case != _case_of(view, path, parts):
             return None
-        width = view.width_of(path.sub_layers[-1].sum)
-        values = {"width": width, **_values(view, path, parts)}
-        return Match(lines_of(path, parts, width), terms_of(path, parts, width), values)
+        return Match(*lines_and_terms(view, path, parts), _values(view, path, parts))
 
     return match
 
@@ -99,8 +97,9 @@ def _values(view: ModuleView, path: ResidualPath, parts: Sequence[Part]) -> dict
         kind = kind if kinds == ["other"] else f"{kinds[0].capitalize()} sub-layer"
     norm = Norm.of(path.norms[0]) if path.norms else None
     placement, order, where = _ORDERS.get(path.order, _ORDERS["mixed"])
-    is_parallel = any(len(each.branches) > 1 for each in path.sub_layers)
+    is_parallel = len({branch.sum.node.id for branch in path.branches}) < len(kinds)
     return {
+        "width": view.width_of(path.branches[-1].sum),
         "kind": kind,
         "placement": placement,
         "parallel": ", parallel" if is_parallel else "",

@@ -23,15 +23,19 @@ class Branch:
         kind: what the core is; ``input`` for another input of the module, with or without a
             linear layer.
         core: its steps.
+        sum: the addition; parallel branches have the same.
         before: the norm of its input; parallel branches can share one.
         inside: the norm of its output, before the addition.
+        after: the norm of the sum.
         scale: what the output is multiplied by before the addition, as mathematics.
     """
 
     kind: BranchKind
     core: tuple[Step, ...]
+    sum: Step
     before: Step | None = None
     inside: Step | None = None
+    after: Step | None = None
     scale: str = ""
 
     @property
@@ -41,46 +45,23 @@ class Branch:
 
 
 @frozen
-class SubLayer:
-    """One residual connection: the sum, what is added (several in parallel layers), its norm."""
-
-    sum: Step
-    branches: tuple[Branch, ...]
-    after: Step | None = None
-
-    @property
-    def shared_norm(self) -> Step | None:
-        """The norm that parallel branches share, ``None`` if each has its own."""
-        first, *others = (branch.before for branch in self.branches)
-        return first if others and all(other is first for other in others) else None
-
-
-@frozen
 class ResidualPath:
-    """A chain of sub-layers from a module's input to its output.
+    """A chain of residual connections from a module's input to its output.
 
     Attributes:
-        sub_layers: the residual connections in order.
+        branches: what is added, in order.
         entry: a step before the first residual connection: a norm, as in RWKV's first layer, or a
             module that is explained on its own page.
     """
 
-    sub_layers: tuple[SubLayer, ...]
+    branches: tuple[Branch, ...]
     entry: Step | None = None
-
-    @property
-    def branches(self) -> tuple[Branch, ...]:
-        """All branches in order."""
-        return tuple(branch for each in self.sub_layers for branch in each.branches)
 
     @property
     def norms(self) -> tuple[Step, ...]:
         """All norms in order."""
-        steps = [self.entry]
-        for each in self.sub_layers:
-            steps += [step for branch in each.branches for step in (branch.before, branch.inside)]
-            steps.append(each.after)
-        return tuple(step for step in steps if is_norm(step))
+        around = [step for b in self.branches for step in (b.before, b.inside, b.after)]
+        return tuple(step for step in (self.entry, *around) if is_norm(step))
 
     @property
     def order(self) -> str:
@@ -88,11 +69,10 @@ class ResidualPath:
 
         ``mixed`` if they differ, ``bare`` if only the first has none, and the others before.
         """
-        found = []
-        for each in self.sub_layers:
-            for b in each.branches:
-                norms = {"before": b.before, "inside": b.inside, "after": each.after}
-                found.append(" ".join(name for name, norm in norms.items() if norm is not None))
+        found = [
+            " ".join(name for name in ("before", "inside", "after") if getattr(branch, name))
+            for branch in self.branches
+        ]
         if found[0] == "" and set(found) == {"", "before"}:
             return "bare"
         return found[0] if len(set(found)) == 1 else "mixed"
@@ -106,7 +86,7 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
     if graph is None or first is None or first.parts or not graph.results:
         return None
     inputs = {node.id for node in graph.inputs}
-    entry, state, found = graph.maker(first), first.node, list[SubLayer]()
+    entry, state, found = graph.maker(first), first.node, list[Branch]()
     if entry is not None:
         is_module = entry.node.kind == "module" and not entry.operation
         if not (is_module or is_norm(entry)) or not any(o.node in inputs for o in entry.tensors):
@@ -114,13 +94,13 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
     for residual in residuals:
         skip = residual.roles.get("residual")
         addends = [operand for operand in residual.tensors if operand.node != state]
-        branches = [b for each in addends if (b := _branch(graph, each, state)) is not None]
-        if skip is None or skip.node != state or not 0 < len(branches) == len(addends):
-            return None
-        branches.sort(key=lambda branch: "attention" not in branch.kind)
         users = () if graph.is_result(residual) else graph.users(residual)
         after = users[0] if len(users) == 1 and is_norm(users[0]) else None
-        found.append(SubLayer(residual, tuple(branches), after))
+        branches = [_branch(graph, each, state, residual, after) for each in addends]
+        known = [branch for branch in branches if branch is not None]
+        if skip is None or skip.node != state or not 0 < len(known) == len(addends):
+            return None
+        found += sorted(known, key=lambda branch: "attention" not in branch.kind)
         state = (after or residual).node.id
     # All that is computed from the path goes into its end.
     path = inputs | {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
@@ -138,7 +118,9 @@ def child_of(view: ModuleView, step: Step) -> str:
     return name if name in view.children else ""
 
 
-def _branch(graph: ModuleGraph, addend: Operand, state: str) -> Branch | None:
+def _branch(
+    graph: ModuleGraph, addend: Operand, state: str, total: Step, after: Step | None
+) -> Branch | None:
     """Return what computes an addend from the path, ``None`` if it is something else."""
     inside, scale = graph.maker(addend), ""
     if is_norm(inside) and inside.tensors:
@@ -152,10 +134,11 @@ def _branch(graph: ModuleGraph, addend: Operand, state: str) -> Branch | None:
     core = tuple(step for step in steps if step not in norms)
     if state not in found:
         is_input = len(graph.inputs) == 2 and [step.operation for step in core] in ([], ["linear"])
-        return Branch("input", core) if is_input else None
+        return Branch("input", core, total, after=after) if is_input else None
     if not core:
         return None
-    return Branch(_kind(graph, core, state), core, norms[0] if norms else None, inside, scale)
+    before = norms[0] if norms else None
+    return Branch(_kind(graph, core, state), core, total, before, inside, after, scale)
 
 
 def _scaled(graph: ModuleGraph, product: Step) -> tuple[str, Operand] | None:

@@ -1,6 +1,7 @@
 """The lines and terms of residual paths: layers, sub-layers and parts of them."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import Step
@@ -12,14 +13,13 @@ from bertviewer.core.formulas.templates.residual import (
     LEARNT_SCALE,
     Branch,
     ResidualPath,
-    SubLayer,
     child_of,
 )
 from bertviewer.core.frozen import frozen
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),
-    "cross-attention": ('"CrossAttention"', "cross-attention", "{} to the encoder’s output"),
+    "cross-attention": ('"CrossAttention"', "cross-attention", "attention to the encoder’s output"),
     "feed-forward": ('op("FFN"{})', "a feed-forward network", "{}, applied to each row"),
     "experts": ('op("MoE")', "a mixture of experts", "{}{}"),
 }
@@ -68,7 +68,7 @@ def parts_of(view: ModuleView, path: ResidualPath) -> list[Part]:
     kinds = [branch.kind for branch in path.branches]
     for number, branch in enumerate(path.branches):
         is_sole = len(kinds) == 1 and path.entry is None
-        part = _sole(view, branch, path.sub_layers[0]) if is_sole else None
+        part = _sole(view, branch) if is_sole else None
         several = branch.kind == "feed-forward" and kinds.count("feed-forward") > 1
         index = f"_{kinds[: number + 1].count('feed-forward')}" if several else ""
         found.append(part or _part(view, branch, index))
@@ -109,12 +109,12 @@ def _encoder(branch: Branch) -> tuple[Term, ...]:
     return (_ENCODER_OUTPUT,) if branch.kind == "cross-attention" else ()
 
 
-def _sole(view: ModuleView, branch: Branch, sub_layer: SubLayer) -> Part | None:
+def _sole(view: ModuleView, branch: Branch) -> Part | None:
     """Return how the only branch of a module is written if it ends with a layer or is an input."""
     is_linear = bool(branch.core) and branch.last.operation == "linear"
     dense = view.affine_of(branch.last) if is_linear else None
     if branch.kind == "input":
-        return _input(view, dense, sub_layer) if bool(dense) == bool(branch.core) else None
+        return _input(view, dense, branch) if bool(dense) == bool(branch.core) else None
     is_direct = branch.before is None or len({child_of(view, step) for step in branch.core}) > 1
     if dense is None or not is_direct or "attention" not in branch.kind:
         return None
@@ -129,13 +129,13 @@ def _sole(view: ModuleView, branch: Branch, sub_layer: SubLayer) -> Part | None:
     return Part(symbol, terms, _BRANCHES[branch.kind][1], "", line, dense.maths(heads, "O"))
 
 
-def _input(view: ModuleView, dense: Affine | None, sub_layer: SubLayer) -> Part:
+def _input(view: ModuleView, dense: Affine | None, branch: Branch) -> Part:
     """Return how an input that is added to another one is written."""
     case = "add & norm" if dense is None else "add"
-    if sub_layer.after and dense:
+    if branch.after and dense:
         case = "second half" if half_of_network(view) == "second" else "output"
     symbol, meaning, residual, use, index = _INPUTS[case]
-    width = view.width_of(sub_layer.sum)
+    width = view.width_of(branch.sum)
     inputs = dense.inputs if dense else width
     terms = (
         Term(symbol, meaning, f"[S, {inputs}]"),
@@ -156,45 +156,43 @@ def _called(symbol: str, branch: Branch, argument: str) -> str:
     return f"{symbol}({argument}{more})"
 
 
-def lines_of(path: ResidualPath, parts: Sequence[Part], width: int) -> tuple[str, ...]:
-    """Return the lines of a residual path; its entry and each branch have a part."""
-    lines, waiting, argument = [], iter(parts), "R" if parts[0].case else "X"
+def lines_and_terms(
+    view: ModuleView, path: ResidualPath, parts: Sequence[Part]
+) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+    """Return the lines and terms of a residual path; its entry and each branch have a part."""
+    width, last = view.width_of(path.branches[-1].sum), path.branches[-1].sum.node.id
+    lines, terms, waiting, argument = list[str](), [TOKENS], iter(parts), "R"
+    if not parts[0].case:
+        argument = "X"
+        terms.append(Term("X", "input, one row per position", f"[S, {width}]"))
     # The sum of a single connection shows the size of its input.
     start = sized(argument, "S", width) if len(parts) == 1 else argument
     if path.entry is not None:
         argument = start = "X'"
         lines.append(f"{sized(argument, 'S', width)} = {next(waiting).symbol}(X)")
-    for number, each in enumerate(path.sub_layers):
-        is_last = number == len(path.sub_layers) - 1
-        result, read = "Y" if is_last else "Z" + "'" * number, argument
-        shared = each.shared_norm
-        if shared is not None:
+    sums = groupby(path.branches, lambda branch: branch.sum.node.id)
+    for number, (name, branches) in enumerate((name, list(group)) for name, group in sums):
+        added, read, norm = [start], argument, branches[0].before
+        is_shared = len(branches) > 1 and all(branch.before is norm for branch in branches)
+        if norm is not None and is_shared:
             read = "N"
-            lines.append(f"{sized(read, 'S', width)} = {_normed(shared, argument)}")
-        total = [start]
-        for branch, part in zip(each.branches, waiting, strict=False):
-            inner = read if shared is not None else _normed(branch.before, read)
-            added = _normed(branch.inside, _called(part.symbol, branch, inner))
-            total.append(f"{branch.scale} {added}" if branch.scale else added)
+            lines.append(f"{sized(read, 'S', width)} = {_normed(norm, argument)}")
+            terms.append(Term(read, "the normalised input, which all parallel sub-layers read"))
+        for branch, part in zip(branches, waiting, strict=False):
+            inner = read if is_shared else _normed(branch.before, read)
+            value = _normed(branch.inside, _called(part.symbol, branch, inner))
+            added.append(f"{branch.scale} {value}" if branch.scale else value)
             if part.projected:
                 lines += [part.heads] if part.heads else []
-                total = [part.projected, start]
-        lines.append(f"{sized(result, 'S', width)} = {_normed(each.after, ' + '.join(total))}")
-        argument = start = result
-    return (*lines, *(part.definition for part in parts if part.definition))
-
-
-def terms_of(path: ResidualPath, parts: Sequence[Part], width: int) -> tuple[Term, ...]:
-    """Return the terms of a residual path."""
-    terms = [TOKENS]
-    if not parts[0].case:
-        terms.append(Term("X", "input, one row per position", f"[S, {width}]"))
-    if any(each.shared_norm for each in path.sub_layers):
-        terms.append(Term("N", "the normalised input, which all parallel sub-layers read"))
+                added = [part.projected, start]
+        argument = start = "Y" if name == last else "Z" + "'" * number
+        total = _normed(branches[0].after, " + ".join(added))
+        lines.append(f"{sized(argument, 'S', width)} = {total}")
+    lines += [part.definition for part in parts if part.definition]
     terms += [term for part in parts for term in part.terms]
     if any(branch.scale == LEARNT_SCALE for branch in path.branches):
         terms.append(Term("lambda", "learnt scale of each feature (layer scale)", f"[{width}]"))
         terms.append(Term("dot.o", "element-wise product"))
     terms += [term for norm in path.norms for term in Norm.of(norm).terms]
     first = {term.symbol: term for term in reversed(terms)}
-    return tuple(dict.fromkeys(first[term.symbol] for term in terms))
+    return tuple(lines), tuple(dict.fromkeys(first[term.symbol] for term in terms))
