@@ -17,7 +17,6 @@ from bertviewer.core.formulas.templates.norm import NORM
 from bertviewer.core.formulas.templates.patches import PATCHES
 from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
 from bertviewer.core.formulas.templates.stack import STACK
-from bertviewer.core.formulas.templates.sub_layer import SUB_LAYERS
 from bertviewer.core.formulas.templates.task_model import TASK_MODELS
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
@@ -38,7 +37,6 @@ TEMPLATES: tuple[Template, ...] = (
     *TASK_MODELS,
     *MODELS,
     *FEED_FORWARD,
-    *SUB_LAYERS,
     *LAYER,
     *EXPERTS,
     CONVOLUTION,

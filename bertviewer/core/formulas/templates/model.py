@@ -162,7 +162,7 @@ def _of_run(view: ModuleView, calls: ModuleGraph, run: Step, title: str, summary
 
 def _residual_path(view: ModuleView, run: Step) -> ResidualPath | None:
     layer = view.at(run.parts[-1].node.path or "")
-    return None if layer is None or layer.graph is None else residual_path(layer.graph)
+    return None if layer is None else residual_path(layer)
 
 
 def _with_pooled(view: ModuleView, naming: Naming) -> Naming:
