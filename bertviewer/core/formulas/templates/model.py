@@ -328,7 +328,7 @@ def _model(view: ModuleView) -> Match | None:
     calls, runs = view.calls, runs_of(view)
     if calls is None or len(runs) != 1 or stacks_of(view) or not calls.results:
         return None
-    if len(calls.results[0][0].shape) != 3:
+    if len(calls.results[0][0].shape) != 3 or view.node.name.isdecimal():
         return None
     return _of_run(view, calls, runs[0], *_ABOUT[_about(view)])
 
