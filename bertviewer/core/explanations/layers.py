@@ -8,7 +8,7 @@ from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
 from bertviewer.core.explanations.facts import is_random
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.templates.feed_forward import KINDS, read_feed_forward
-from bertviewer.core.formulas.templates.layer import norm_order
+from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text, number_text, with_minus
 
@@ -97,8 +97,7 @@ def network_widths(view: ModuleView) -> Widths | None:
     network = read_feed_forward(group, view)
     if network is None:
         return None
-    second = network.second
-    return Widths(second.outputs, second.inputs, network.gate is not None)
+    return Widths(network.output.outputs, network.output.inputs, network.is_gated)
 
 
 def _four_times(asked: Asked) -> Numbers | None:
@@ -124,8 +123,9 @@ def norms_of_layers(asked: Asked) -> str | None:
     """Return whether the layers have their norms "before" the sub-layers or "after" the sums."""
     for node in asked.architecture.modules:
         if node.role == "layer":
-            order = norm_order(ModuleView.of(node, asked.architecture))
-            return {"pre": "before", "bare": "before", "post": "after"}.get(order)
+            path = residual_path(ModuleView.of(node, asked.architecture))
+            known = {"before": "before", "bare": "before", "after": "after"}
+            return None if path is None else known.get(path.order)
     return None
 
 

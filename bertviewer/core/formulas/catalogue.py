@@ -1,6 +1,5 @@
 """The formula of a module: that of the first template that its graph matches, else its steps."""
 
-import re
 from collections.abc import Hashable
 from dataclasses import replace
 
@@ -8,9 +7,8 @@ from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import reads_target
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import TARGET, TOKENS
 from bertviewer.core.formulas.notes import true_notes
 from bertviewer.core.formulas.steps.formula import formula_of_steps
 from bertviewer.core.formulas.templates.catalogue import TEMPLATES
@@ -18,8 +16,6 @@ from bertviewer.core.frozen import frozen
 
 LAYER_NUMBER = "layer_idx"
 """The attribute in which a module keeps the index of its layer. No formula depends on it."""
-
-_LENGTH = re.compile(r"\bS\b'?")
 
 
 @frozen
@@ -69,8 +65,7 @@ def _explained(view: ModuleView) -> Explained | None:
         formula = template.formula(view)
         if formula is not None:
             formula = replace(formula, notes=true_notes(formula.notes, view))
-            of_target = reads_target(view.node, view.architecture)
-            return Explained(_for_target(formula) if of_target else formula, template.role)
+            return Explained(formula, template.role)
     written = formula_of_steps(view)
     return None if written is None else Explained(written)
 
@@ -105,21 +100,3 @@ def equal_modules(architecture: Architecture) -> dict[str, int]:
         )
         found[node.path] = numbers.setdefault(facts, len(numbers))
     return found
-
-
-def _for_target(formula: Formula) -> Formula:
-    """Return a formula with S_d for the module's own tokens, and S for the encoder's."""
-    return replace(
-        formula,
-        maths=tuple(_LENGTH.sub(_renamed, line) for line in formula.maths),
-        terms=tuple(TARGET if term == TOKENS else _target_term(term) for term in formula.terms),
-    )
-
-
-def _target_term(term: Term) -> Term:
-    value = None if term.value is None else _LENGTH.sub(_renamed, term.value)
-    return replace(term, symbol=_LENGTH.sub(_renamed, term.symbol), value=value)
-
-
-def _renamed(found: re.Match[str]) -> str:
-    return "S" if found[0].endswith("'") else "S_d"

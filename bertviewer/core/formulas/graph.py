@@ -6,12 +6,16 @@ from functools import cached_property
 from itertools import takewhile
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import PARTS, Operand
 from bertviewer.core.frozen import frozen
 
 MANY = 25
 """A module of more steps is described by its children."""
+
+_MOST_OF_TABLE = 8
+"""A table's graph is not larger than that, inputs and outputs included."""
 
 _GIVEN = ("input", "constant", "parameter")
 
@@ -122,7 +126,7 @@ class ModuleGraph:
         kept = [step for step in self.steps if step.node.id in needed]
         read = {operand.node for step in kept for operand in _read(step)}
         read |= {operand.node for _, operand in wanted}
-        return replace(self, steps=tuple(_narrowed(step, read) for step in kept), results=wanted)
+        return replace(self, steps=tuple(_reduced(step, read) for step in kept), results=wanted)
 
     @property
     def only(self) -> Step | None:
@@ -182,6 +186,21 @@ def _topological(steps: Sequence[Step]) -> Iterator[Step]:
         yield ready
 
 
+def with_tables(graph: ModuleGraph, flows: Flows) -> ModuleGraph:
+    """Return a graph in which tables times a constant are lookups (BART, Gemma)."""
+    return replace(graph, steps=tuple(_as_table(step, flows) for step in graph.steps))
+
+
+def _as_table(step: Step, flows: Flows) -> Step:
+    flow = flows.flow(step.node.path or "") if step.is_call and step.node.path else None
+    inner = () if flow is None or len(flow.nodes) > _MOST_OF_TABLE else graph_of(flow).steps
+    if [each.operation for each in inner] not in (["embedding"], ["embedding", "mul"]):
+        return step
+    table = [operand for operand in inner[0].operands if operand.parameter]
+    node = replace(step.node, operation="embedding", reads=inner[0].node.reads)
+    return replace(step, node=node, operands=(*step.operands, *table))
+
+
 def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
     """Return a module's graph with one step for each child: what its own code calls.
 
@@ -201,21 +220,6 @@ def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
     if _has_cycle(found):
         return None
     return replace(found, steps=tuple(_with_runs(found)))
-
-
-def _narrowed(step: Step, read: set[str]) -> Step:
-    """Return a call with those of its results that are read."""
-    parts = [part.node for part in step.parts if part.node.id in read]
-    if not step.outputs or not parts:
-        return step
-    node = replace(
-        step.node,
-        id=parts[0].id,
-        shape=parts[0].shape,
-        symbolic_shape=parts[0].symbolic_shape,
-    )
-    outputs = tuple(part.id for part in parts) if len(parts) > 1 else ()
-    return replace(step, node=node, outputs=outputs)
 
 
 def _child(step: Step, path: str) -> str:
@@ -250,6 +254,17 @@ def _call(path: str, parts: Sequence[Step], graph: ModuleGraph) -> Step:
     return Step(node, tuple(given.values()), roles, tuple(parts), several)
 
 
+def _reduced(call: Step, read: set[str]) -> Step:
+    """Return a call with those of its outputs that are read."""
+    outputs = [
+        part.node for part in call.parts if part.node.id in call.ids and part.node.id in read
+    ]
+    if not call.outputs or len(outputs) == len(call.outputs):
+        return call
+    node = replace(call.node, id=outputs[0].id, shape=outputs[0].shape)
+    return replace(call, node=node, outputs=tuple(n.id for n in outputs) if outputs[1:] else ())
+
+
 def _read(step: Step) -> tuple[Operand, ...]:
     return (*step.operands, *step.roles.values())
 
@@ -265,31 +280,37 @@ def _has_cycle(graph: ModuleGraph) -> bool:
 
 def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
     """Yield the steps, with one for members of a list that are applied in sequence."""
+    lists = [_list(step) for step in graph.steps]
     run: list[Step] = []
-    for step in graph.steps:
-        if run and not (
-            _list(step) == _list(run[-1])
-            and graph.users(run[-1]) == (step,)
-            and not graph.is_result(run[-1])
+    for step, where in zip(graph.steps, lists, strict=True):
+        # Members of which several steps are known are the parts of a layer, if there are several.
+        is_member = bool(where) and (not step.parts or lists.count(where) == 1)
+        before = run[-1] if run else None
+        follows = before is not None and graph.users(before) == (step,)
+        if before is not None and not (
+            follows and where == _list(before) and not graph.is_result(before)
         ):
-            yield _run(run)
+            yield _run(run, graph)
             run = []
-        if _list(step):
+        if is_member:
             run.append(step)
         else:
             yield step
     if run:
-        yield _run(run)
+        yield _run(run, graph)
 
 
 def _list(step: Step) -> str:
     """Return the path of the list that a layer is a member of, "" for all other steps."""
     holder, _, name = (step.node.path or "").rpartition(".")
-    return holder if step.is_call and not step.parts and name.isdecimal() else ""
+    return holder if step.is_call and name.isdecimal() else ""
 
 
-def _run(layers: Sequence[Step]) -> Step:
-    """Return layers that are applied in sequence as one step, read at the last."""
+def _run(layers: Sequence[Step], graph: ModuleGraph) -> Step:
+    """Return layers that are applied in sequence as one step, read at the last.
+
+    The first of its operands is the hidden state; masks and positions come last.
+    """
     first, last = layers[0], layers[-1]
     count = sum(1 if each.node.repeat is None else each.node.repeat.count for each in layers)
     paths = {path for each in layers for path in each.node.layers}
@@ -301,4 +322,7 @@ def _run(layers: Sequence[Step]) -> Step:
         repeat=Repeat(0, count - 1, count),
         details={"stored": len(paths), "kinds": len(layers)},
     )
-    return replace(first, node=node)
+    sides = {o.node for role, o in first.roles.items() if role in ("mask", "position")}
+    sides |= {each.id for each in graph.given.values() if each.kind == "constant"}
+    operands = tuple(sorted(first.operands, key=lambda operand: operand.node in sides))
+    return replace(first, node=node, operands=operands, parts=tuple(layers))

@@ -1,14 +1,15 @@
 """The module that a formula describes: its tensors, children, attributes and graph."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.names import CONFIG_KEYS
-from bertviewer.core.formulas.graph import ModuleGraph, Step, closed, graph_of
+from bertviewer.core.formulas.graph import ModuleGraph, Step, closed, graph_of, with_tables
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
@@ -36,7 +37,7 @@ class ModuleView:
         """The module's data-flow graph, ``None`` if it was not traced or is not called."""
         flows = self.architecture.flows
         flow = None if flows is None else flows.flow(self.node.path)
-        return None if flow is None else graph_of(flow)
+        return None if flow is None or flows is None else with_tables(graph_of(flow), flows)
 
     @cached_property
     def calls(self) -> ModuleGraph | None:
@@ -54,10 +55,43 @@ class ModuleView:
         key = next(iter(self.keys("width")), None)
         return "D" if key is None else int(self.config[key])
 
+    @property
+    def is_torch(self) -> bool:
+        """Whether the class is one of torch.nn."""
+        return self.node.class_module.startswith("torch.nn.modules.")
+
+    @property
+    def lengths(self) -> set[int]:
+        """The sequence lengths that the graphs were traced with."""
+        flows = self.architecture.flows
+        traced = {} if flows is None else flows.lengths
+        return {traced[name] for name in ("S", "S_d") if name in traced}
+
+    def only(self, *operations: str) -> Step | None:
+        """Return the module's only step if it computes one of these operations."""
+        step = None if self.graph is None else self.graph.only
+        return step if step is not None and step.operation in operations else None
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Yield the nodes of all graphs of the model, those in groups too."""
+        flows = self.architecture.flows
+        for flow in () if flows is None else flows.distinct.values():
+            yield from flow.all_nodes()
+
     def at(self, path: str) -> "ModuleView | None":
         """Return the module at a path of the model as a view, ``None`` if there is none."""
         node = self.architecture.module(path)
         return None if node is None else ModuleView.of(node, self.architecture)
+
+    def tensor(self, name: str) -> TensorInfo | None:
+        """Return a tensor of the model by its whole name, ``None`` if there is none."""
+        tensors = self.architecture.tensors_below(name.rpartition(".")[0])
+        return next((each for each in tensors if each.name == name), None)
+
+    def parameter_shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor by its whole name, empty if there is none."""
+        tensor = self.tensor(name)
+        return () if tensor is None else tensor.shape
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of a tensor in or below the node, ``None`` if there is none."""
@@ -76,71 +110,51 @@ class ModuleView:
     def affine(self, path: str | None = None) -> Affine | None:
         """Return the linear layer at a path of the model, by default this module.
 
-        ``None`` if no matrix is stored there.
+        ``None`` if no matrix is stored there. A convolution is one if it reads one position at a
+        time.
         """
-        path = self.node.path if path is None else path
-        weight, bias = self._tensor(path, "weight"), self._tensor(path, "bias")
-        if weight is None or len(weight.shape) < 2:
+        view = self if path is None else self.at(path)
+        weight = None if view is None else view.shape("weight")
+        if view is None or weight is None or len(weight) < 2:
             return None
-        if len(weight.shape) > 2:
-            return self._pointwise(path, bias=bias is not None)
-        return Affine(weight.shape, bias is not None, transposed=self._is_out_in(path))
+        step = None if view.graph is None else view.graph.sole("linear")
+        has_bias = "bias" in view.tensors
+        if len(weight) == 2:
+            return Affine(weight, has_bias, transposed=step is None or _is_out_in(step))
+        if step is None:
+            return None
+        sizes = (int(str(step.node.details[key])) for key in ("out_features", "in_features"))
+        return Affine(tuple(sizes), has_bias, convolution=view.node.name)
 
     def affine_of(self, step: Step) -> Affine | None:
         """Return the linear layer that a step is, with or without a module for it."""
         if step.node.kind == "module":
             return self.affine(step.node.path or "")
-        stored = [o for o in step.operands if o.parameter]
-        shapes = [self.parameter_shape(o.parameter) for o in stored]
+        shapes = [self.parameter_shape(o.parameter) for o in step.operands if o.parameter]
         if not shapes or len(shapes[0]) != 2:
             return None
-        function = str(step.node.details.get("function", "linear"))
-        is_out_in = (function == "linear") != bool(stored[0].parts)
-        return Affine(shapes[0], len(shapes) > 1, transposed=is_out_in)
+        return Affine(shapes[0], len(shapes) > 1, transposed=_is_out_in(step))
 
     def width_of(self, step: Step) -> int:
         """Return how many features a step computes for each position.
 
         Convolutions have the features before the positions: [B, features, S].
         """
-        shape = step.node.shape
-        flows = self.architecture.flows
-        lengths = set() if flows is None else {flows.lengths.get(name) for name in ("S", "S_d")}
-        if len(shape) == 3 and shape[-1] in lengths and shape[-2] not in lengths:
-            return shape[-2]
-        return shape[-1]
-
-    def parameter_shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a parameter by its whole name, empty if there is none."""
-        parameters = self.architecture.tensors_below(name.rpartition(".")[0])
-        return next((each.shape for each in parameters if each.name == name), ())
+        *_, before, last = (0, 0, *step.node.shape)
+        is_turned = (
+            len(step.node.shape) == 3 and last in self.lengths and before not in self.lengths
+        )
+        return before if is_turned else last
 
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return this configuration's keys for the choices, those that it has."""
         return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)
 
-    def _tensor(self, path: str, ending: str) -> TensorInfo | None:
-        name = f"{path}.{ending}" if path else ending
-        return next((t for t in self.architecture.tensors_below(path) if t.name == name), None)
 
-    def _pointwise(self, path: str, *, bias: bool) -> Affine | None:
-        """Return a convolution as a linear layer if it reads one position at a time."""
-        flows = self.architecture.flows
-        flow = None if flows is None else flows.flow(path)
-        step = None if flow is None else graph_of(flow).sole("linear")
-        if step is None:
-            return None
-        shape = tuple(int(str(step.node.details[key])) for key in ("out_features", "in_features"))
-        return Affine(shape, bias, convolution=path.rpartition(".")[2])
-
-    def _is_out_in(self, path: str) -> bool:
-        """Return whether a linear layer's weight is stored [out, in], as its product shows."""
-        flows = self.architecture.flows
-        flow = None if flows is None else flows.flow(path)
-        step = None if flow is None else graph_of(flow).sole("linear")
-        if step is None:
-            return True
-        function = str(step.node.details.get("function", "linear"))
-        weight = next((o for o in step.operands if o.parameter.endswith("weight")), None)
-        is_transposed = weight is not None and bool(weight.parts)
-        return (function == "linear" or function.startswith("conv")) != is_transposed
+def _is_out_in(step: Step) -> bool:
+    """Return whether a linear layer's weight is stored [out, in], as its product shows."""
+    function = str(step.node.details.get("function", "linear"))
+    stored = [operand for operand in step.operands if operand.parameter]
+    weight = min(stored, key=lambda o: not o.parameter.endswith("weight"), default=None)
+    is_transposed = weight is not None and bool(weight.parts)
+    return (function == "linear" or function.startswith("conv")) != is_transposed

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.frozen import frozen
@@ -27,27 +28,18 @@ class Place:
 
 def places(view: ModuleView) -> Iterator[Place]:
     """Yield the module's places in the modules around it, the innermost first."""
-    path = view.node.path
-    parent = view.node.parent
-    while parent is not None:
-        around = view.at(parent)
-        if around is not None and around.graph is not None:
-            yield from _places_in(around, around.graph, path)
-        parent = None if not parent else parent.rpartition(".")[0]
-
-
-def _places_in(view: ModuleView, graph: ModuleGraph, path: str) -> Iterator[Place]:
-    own = tuple(step for step in graph.steps if _is_part(step, path))
-    if own:
-        yield Place(view, graph, own)
-        return
-    for step in graph.steps:
-        inner = tuple(each for each in step.inner if _is_part(each, path))
-        if inner:
-            yield Place(view, graph, inner, step)
-            return
+    _, *above = ancestors(view.node.path)
+    for path in above:
+        around = view.at(path)
+        if around is None or around.graph is None:
+            continue
+        steps = around.graph.steps
+        for group, held in ((None, steps), *((step, step.inner) for step in steps)):
+            own = tuple(step for step in held if _is_part(step, view.node.path))
+            if own:
+                yield Place(around, around.graph, own, group)
+                break
 
 
 def _is_part(step: Step, path: str) -> bool:
-    own = step.node.path or ""
-    return own == path or own.startswith(f"{path}.")
+    return f"{step.node.path or ''}.".startswith(f"{path}.")

@@ -8,17 +8,25 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, ROTATION, SOFTMAX, quoted
+from bertviewer.core.formulas.notation import (
+    LAYER_NORM,
+    RMS_NORM,
+    ROTATION,
+    SOFTMAX,
+    number_maths,
+    quoted,
+)
 from bertviewer.core.formulas.steps import mixtures
 from bertviewer.core.formulas.steps.attention import ROOT, Roles, attention_of
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, Legend, call
-from bertviewer.core.formulas.steps.naming import Names
+from bertviewer.core.formulas.steps.naming import POSITIONS, Names
 from bertviewer.core.formulas.steps.networks import Networks
 from bertviewer.core.formulas.steps.origins import turned_by
 from bertviewer.core.formulas.steps.shapes import Shapes
 from bertviewer.core.formulas.steps.values import MASK, Values
 from bertviewer.core.formulas.steps.weights import Weights
 from bertviewer.core.formulas.steps.words import of_word
+from bertviewer.core.formulas.templates.embedding import constant_factor
 from bertviewer.core.text.numerals import count_text, number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {
@@ -29,6 +37,7 @@ _NORMS: Mapping[str, tuple[str, str]] = {
     "instance norm": ('op("InstanceNorm")', "normalisation of each feature by itself"),
 }
 _ATTENTION = '"Attention"'
+_CLOSE = 1e-3
 FIRST = "part [:, 0]"
 
 
@@ -114,12 +123,29 @@ class Expressions:
         return self.values.of(data or next(iter(found), Operand()))
 
     def _embedding(self, step: Step) -> Expression:
-        table = self.values.weights.table(step, self.names.indices.get(step.node.id, ""))
+        index = self.names.indices.get(step.node.id, "")
+        table = self.values.weights.table(step, index)
         found = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
+        rows = self.names.places.get((found.node, ()), "p")
+        if index == POSITIONS and rows == "p":
+            self.legend.add(rows, _positions(step, self.view))
+        table = f"{self._factor(step)}{table}"
         if not found.node:
             self.legend.add("p", "row indices that do not depend on the text: positions")
             return Expression(f"{table} [p]")
         return Expression(f"{table} [{self.values.of(found).text}]")
+
+    def _factor(self, step: Step) -> str:
+        """Return the constant that a table multiplies its rows by, "" for none."""
+        table = self.view.at(step.node.path or "")
+        steps = () if table is None or table.graph is None else table.graph.steps
+        if table is None or len(steps) < 2 or table.node.path == self.view.node.path:
+            return ""
+        factor, width = constant_factor(steps[1], table), step.node.shape[-1]
+        if factor in (1, None):
+            return ""
+        root = abs((factor or 0) ** 2 - width) < _CLOSE
+        return f"sqrt({width}) thick " if root else f"{number_maths(factor or 0)} thick "
 
     def _convolution(self, step: Step) -> Expression:
         index = self.names.indices.get(step.node.id, "")
@@ -212,6 +238,16 @@ class Expressions:
         if found is None:
             return None
         return count_text(found.parameters, "1 parameter", "{0} parameters")
+
+
+def _positions(step: Step, view: ModuleView) -> str:
+    """Return how positions are counted as rows of a table."""
+    table = view.at(step.node.path or "")
+    first = None if table is None else table.integer("offset")
+    padding = None if table is None else table.integer("padding_idx")
+    if not first and padding is not None:
+        first = padding + 1
+    return f"positions, counted from {first or 0}"
 
 
 def list_of(node: Node) -> str:

@@ -52,7 +52,7 @@ def write(
     lengths = {} if view.architecture.flows is None else view.architecture.flows.lengths
     graph = graph.up_to(len(naming.results)) if naming.results else graph
     own = own_steps(graph, rounds) | {node for node, parts in naming.symbols if not parts}
-    names = Names.of(graph, naming, own)
+    names = Names.of(graph, view, naming, own)
     say = Expressions(graph, names, view, Shapes(lengths))
     lines = tuple(Writer(say, rounds).lines())
     whole = " ".join(lines)
@@ -64,7 +64,16 @@ def write(
     terms = (term for term in say.legend.terms.values() if term.symbol in whole)
     known = naming.meanings
     told = (replace(t, meaning=known.get(t.symbol, t.meaning)) for t in terms)
-    return Match(lines, (*tokens, *told))
+    return Match(lines, (*tokens, *told), is_lettered=True)
+
+
+def match_of_steps(view: ModuleView, **values: object) -> Match | None:
+    """Return what a module computes for a template; the note on its steps is ``{steps}``."""
+    written = formula_of_steps(view)
+    if written is None:
+        return None
+    values = {"steps": " ".join(written.notes), **values}
+    return Match(written.maths, written.terms, values, is_lettered=True)
 
 
 _WORDS: Mapping[KnownOperation, str] = {

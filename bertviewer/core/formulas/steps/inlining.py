@@ -12,7 +12,7 @@ MOST_IN_ONE = 3
 
 _WORDS = 24
 """So many letters of the code's own take as much of a line as a small step."""
-_ALONE = ("attention", "routing", "experts", "position bias", "embedding", "convolution")
+_ALONE = ("attention", "routing", "experts", "position bias", "convolution")
 _APART = ("routing", "experts", "position bias")
 _TAKES_LINEAR = ("residual", "add", "activation", "mul")
 
@@ -37,14 +37,16 @@ def own_steps(steps: ModuleGraph, rounds: Mapping[str, int]) -> frozenset[str]:
             size.get(o.node, 0) for o in step.tensors if o.node not in own
         )
         taker = user.get(node)
-        is_apart = uses[node] != 1 or node in named
+        is_apart = uses[node] != 1 or node in named or bool(step.outputs)
         if is_apart or not _stands_inside(step, taker, size[node]):
-            own.add(node)
+            own.update(step.ids)
     return frozenset(own)
 
 
 def _width(step: Step) -> int:
     """Return how much of a line a step takes: more, if it says much in words."""
+    if step.operation == "embedding":
+        return 0
     words = (text for o in step.operands for text in (o.key, o.plain, *o.parts))
     return 1 + sum(map(len, words)) // _WORDS
 
@@ -69,6 +71,8 @@ def _stands_inside(step: Step, taker: Step | None, size: int) -> bool:
         return False
     if taker.node.repeat is not None:
         return False
+    if kind == "embedding":
+        return other in _TAKES_LINEAR or "norm" in (other or "")
     if kind == "linear":
         return other in _TAKES_LINEAR and size == 1
     if node.kind == "module" and not kind:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
+from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.frozen import frozen
 
 _LETTERS = {
@@ -67,6 +69,7 @@ class Names:
 
     Attributes:
         steps: what they are for.
+        view: the module.
         naming: what the template calls things.
         own: the steps that have a line of their own, by id.
         places: symbols by node and part.
@@ -77,6 +80,7 @@ class Names:
     """
 
     steps: ModuleGraph
+    view: ModuleView
     naming: Naming
     own: frozenset[str]
     places: dict[Place, str] = field(default_factory=dict)
@@ -86,9 +90,11 @@ class Names:
     final: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, steps: ModuleGraph, naming: Naming, own: frozenset[str]) -> "Names":
+    def of(
+        cls, steps: ModuleGraph, view: ModuleView, naming: Naming, own: frozenset[str]
+    ) -> "Names":
         """Give every value and weight its name."""
-        names = cls(steps, naming, own)
+        names = cls(steps, view, naming, own)
         names._name_given()
         names._name_attention()
         names._name_weights()
@@ -146,6 +152,13 @@ class Names:
     def _name_weights(self) -> None:
         """Number the weights that have no role in an attention; one alone has no index."""
         numbered: dict[str, list[str]] = {}
+        tables: dict[str, set[str | None]] = {}
+        for step in self.steps.of("embedding"):
+            tables.setdefault(_table_index(step, self.view), set()).add(weight_path(step))
+        for step in self.steps.of("embedding"):
+            index = _table_index(step, self.view)
+            if index and len(tables[index]) == 1:
+                self.indices.setdefault(step.node.id, index)
         for step in self.steps.steps:
             node, path = step.node.id, weight_path(step)
             if node in self.indices or path is None:
@@ -174,11 +187,10 @@ class Names:
                 self.places[node, ()] = f"X{primes}_{step.node.repeat.count}"
                 primes += "'"
                 continue
-            for each in step.ids if node in self.own else ():
-                if (each, ()) not in self.places:
-                    index = self.indices.get(each, "")
-                    letter = index.strip("()")
-                    letter = letter if letter.startswith("O") else _letter(step.node)
+            index = self.indices.get(node, "").strip("()")
+            for each in step.ids:
+                if each in self.own and (each, ()) not in self.places:
+                    letter = index if index.startswith("O") else _letter(step.node)
                     self.places[each, ()] = letter
                     ids.append(each)
         self._number(ids)
@@ -192,7 +204,9 @@ class Names:
         for symbol, (_, operand) in zip(self.results, self.steps.results, strict=True):
             is_own = operand.node in self.own and operand.node not in self.stacks
             if is_own and not operand.parts and operand.node not in self.final:
-                self.places[operand.node, ()] = symbol
+                # The experts that a router chooses keep their letter.
+                if not self.places[operand.node, ()].startswith("cal(E)"):
+                    self.places[operand.node, ()] = symbol
                 self.final.add(operand.node)
 
     def _number(self, ids: Sequence[str]) -> None:
@@ -204,6 +218,18 @@ class Names:
             if counts[symbol] > 1:
                 seen[symbol] += 1
                 self.places[each, ()] = f"{symbol}_{seen[symbol]}"
+
+
+POSITIONS = '"pos"'
+_TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
+
+
+def _table_index(step: Step, view: ModuleView) -> str:
+    """Return the index of a table's symbol, "" if it is not known what its rows are for."""
+    shape = step.node.shape
+    if len(shape) == 3 and shape[0] == shape[1]:
+        return '"rel"'  # a number for each pair of positions
+    return _TABLES.get(index_kind(step, view), "")
 
 
 def weight_path(step: Step) -> str | None:

@@ -41,6 +41,8 @@ class Shapes:
             return tuple(
                 letter if letter in _LETTERS else size for letter, size in told if letter != _BATCH
             )
+        if len(node.shape) == 1 and node.kind != "parameter":
+            return (self._letter(node.shape[0]) or node.shape[0],)
         if len(node.shape) == 2 and node.kind != "parameter":
             # One sentence's positions, without the batch dimension.
             letters = [self._letter(size) for size in node.shape]

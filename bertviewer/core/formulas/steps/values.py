@@ -24,11 +24,13 @@ _INPUTS = {
     "I": "the image: channels, height, width",
     "F": "spectrogram of the sound: frequency bands, time steps",
     "a": "samples of the sound",
+    'X_"enc"': "the encoder’s output",
 }
 _FIRST = re.compile(r"part \[:, 0(, :)?\]")
 MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _ROLES = {"mask": "M", "bias": "B"}
 _LONG = 60
+_CLOSE = 1e-5
 
 
 @dataclass(slots=True)
@@ -183,8 +185,10 @@ class Values:
         given = self.steps.given.get(node)
         if given is None:
             return symbol
-        is_known = given.kind == "input" and input_symbol(given.name) == symbol
-        meaning = _INPUTS.get(symbol) if is_known else None
+        is_data = input_symbol(given.name) == symbol or symbol == 'X_"enc"'
+        meaning = _INPUTS.get(symbol) if given.kind == "input" and is_data else None
+        if given.name == "sines and cosines":
+            meaning = "sines and cosines of the positions: fixed, not learnt"
         if meaning is None:
             meaning = _GIVEN.get(given.kind, "depends only on masks or positions")
             meaning = MASK if symbol.startswith("M") else meaning
@@ -207,4 +211,7 @@ def plain_maths(text: str) -> str:
         return quoted(text)
     if abs(number) == float("inf"):
         return "oo" if number > 0 else "-oo"
+    square = round(number * number)
+    if number > 1 and number != round(number) and abs(number * number - square) < _CLOSE:
+        return f"sqrt({square})"
     return number_maths(number) if number >= 0 else f"-{number_maths(-number)}"

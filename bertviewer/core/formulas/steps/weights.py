@@ -5,10 +5,17 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import Affine, quoted
+from bertviewer.core.formulas.notation import Affine, quoted, sized
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, Legend
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.frozen import frozen
+
+_ROWS = {
+    '"word"': "vocabulary entry",
+    '"type"': "segment",
+    '"pos"': "position",
+    '"rel"': "distance or distance bucket",
+}
 
 
 @frozen
@@ -77,9 +84,16 @@ class Weights:
         """Return the table whose rows are looked up."""
         symbol = f"W_{index}" if index else "W"
         path = step.node.path or ""
-        named = next((each.parameter for each in step.operands if each.parameter), "")
-        self.tell(symbol, "table", named or f"{path}.weight")
-        return symbol
+        name = next((o.parameter for o in step.operands if o.parameter), "") or f"{path}.weight"
+        tensor = self._tensor(name)
+        row = _ROWS.get(index)
+        if tensor is None or row is None:
+            self.tell(symbol, "table", name)
+        else:
+            fixed = "" if tensor.trainable else "fixed, not learnt: "
+            self.legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
+        shows = self.naming.teaches and tensor is not None
+        return sized(symbol, *tensor.shape) if shows and tensor is not None else symbol
 
     def convolution(self, step: Step, states: Expression, index: str) -> Expression:
         """Return a convolution."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import indices, quoted
 from bertviewer.core.formulas.steps.attention import ROOT
@@ -108,7 +109,8 @@ class Writer:
         usual = '"Layer"' if names.naming.teaches else quoted(list_of(node) or node.name)
         function = names.naming.functions.get(node.id) or usual
         more = "".join(f", {each}" for each in others)
-        if first != f"{base}_0":
+        start = step.tensors[0] if step.tensors else Operand()
+        if names.places.get((start.node, start.parts)) != f"{base}_0":
             yield f"{base}_0 = {first}"
         yield f"{base}_(l+1) = {function}_l ({base}_l{more}), quad l = {indices(repeat.count)}"
         self.say.legend.add(

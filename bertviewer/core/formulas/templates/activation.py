@@ -18,16 +18,8 @@ _NORMAL = Term("Phi", "cumulative distribution function of the standard normal d
 class Activation:
     """A function of one number.
 
-    Attributes:
-        operator: its symbol in other formulas.
-        meaning: what the operator is, after "the activation function: ".
-        title: the title of its formula.
-        summary: what it does, in one sentence.
-        maths: its definition.
-        source: the paper and section.
-        notes: further facts.
-        terms: other symbols of the definition.
-        is_chosen: whether a key of the configuration names it.
+    ``operator`` is its symbol in other formulas, ``meaning`` what it is, in a few words. The rest
+    are the texts of its formula.
     """
 
     operator: str
@@ -38,12 +30,6 @@ class Activation:
     source: str
     notes: tuple[str, ...] = ()
     terms: tuple[Term, ...] = ()
-    is_chosen: bool = True
-
-    @property
-    def term(self) -> Term:
-        """The operator as a term of another formula."""
-        return Term(self.operator, f"the activation function: {self.meaning}")
 
 
 ACTIVATIONS: Mapping[str, Activation] = {
@@ -141,7 +127,6 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "Maps each element to a positive number; far from 0 it is close to ReLU.",
         'op("softplus")(x) = log(1 + e^x)',
         "Dugas et al. 2001; torch.nn.Softplus",
-        is_chosen=False,
     ),
     "tanh": Activation(
         "tanh",
@@ -154,7 +139,6 @@ ACTIVATIONS: Mapping[str, Activation] = {
             "Near 0 it changes little; far from 0 it saturates, and where the output is near −1 "
             "or 1 the gradient is small.",
         ),
-        is_chosen=False,
     ),
     "sigmoid": Activation(
         "sigma",
@@ -163,38 +147,40 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "Maps each element to the range from 0 to 1.",
         "sigma(x) = 1 / (1 + e^(-x))",
         "Elementary function, as computed by torch.nn.Sigmoid",
-        is_chosen=False,
     ),
 }
 """The activations with a text, by the names that the graph gives them."""
 
-
 FUNCTIONS = {"silu": "SiLU", "relu": "ReLU", "gelu": "GELU", "tanh": "tanh", "sigmoid": "sigmoid"}
 """The same by the names of torch's functions."""
+_FIXED = ("softplus", "tanh", "sigmoid")
+"""Activations that no key of a configuration chooses."""
+
+
+def _name(step: Step) -> str:
+    # Within experts, the graph has torch's function.
+    found = step.node.details.get("activation") or FUNCTIONS.get(step.operation)
+    return str(found or step.node.name)
 
 
 def operator_of(step: Step) -> str:
     """Return the operator of an activation's step."""
-    name = str(step.node.details.get("activation") or step.node.name)
-    known = ACTIVATIONS.get(name)
-    return f"op({quoted(name)})" if known is None else known.operator
+    return activation_term(step).symbol
 
 
 def activation_term(step: Step) -> Term:
     """Return the term that explains an activation's operator."""
-    known = ACTIVATIONS.get(str(step.node.details.get("activation") or step.node.name))
-    return Term(operator_of(step), "the activation function") if known is None else known.term
+    known = ACTIVATIONS.get(_name(step))
+    if known is None:
+        return Term(f"op({quoted(_name(step))})", "the activation function")
+    return Term(known.operator, f"the activation function: {known.meaning}")
 
 
 def _formula(view: ModuleView) -> Formula | None:
     """The formula of a module that is one activation."""
-    step = None if view.graph is None else view.graph.only
-    if step is None:
-        return None
-    # Within experts, the graph has torch's function.
-    name = step.node.details.get("activation") or FUNCTIONS.get(step.operation, "")
-    known = ACTIVATIONS.get(str(name))
-    if known is None or view.tensors:
+    step = view.only("activation", *FUNCTIONS)
+    known = None if step is None or view.tensors else ACTIVATIONS.get(_name(step))
+    if step is None or known is None:
         return None
     return Formula(
         title=known.title,
@@ -202,7 +188,7 @@ def _formula(view: ModuleView) -> Formula | None:
         maths=(known.maths,),
         terms=(_INPUT, *known.terms),
         notes=(*known.notes, NO_PARAMETERS),
-        config_keys=view.keys("activation") if known.is_chosen else (),
+        config_keys=() if _name(step) in _FIXED else view.keys("activation"),
         source=known.source,
     )
 

@@ -14,16 +14,16 @@ from bertviewer.core.formulas.templates.linear import LINEAR
 from bertviewer.core.formulas.templates.mixing import MIXING
 from bertviewer.core.formulas.templates.model import MODELS
 from bertviewer.core.formulas.templates.norm import NORM
+from bertviewer.core.formulas.templates.patches import PATCHES
 from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
 from bertviewer.core.formulas.templates.stack import STACK
-from bertviewer.core.formulas.templates.sub_layer import SUB_LAYERS
 from bertviewer.core.formulas.templates.task_model import TASK_MODELS
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
 
 TEMPLATES: tuple[Template, ...] = (
     *TORCH_NN,
-    LINEAR,
+    *LINEAR,
     *EMBEDDING,
     ROTARY_POSITIONS,
     *NORM,
@@ -31,12 +31,12 @@ TEMPLATES: tuple[Template, ...] = (
     ATTENTION,
     *ATTENTION_PARTS,
     *EMBEDDINGS,
-    STACK,
+    PATCHES,
+    *STACK,
     *HEADS,
     *TASK_MODELS,
     *MODELS,
     *FEED_FORWARD,
-    *SUB_LAYERS,
     *LAYER,
     *EXPERTS,
     CONVOLUTION,

@@ -2,34 +2,38 @@
 
 import math
 
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.facts import has_angle_table, has_positions, scores_with_table
-from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.facts import has_angle_table, has_positions
+from bertviewer.core.formulas.formula import Term
+from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.place import places
-from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.formulas.templates.template import Match, Template
 
-_SOURCE = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
-_DEFAULT = "Maps each index to a learnt vector."
-_PURPOSES = {
-    "token": "Maps each vocabulary entry to its vector.",
-    "position": "Maps each position in the sequence to its vector.",
-    "segment": "Maps each segment (first or second sentence) to its vector.",
-    "bias": "Maps each distance between two positions to its bias, one per head.",
-    "distance": "Maps each distance between two positions to its vector.",
+_POSITION = "Maps each position in the sequence to its vector."
+_TOKEN_KEYS = ("vocabulary", "embedding width", "width", "padding")
+_KINDS = {
+    "token": ("Maps each vocabulary entry to its vector.", _TOKEN_KEYS),
+    "position": (_POSITION, ("positions", "embedding width", "width")),
+    "segment": (
+        "Maps each segment (first or second sentence) to its vector.",
+        ("token types", "embedding width", "width"),
+    ),
+    "bias": (
+        "Maps each distance between two positions to its bias, one per head.",
+        ("distances", "heads"),
+    ),
+    "distance": (
+        "Maps each distance between two positions to its vector.",
+        ("distances", "heads"),
+    ),
+    "": ("Maps each index to a learnt vector.", _TOKEN_KEYS),
 }
-_KEYS = {
-    "token": ("vocabulary", "embedding width", "width", "padding"),
-    "position": ("positions", "embedding width", "width"),
-    "segment": ("token types", "embedding width", "width"),
-    "bias": ("distances", "heads"),
-    "distance": ("distances", "heads"),
-    "": ("vocabulary", "embedding width", "width", "padding"),
-}
+"""Summary and keys by what the indices are."""
 
 
 def index_kind(step: Step, view: ModuleView) -> str:
@@ -37,59 +41,27 @@ def index_kind(step: Step, view: ModuleView) -> str:
 
     ``view`` is the module whose graph has the step.
     """
-    graph = view.graph
-    index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
-    given = None if graph is None else graph.given.get(index.node)
-    if given is not None and "type" in given.name:
-        return "segment"
-    if given is not None and given.kind == "input":
-        if "position" in given.name:
-            return "position"
-        return "token" if "ids" in given.name or given.name == "input" else ""
-    if given is not None and given.name in ("input ids", "decoder input ids"):
-        return "token"
+    lookups = () if view.graph is None else view.graph.of("embedding")
+    given = _given_index(step, view)
     if given is None:
         return "position"
+    name, is_input = given.name, given.kind == "input"
+    if "type" in name:
+        return "segment"
+    if is_input and "position" in name:
+        return "position"
+    if name in ("input", "input ids", "decoder input ids") or (is_input and "ids" in name):
+        return "token"
     # Of several tables whose rows are computed, those of hashes or boxes have a constant.
-    several = graph is not None and len(_computed(graph)) > 1
-    return "position" if given.kind == "constant" and not several else ""
+    indices = [_given_index(each, view) for each in lookups]
+    computed = [i for i in indices if i is None or (i.kind == "constant" and "ids" not in i.name)]
+    return "position" if given.kind == "constant" and len(computed) < 2 else ""
 
 
-def _computed(graph: ModuleGraph) -> list[Step]:
-    """Return the lookups whose indices are no input of the module."""
-    found = []
-    for step in graph.of("embedding"):
-        index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
-        given = graph.given.get(index.node)
-        if given is None or (given.kind == "constant" and "ids" not in given.name):
-            found.append(step)
-    return found
-
-
-def _embedding(view: ModuleView) -> Formula | None:
-    """A table whose rows are looked up, also times a constant (Vaswani et al. 2017, 3.4)."""
-    weight = view.tensors.get("weight")
-    if weight is None or len(weight.shape) != 2 or len(view.tensors) > 1:
-        return None
-    if not weight.trainable and _is_sinusoidal(view):
-        return None
-    factor: float | None = None
-    if view.graph is None:
-        if "Embedding" not in view.node.class_name:
-            return None
-        stored = view.attribute("scalar_embed_scale", "embed_scale")
-        factor = float(stored) if isinstance(stored, float | int) else None
-    else:
-        steps = view.graph.steps
-        if not steps or steps[0].operation != "embedding" or len(steps) > 2:
-            return None
-        if _offset(view, steps[0]):
-            return None
-        if len(steps) == 2:
-            factor = constant_factor(steps[1], view)
-            if factor is None:
-                return None
-    return _table(view, weight.shape, factor)
+def _given_index(step: Step, view: ModuleView) -> Node | None:
+    """Return the input or constant that a lookup's indices are, ``None`` if they are computed."""
+    index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
+    return None if view.graph is None else view.graph.given.get(index.node)
 
 
 def constant_factor(step: Step, view: ModuleView) -> float | None:
@@ -98,27 +70,50 @@ def constant_factor(step: Step, view: ModuleView) -> float | None:
     ``view`` is the table's module: Gemma keeps its factor as a tensor of one number, and as an
     attribute.
     """
-    if step.operation != "mul":
-        return None
     numbers = [each.plain for each in step.operands if each.plain]
-    if len(numbers) == 1:
-        return float(numbers[0])
+    if step.operation != "mul" or len(numbers) > 1:
+        return None
+    return float(numbers[0]) if numbers else _stored_factor(view)
+
+
+def _stored_factor(view: ModuleView) -> float | None:
     stored = view.attribute("scalar_embed_scale", "embed_scale")
-    return float(stored) if isinstance(stored, float | int) and not numbers else None
+    return float(stored) if isinstance(stored, float | int) else None
 
 
-def _table(view: ModuleView, shape: tuple[int, ...], factor: float | None) -> Formula:
+def _lookup(view: ModuleView) -> Match | None:
+    """A table whose rows are looked up, also times a constant (Vaswani et al. 2017, 3.4)."""
+    shape = view.shape("weight") or ()
+    if len(shape) != 2 or len(view.tensors) > 1 or _is_sinusoidal(view) or _offset(view):
+        return None
     rows, width = shape
-    kind = _kind(view)
-    widths = view.keys("embedding width", "width")
-    choices = _KEYS[kind] + (("embedding scale",) if factor is not None else ())
-    constant = () if factor is None else (Term("c", "constant factor", f"{factor:g}"),)
-    times, value = "", ""
+    steps = () if view.graph is None else view.graph.steps
+    factor = constant_factor(steps[1], view) if len(steps) == 2 else None
+    if view.graph is None:
+        factor = _stored_factor(view)
+    is_table = {
+        ("embedding",): True,
+        ("embedding", "mul"): factor is not None,
+        (): view.graph is None and "Embedding" in view.node.class_name,
+    }
+    if not is_table.get(tuple(step.operation for step in steps)):
+        return None
+    times = value = ""
+    constant: tuple[Term, ...] = ()
+    is_root = factor is not None and abs(factor - math.sqrt(width)) < 1e-6
     if factor is not None:
-        times, value = "c thick ", f"quad c = {_factor_maths(factor, width)}, "
-    return Formula(
-        title="Embedding" if factor is None else "Scaled embedding",
-        summary=_PURPOSES.get(kind, _DEFAULT),
+        number = f"sqrt({width})" if is_root else number_maths(factor)
+        times, value = "c thick ", f"quad c = {number}, "
+        constant = (Term("c", "constant factor", f"{factor:g}"),)
+    root = f", the square root of the embedding size {width}" if is_root else ""
+    purpose = (
+        ": the table is initialised with small values, and the factor brings them to the scale of "
+        "the vectors added to them."
+    )
+    summary, choices = _KINDS[_kind(view)]
+    choices += () if factor is None else ("embedding scale",)
+    widths = view.keys("embedding width", "width")
+    return Match(
         maths=(
             f"{sized('y_s', width)} = {times}{sized('W', rows, width)}[t_s], {value}"
             f"quad t_s in {{{indices(rows)}}}",
@@ -129,17 +124,17 @@ def _table(view: ModuleView, shape: tuple[int, ...], factor: float | None) -> Fo
             *constant,
             Term("y_s", "the row: the vector of position s", shape_text((width,))),
         ),
-        notes=(
-            "A lookup, not a product: it selects row t of the table. This is equivalent to "
-            "multiplying a one-hot vector by the table, without computing the zeros.",
-            *_tying_note(view),
-            *(() if factor is None else (_factor_note(view, factor, width),)),
-            *_padding_notes(view),
-        ),
-        config_keys=tuple(
-            k for k in view.keys(*choices) if k not in widths or view.config[k] == width
-        ),
-        source=_SOURCE,
+        values={
+            "title": "Embedding" if factor is None else "Scaled embedding",
+            "summary": summary,
+            "tied to": view.tensors["weight"].tied_to,
+            "is plain": factor == 1,
+            "factor": None
+            if factor in (None, 1)
+            else f"{factor:g}{root}{purpose if has_positions(view) else '.'}",
+            "padding": view.integer("padding_idx"),
+        },
+        keys=tuple(k for k in view.keys(*choices) if k not in widths or view.config[k] == width),
     )
 
 
@@ -153,123 +148,65 @@ def _kind(view: ModuleView) -> str:
             return "bias"
         if kind := index_kind(step, place.view):
             return kind
-    if view.tensors["weight"].shape[0] == view.config.get("vocab_size"):
+    table = view.tensors["weight"]
+    if table.shape[0] == view.config.get("vocab_size"):
         return "token"
-    return "distance" if _is_read_as_a_whole(view) else ""
+    # Attention may compute with the whole table: no row is looked up (DeBERTa).
+    readers = {node.operation for node in view.all_nodes() if table.name in node.reads}
+    return "" if not readers or readers & {"embedding", "look-up"} else "distance"
 
 
-def _is_read_as_a_whole(view: ModuleView) -> bool:
-    """Return whether no row is looked up: attention computes with the whole table (DeBERTa)."""
-    flows = view.architecture.flows
-    name = view.tensors["weight"].name
-    known = () if flows is None else flows.distinct.values()
-    readers = [node for flow in known for node in flow.all_nodes() if name in node.reads]
-    return bool(readers) and not any(node.operation in ("embedding", "look-up") for node in readers)
+def _scores_with_table(view: ModuleView) -> bool:
+    """Return whether a linear layer shares a table's weight, which then trains all of its rows."""
+    table = view.tensors["weight"]
+    first = table.tied_to or table.name
+    names = {t.name for t in view.architecture.parameters if first in (t.name, t.tied_to)}
+    return any(node.operation == "linear" and names & {*node.reads} for node in view.all_nodes())
 
 
-def _factor_maths(factor: float, width: int) -> str:
-    return f"sqrt({width})" if abs(factor - math.sqrt(width)) < 1e-6 else number_maths(factor)
-
-
-def _factor_note(view: ModuleView, factor: float, width: int) -> str:
-    if factor == 1:
-        return "The factor is 1 in this configuration: this is a plain lookup."
-    is_root = abs(factor - math.sqrt(width)) < 1e-6
-    return (
-        f"Every vector is multiplied by {factor:g}"
-        + (f", the square root of the embedding size {width}" if is_root else "")
-        + (
-            ": the table is initialised with small values, and the factor brings them to the "
-            "scale of the vectors added to them."
-            if has_positions(view)
-            else "."
-        )
-    )
-
-
-def _tying_note(view: ModuleView) -> tuple[str, ...]:
-    first = view.tensors["weight"].tied_to
-    if first is None:
-        return ()
-    return (f"The table is tied: it is the same tensor as {first} and is counted there.",)
-
-
-def _padding_notes(view: ModuleView) -> tuple[str, ...]:
-    padding = view.integer("padding_idx")
-    if padding is None:
-        return ()
-    return (
-        Note(
-            f"padding_idx is {padding}: row {padding} is not updated during training. The lookup "
-            "treats it like any other row.",
-            no(scores_with_table),
-        ),
-        Note(
-            f"padding_idx is {padding}: the lookup does not train row {padding}, but the output "
-            "layer that shares the table does.",
-            scores_with_table,
-        ),
-    )
-
-
-def _offset(view: ModuleView, step: Step) -> int | None:
+def _offset(view: ModuleView) -> int | None:
     """Return what a table of positions adds to each position, ``None`` for a plain lookup."""
-    offset = view.integer("offset")
-    index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
-    is_computed = view.graph is not None and (
-        not index.node or view.graph.given[index.node].kind == "constant"
-    )
-    return offset if offset and is_computed else None
+    step = view.only("embedding")
+    given = None if step is None else _given_index(step, view)
+    is_read = step is None or (given is not None and given.kind != "constant")
+    return None if is_read else view.integer("offset") or None
 
 
-def _offset_positions(view: ModuleView) -> Formula | None:
+def _offset_positions(view: ModuleView) -> Match | None:
     """BART's learnt positions: the rows before the offset stay unused (transformers' code)."""
-    graph, shape = view.graph, view.shape("weight")
-    if graph is None or graph.only is None or graph.only.operation != "embedding" or not shape:
-        return None
-    offset = _offset(view, graph.only)
-    if offset is None:
+    offset, shape = _offset(view), view.shape("weight")
+    if offset is None or not shape:
         return None
     rows, width = shape
-    return Formula(
-        title="Position embedding with an offset",
-        summary=_PURPOSES["position"],
+    usable = rows - offset
+    return Match(
         maths=(
             f"{sized('y_s', width)} = {sized('W', rows, width)}[s + {offset}], "
-            f"quad s = {indices(rows - offset)}",
+            f"quad s = {indices(usable)}",
         ),
         terms=(
             Term("s", "position, counted from 0"),
             Term("W", "embedding table, one row per position", shape_text(shape)),
             Term("y_s", "the row: the vector of position s", shape_text((width,))),
         ),
-        notes=(
-            f"Rows 0 to {offset - 1} are never read: the original implementation counted "
-            f"positions from after the padding index, and the table kept its shape. Of {rows} "
-            f"rows, {rows - offset} can be used for tokens.",
-            "Padding tokens are counted like any other; the mask prevents attention to them.",
-        ),
-        config_keys=view.keys("positions", "width"),
-        source="Lewis et al. 2020; the offset as in transformers’ code",
+        values={"last": offset - 1, "rows": rows, "usable": usable},
     )
 
 
 def _is_sinusoidal(view: ModuleView) -> bool:
     """Return whether a fixed table holds sines and cosines of positions, as its class says."""
-    return "inusoid" in view.node.class_name
+    return "inusoid" in view.node.class_name and not view.tensors["weight"].trainable
 
 
-def _sinusoids(view: ModuleView) -> Formula | None:
+def _sinusoids(view: ModuleView) -> Match | None:
     """Marian's fixed positions: sines in the first half, cosines in the second."""
     shape = view.shape("weight")
-    if not shape or view.tensors["weight"].trainable or not _is_sinusoidal(view):
+    if not shape or not _is_sinusoidal(view):
         return None
     rows, width = shape
     half = (width + 1) // 2
     angle = f"s / 10000^(2i \\/ {width})"
-    return Formula(
-        title="Sinusoidal position embedding",
-        summary="Maps each position in the sequence to a fixed vector of sines and cosines.",
+    return Match(
         maths=(
             f"{sized('y_s', width)} = {sized('P', rows, width)}[s]",
             f"P_(s, i) = sin({angle}), quad P_(s, {half} + i) = cos({angle}), "
@@ -280,6 +217,53 @@ def _sinusoids(view: ModuleView) -> Formula | None:
             Term("P", "position table: fixed, not learnt", shape_text(shape)),
             Term("y_s", "vector of position s", shape_text((width,))),
         ),
+    )
+
+
+EMBEDDING = (
+    Template(
+        "embedding",
+        _lookup,
+        title="{title}",
+        summary="{summary}",
+        notes=(
+            "A lookup, not a product: it selects row t of the table. This is equivalent to "
+            "multiplying a one-hot vector by the table, without computing the zeros.",
+            "The table is tied: it is the same tensor as {tied to} and is counted there.",
+            Note("The factor is 1 in this configuration: this is a plain lookup.", "is plain"),
+            "Every vector is multiplied by {factor}",
+            Note(
+                "padding_idx is {padding}: row {padding} is not updated during training. The "
+                "lookup treats it like any other row.",
+                no(_scores_with_table),
+            ),
+            Note(
+                "padding_idx is {padding}: the lookup does not train row {padding}, but the output "
+                "layer that shares the table does.",
+                _scores_with_table,
+            ),
+        ),
+        source="Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4",
+    ),
+    Template(
+        "embedding",
+        _offset_positions,
+        title="Position embedding with an offset",
+        summary=_POSITION,
+        notes=(
+            "Rows 0 to {last} are never read: the original implementation counted positions from "
+            "after the padding index, and the table kept its shape. Of {rows} rows, {usable} can "
+            "be used for tokens.",
+            "Padding tokens are counted like any other; the mask prevents attention to them.",
+        ),
+        keys=("positions", "width"),
+        source="Lewis et al. 2020; the offset as in transformers’ code",
+    ),
+    Template(
+        "embedding",
+        _sinusoids,
+        title="Sinusoidal position embedding",
+        summary="Maps each position in the sequence to a fixed vector of sines and cosines.",
         notes=(
             "The table is listed as a tensor but is not trained.",
             "The original Transformer interleaves sines and cosines; here the sines come first.",
@@ -288,13 +272,7 @@ def _sinusoids(view: ModuleView) -> Formula | None:
                 no(has_angle_table),
             ),
         ),
-        config_keys=view.keys("positions", "width"),
+        keys=("positions", "width"),
         source="Vaswani et al. 2017, section 3.5; the order as in Marian’s code",
-    )
-
-
-EMBEDDING = (
-    Template("embedding", _embedding),
-    Template("embedding", _offset_positions),
-    Template("embedding", _sinusoids),
+    ),
 )

@@ -1,14 +1,16 @@
 """Feed-forward networks: two linear layers with an activation between, or three with a gate."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
 from bertviewer.core.formulas.facts import drops_out
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.place import places
-from bertviewer.core.formulas.templates.activation import activation_term, operator_of
-from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.formulas.templates.activation import activation_term
+from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
 
 KINDS = ("feed-forward", "gated feed-forward")
@@ -19,10 +21,16 @@ DROPOUT = Note(
     "here.",
     drops_out,
 )
-
 _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
-_GATE_NAMES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
+_GATES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
+_USES = {
+    "1": "first linear layer",
+    "2": "second linear layer",
+    "G": "gate",
+    "U": "gated layer",
+    "D": "output layer",
+}
 
 
 @frozen
@@ -30,65 +38,50 @@ class FeedForward:
     """A feed-forward network read from the graph.
 
     Attributes:
-        first: the layer into the inner features; of a gated network the one that is multiplied.
-        second: the layer back.
-        act: the activation's operator.
-        act_term: its explanation.
-        gate: the layer whose output the activation is applied to, ``None`` without a gate.
-        stacked: the path of the layer that stores gate and first layer in one weight, if any.
-        is_gate_first: whether the gate has the first rows there.
+        layers: the linear layers by the indices of their weights: 1 and 2, or G, U and D; only 1
+            of a module that is the first half of a network.
+        act: the term of the activation, which is applied to the first of them.
+        stacked: how one tensor holds gate and gated layer, in words; "" if two do.
     """
 
-    first: Affine
-    second: Affine
-    act: str
-    act_term: Term
-    gate: Affine | None = None
+    layers: Mapping[str, Affine]
+    act: Term
     stacked: str = ""
-    is_gate_first: bool = True
 
     @property
-    def _indices(self) -> tuple[str, str]:
-        return ("1", "2") if self.gate is None else ("U", "D")
+    def is_gated(self) -> bool:
+        """Whether the inner features are multiplied by a gate."""
+        return "G" in self.layers
 
-    def _hidden(self, argument: str, again: str) -> str:
+    @property
+    def output(self) -> Affine:
+        """The layer back to the width."""
+        return self.layers["D" if self.is_gated else "2"]
+
+    def hidden(self, argument: str, again: str) -> str:
         """Return the inner features; a gated network writes its argument twice."""
-        up, _ = self._indices
-        if self.gate is None:
-            return f"{self.act}({self.first.maths(argument, up)})"
-        product = self.first.maths(again, up)
-        if self.first.bias:
-            product = f"({product})"
-        return f"{self.act}({self.gate.maths(argument, 'G')}) dot.o {product}"
+        index, first = next(iter(self.layers.items()))
+        found = f"{self.act.symbol}({first.maths(argument, index)})"
+        if not self.is_gated:
+            return found
+        product = self.layers["U"].maths(again, "U")
+        return f"{found} dot.o {f'({product})' if self.layers['U'].bias else product}"
+
+    def result(self, hidden: str) -> str:
+        """Return the result of inner features."""
+        return self.output.maths(hidden, "D" if self.is_gated else "2")
 
     def maths(self, argument: str) -> str:
         """Return the whole network as one expression of ``argument``."""
-        _, down = self._indices
-        hidden = self._hidden(argument, argument)
-        return self.second.maths(f"({hidden})" if self.gate else hidden, down)
+        hidden = self.hidden(argument, argument)
+        return self.result(f"({hidden})" if self.is_gated else hidden)
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The network's two lines, from X to H to Y."""
-        _, down = self._indices
-        return (
-            f"{sized('H', 'S', self.first.outputs)} = "
-            f"{self._hidden(sized('X', 'S', self.first.inputs), 'X')}",
-            f"{sized('Y', 'S', self.second.outputs)} = {self.second.maths('H', down)}",
-        )
-
-    def terms(self, of: str = "") -> tuple[Term, ...]:
+    def terms(self, of: str = "the") -> tuple[Term, ...]:
         """Return the terms of the layers; ``of`` is whose they are."""
-        up, down = self._indices
-        gated = self.gate is not None
-        names = ("first linear layer", "second linear layer")
-        names = ("gated layer", "output layer") if gated else names
-        before = f"{of} " if of else "the "
-        terms = () if self.gate is None else self.gate.terms(f"{before}gate", "G")
-        terms += self.first.terms(f"{before}{names[0]}", up)
-        terms += self.second.terms(f"{before}{names[1]}", down)
-        terms += (self.act_term,)
-        return (*terms, Term("dot.o", "element-wise product")) if gated else terms
+        named = [(layer, index, f"{of} {_USES[index]}") for index, layer in self.layers.items()]
+        terms = [term for layer, index, use in named for term in layer.terms(use, index)]
+        product = (Term("dot.o", "element-wise product"),) if self.is_gated else ()
+        return (*terms, self.act, *product)
 
 
 def read_feed_forward(group: Step, view: ModuleView) -> FeedForward | None:
@@ -96,146 +89,122 @@ def read_feed_forward(group: Step, view: ModuleView) -> FeedForward | None:
     inner = group.inner
     if len(inner) == 1 and inner[0].node.kind == "module":  # all of it is one module
         below = view.at(inner[0].node.path or "")
-        if below is None or below.graph is None or below.graph.only is None:
-            return None
-        return read_feed_forward(below.graph.only, below)
+        return None if below is None else _read(below)
     linears = [step for step in inner if step.operation == "linear"]
     act = next((step for step in inner if step.operation == "activation"), None)
-    layers = [view.affine_of(step) for step in linears]
-    if act is None or None in layers or len(layers) not in (2, 3):
+    layers = [layer for step in linears if (layer := view.affine_of(step)) is not None]
+    if act is None or not act.tensors or not 2 <= len(layers) == len(linears) <= 3:
         return None
-    found = [layer for layer in layers if layer is not None]
-    operator, term = operator_of(act), activation_term(act)
+    term, activated = activation_term(act), act.tensors[0]
     if group.operation == "feed-forward":
-        return FeedForward(found[0], found[1], operator, term)
-    gated = next(iter(act.tensors), None)
-    if gated is None:
-        return None
-    if len(found) == 3:
-        is_first = gated.node == linears[0].node.id
-        gate, up = (found[0], found[1]) if is_first else (found[1], found[0])
-        return FeedForward(up, found[2], operator, term, gate)
-    both = found[0]
-    shape = (both.outputs // 2, both.inputs)
-    half = Affine(shape if both.transposed else shape[::-1], both.bias, both.transposed)
-    is_first = any(" 0 of" in part or ", :" in part for part in gated.parts)
-    stacked = linears[0].node.path or ""
-    return FeedForward(half, found[1], operator, term, half, stacked, is_first)
+        return FeedForward({"1": layers[0], "2": layers[1]}, term)
+    if len(layers) == 3:
+        gate, up = layers[:2] if activated.node == linears[0].node.id else layers[1::-1]
+        return FeedForward({"G": gate, "U": up, "D": layers[2]}, term)
+    both, size = layers[0], layers[0].outputs // 2
+    half = replace(both, shape=(size, both.inputs) if both.transposed else (both.inputs, size))
+    is_gate_first = any(" 0 of" in part or ", :" in part for part in activated.parts)
+    one, other = ("W_G", "W_U") if is_gate_first else ("W_U", "W_G")
+    name, side = linears[0].node.name, "rows" if both.transposed else "columns"
+    stacked = (
+        f"{name}.weight holds both: {side} 0 to {size - 1} are {one}, {side} {size} to "
+        f"{2 * size - 1} are {other}"
+    )
+    return FeedForward({"G": half, "U": half, "D": layers[1]}, term, stacked)
 
 
-def groups_key(layer: Affine) -> tuple[str, ...]:
-    """Return the choice of keys that sets the blocks of a convolution."""
-    return ("groups of features",) if layer.convolution else ()
-
-
-def half_of_network(view: ModuleView) -> tuple[str, Step] | None:
-    """Return which half of a network around a module its linear layer is, and the network.
+def half_of_network(view: ModuleView) -> str:
+    """Return which half of a network a module has, "" for neither.
 
     Networks in two modules, such as BERT's, have the first linear layer and the activation in
     one, and the second linear layer with residual and norm in the other.
     """
-    if view.graph is None:
-        return None
-    linear = view.graph.sole("linear")
-    if linear is None or not linear.node.path:
-        return None
-    layer = view.at(linear.node.path)
-    for place in () if layer is None else places(layer):
-        group = place.group
-        if group is not None and group.operation in KINDS:
-            is_last = group.inner[-1].node.path == linear.node.path
-            return ("second" if is_last else "first"), group
-    return None
+    around = view.at(view.node.parent or "")
+    groups = () if around is None or around.graph is None else around.graph.of(*KINDS)
+    for group in groups:
+        paths = [step.node.path or "" for step in group.inner if step.operation == "linear"]
+        is_own = [path.startswith(f"{view.node.path}.") for path in paths]
+        if is_own and is_own[0] != is_own[-1]:
+            return "first" if is_own[0] else "second"
+    return ""
 
 
-def _whole(view: ModuleView) -> Formula | None:
-    """A whole feed-forward network, without residual (Vaswani et al. 2017, section 3.3)."""
-    graph = view.graph
-    if graph is None or graph.only is None or graph.only.operation not in KINDS:
+def _read(view: ModuleView) -> FeedForward | None:
+    """Return the network that a module is and nothing else, or the first half of one."""
+    steps = () if view.graph is None else view.graph.steps
+    if len(steps) == 1 and steps[0].operation in KINDS:
+        return read_feed_forward(steps[0], view)
+    if [step.operation for step in steps] != ["linear", "activation"]:
         return None
-    network = read_feed_forward(graph.only, view)
-    if network is None:
+    layer = view.affine_of(steps[0])
+    if layer is None or half_of_network(view) != "first":
         return None
-    first, gated = network.first, network.gate is not None
-    return Formula(
-        title="Gated feed-forward network" if gated else "Feed-forward network",
-        summary=f"Projects each position’s vector from {first.inputs} to {first.outputs} "
-        "features, "
-        + ("multiplies each of them by a gate" if gated else "applies a non-linearity")
-        + " and projects the result back.",
-        maths=network.lines,
-        terms=(
-            TOKENS,
-            Term("X", "input, one row per position", f"[S, {first.inputs}]"),
-            *network.terms(),
+    return FeedForward({"1": layer}, activation_term(steps[1]))
+
+
+def _network(indices: str) -> Callable[[ModuleView], Match | None]:
+    """Return a function that matches networks with the layers of these indices."""
+
+    def match(view: ModuleView) -> Match | None:
+        network = _read(view)
+        if network is None or "".join(network.layers) != indices:
+            return None
+        first = next(iter(network.layers.values()))
+        hidden = network.hidden(sized("X", "S", first.inputs), "X")
+        lines = [f"{sized('H', 'S', first.outputs)} = {hidden}"]
+        if len(network.layers) > 1:
+            lines.append(f"{sized('Y', 'S', network.output.outputs)} = {network.result('H')}")
+        rows = Term("X", "input, one row per position", f"[S, {first.inputs}]")
+        kind = f"A gated network{_GATES.get(network.act.symbol, '')}"
+        values = {
+            indices: True,
+            "inputs": first.inputs,
+            "inner": first.outputs,
+            "kind": kind if network.is_gated else "",
+            "narrow": network.is_gated and first.outputs < _USUAL_RATIO * first.inputs,
+            "stacked": network.stacked,
+        }
+        keys = view.keys("dropout" if len(lines) > 1 else "groups of features")
+        return Match(tuple(lines), (TOKENS, rows, *network.terms()), values, keys)
+
+    return match
+
+
+_NOTES = (
+    ROW_WISE,
+    "{kind}: W_G determines how much of each of the {inner} features of W_U passes. Where the gate "
+    "is near 0, the feature is blocked.",
+    Note(
+        "It has three matrices where a plain network has two, so models use a smaller "
+        "intermediate size to keep the parameter count.",
+        "narrow",
+    ),
+    "The tensor {stacked}.",
+    Note("The residual is added by the enclosing layer, not here.", "not 1"),
+    Note(
+        "Without the non-linearity in between, the two linear layers would collapse into one.", "1"
+    ),
+    DROPOUT,
+)
+_KEYS = ("width", "feed-forward", "activation")
+_START = "Projects each position’s vector from {inputs} to {inner} features"
+FEED_FORWARD = tuple(
+    Template(role, _network(indices), title, f"{_START}{then}.", _NOTES, _KEYS, source)
+    for indices, role, title, then, source in (
+        (
+            *("12", "feed-forward", "Feed-forward network"),
+            ", applies a non-linearity and projects the result back",
+            "Vaswani et al. 2017, section 3.3",
         ),
-        notes=(
-            ROW_WISE,
-            *(_gate_notes(network) if gated else ()),
-            "The residual is added by the enclosing layer, not here.",
-            *((DROPOUT,) if any("drop" in name for name in view.children) else ()),
+        (
+            *("GUD", "feed-forward", "Gated feed-forward network"),
+            ", multiplies each of them by a gate and projects the result back",
+            "Vaswani et al. 2017, section 3.3; gates: Shazeer 2020",
         ),
-        config_keys=view.keys("width", "feed-forward", "activation", "dropout"),
-        source="Vaswani et al. 2017, section 3.3" + ("; gates: Shazeer 2020" if gated else ""),
+        (
+            *("1", "feed-forward, first half", "Feed-forward network, first half"),
+            " and applies a non-linearity",
+            "Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
+        ),
     )
-
-
-def _gate_notes(network: FeedForward) -> tuple[str, ...]:
-    rows = network.first.outputs
-    notes = [
-        f"A gated network{_GATE_NAMES.get(network.act, '')}: W_G determines how much of each of "
-        f"the {rows} features of W_U passes. Where the gate is near 0, the feature is blocked."
-    ]
-    if rows < _USUAL_RATIO * network.first.inputs:
-        notes.append(
-            "It has three matrices where a plain network has two, so models use a smaller "
-            "intermediate size to keep the parameter count."
-        )
-    if network.stacked:
-        name = network.stacked.rpartition(".")[2]
-        one, other = ("W_G", "W_U") if network.is_gate_first else ("W_U", "W_G")
-        side = "rows" if network.first.transposed else "columns"
-        notes.append(
-            f"The tensor {name}.weight holds both: {side} 0 to {rows - 1} are {one}, "
-            f"{side} {rows} to {2 * rows - 1} are {other}."
-        )
-    return tuple(notes)
-
-
-def _first_half(view: ModuleView) -> Formula | None:
-    """First half of a feed-forward network (Vaswani et al. 2017, section 3.3)."""
-    graph = view.graph
-    if graph is None or [step.operation for step in graph.steps] != ["linear", "activation"]:
-        return None
-    half = half_of_network(view)
-    dense = view.affine_of(graph.steps[0])
-    if half is None or half[0] != "first" or dense is None:
-        return None
-    act = operator_of(graph.steps[1])
-    return Formula(
-        title="Feed-forward network, first half",
-        summary=f"Projects each position’s vector from {dense.inputs} to {dense.outputs} features "
-        "and applies a non-linearity.",
-        maths=(
-            f"{sized('H', 'S', dense.outputs)} = {act}("
-            f"{dense.maths(sized('X', 'S', dense.inputs), '1')})",
-        ),
-        terms=(
-            TOKENS,
-            Term("X", "input, one row per position", f"[S, {dense.inputs}]"),
-            *dense.terms("the first linear layer", "1"),
-            activation_term(graph.steps[1]),
-        ),
-        notes=(
-            ROW_WISE,
-            "Without the non-linearity in between, the two linear layers would collapse into one.",
-        ),
-        config_keys=view.keys("width", "feed-forward", *groups_key(dense), "activation"),
-        source="Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
-    )
-
-
-FEED_FORWARD = (
-    Template("feed-forward", _whole),
-    Template("feed-forward, first half", _first_half),
 )

@@ -2,76 +2,86 @@
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import sized
+from bertviewer.core.formulas.templates.embeddings import read_lookup
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.formulas.templates.vector_sum import read_lookup
-from bertviewer.core.frozen import frozen
+from bertviewer.core.formulas.templates.template import Match, Template
 
 _LEARNT = ('x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5")
 
 
-def patches(view: ModuleView) -> Formula | None:
+def _patches(view: ModuleView) -> Match | None:
     """Patches of an image mapped linearly, with learnt vectors (Dosovitskiy et al. 2021, 3.1)."""
     graph = view.graph
     if graph is None or len(graph.results) != 1:
         return None
-    step, after, positions, learnt = graph.maker(graph.results[0][1]), [], None, 0
+    step = graph.maker(graph.results[0][1])
+    done: dict[str, list[Step]] = {}
     while step is not None and step.operation != "convolution":
-        if is_norm(step):
-            after.append(Norm.of(step))
-        elif step.operation in ("add", "residual"):
-            positions = _position_vectors(view, graph, step)
-            if positions is None:
-                return None
-        elif step.operation == "cat":
-            learnt = sum(_is_parameter(graph, operand) for operand in step.tensors)
-            if learnt != len(step.tensors) - 1:
-                return None
-        else:
-            return None
+        done.setdefault("norm" if is_norm(step) else step.operation, []).append(step)
         step = graph.maker(next((o for o in step.tensors if graph.maker(o) is not None), None))
-    if step is None or step.node.path in (None, view.node.path):
+    norms = [Norm.of(each) for each in done.pop("norm", ())]
+    joins, sums = done.pop("cat", []), [*done.pop("add", ()), *done.pop("residual", ())]
+    learnt = sum(_is_parameter(graph, operand) for each in joins for operand in each.tensors)
+    positions = next((_positions(view, graph, each) for each in sums), None)
+    if done or learnt != sum(len(each.tensors) - 1 for each in joins) or (sums and not positions):
         return None
-    kernel = view.parameter_shape(step.operands[1].parameter) if len(step.operands) > 1 else ()
-    image = graph.given.get(step.operands[0].node)
-    if len(kernel) != 4 or image is None or len(image.shape) != 4:
+    if step is None or step.node.path in (None, view.node.path) or len(step.operands) < 2:
         return None
-    if str(list(kernel[2:])) not in {operand.plain for operand in step.operands}:
+    image, kernel = graph.given.get(step.operands[0].node), step.operands[1].parameter
+    shape = view.parameter_shape(kernel)
+    if len(shape) != 4 or image is None or len(image.shape) != 4:
+        return None
+    if str(list(shape[2:])) not in {operand.plain for operand in step.operands}:
         return None  # patches overlap
-    return _patch_formula(view, _Patches(step, kernel, image.shape[1:], learnt, positions), after)
-
-
-@frozen
-class _Patches:
-    """A convolution that maps the patches of an image, and what is added to its result.
-
-    Attributes:
-        step: the convolution.
-        kernel: the shape of its weight.
-        image: channels, height and width of the image.
-        learnt: how many learnt vectors are put before the patches.
-        positions: the position vectors' tensor, if there are any: its name and shape.
-    """
-
-    step: Step
-    kernel: tuple[int, ...]
-    image: tuple[int, ...]
-    learnt: int
-    positions: tuple[str, tuple[int, ...]] | None
-
-    @property
-    def count(self) -> int:
-        """The number of patches."""
-        *_, height, width = self.step.node.shape
-        return height * width
-
-    @property
-    def has_bias(self) -> bool:
-        """Whether the convolution has a bias."""
-        return any(operand.parameter.endswith("bias") for operand in self.step.operands)
+    width, channels, high, wide = shape
+    *_, down, across = step.node.shape
+    count = down * across
+    has_bias = any(operand.parameter.endswith("bias") for operand in step.operands)
+    symbols = _LEARNT[:learnt]
+    joined = f"({', '.join(symbols)}, z_0, dots, z_{count - 1})" if learnt else "Z"
+    joined += f" + {sized('P', *positions[1])}" if positions else ""
+    for norm in reversed(norms):
+        joined = f"{norm.operator}({joined})"
+    result = "Y" if joined == "Z" else "Z"
+    maths = [f"{sized(result, count, width)} = W ast I{' + b' if has_bias else ''}"]
+    terms = [
+        Term("I", "the image: channels, height, width", shape_text(image.shape[1:])),
+        Term("W", "kernel of the convolution, one for each feature", shape_text(shape)),
+        Term("ast", "convolution: here one product for each patch"),
+    ]
+    if has_bias:
+        terms.append(Term("b", "bias of the convolution", shape_text((width,))))
+    what = "learnt vector that is put before the patches"
+    terms += [Term(symbol, what, shape_text((width,))) for symbol in symbols]
+    if result == "Z":
+        maths.append(f"{sized('Y', count + learnt, width)} = {joined}")
+        terms.append(Term("Z", "one row for each patch", shape_text((count, width))))
+    if positions:
+        what = f"learnt position vectors “{positions[0]}”"
+        terms.append(Term("P", what, shape_text(positions[1])))
+    terms += [term for norm in norms for term in norm.terms]
+    return Match(
+        tuple(maths),
+        tuple(terms),
+        values={
+            "then": ", then adds a vector for its position" if positions else "",
+            "patch": f"{high} × {wide} pixels in {channels} channels",
+            "count": f"{down} × {across} = {count}",
+            "first": {
+                0: None,
+                1: "The first position is a learnt vector instead of a patch",
+            }.get(learnt, f"The first {learnt} positions are learnt vectors instead of patches"),
+            "positions": positions and "position vectors",
+        },
+        keys=(
+            *(key for key in ("image_size", "patch_size", "num_channels") if key in view.config),
+            *view.keys("width"),
+        ),
+    )
 
 
 def _is_parameter(graph: ModuleGraph, operand: Operand) -> bool:
@@ -79,7 +89,7 @@ def _is_parameter(graph: ModuleGraph, operand: Operand) -> bool:
     return given is not None and given.kind == "parameter"
 
 
-def _position_vectors(
+def _positions(
     view: ModuleView, graph: ModuleGraph, step: Step
 ) -> tuple[str, tuple[int, ...]] | None:
     """Return name and shape of the learnt position vectors that a step adds."""
@@ -94,70 +104,18 @@ def _position_vectors(
     return None
 
 
-def _patch_formula(view: ModuleView, found: _Patches, after: list[Norm]) -> Formula:
-    width, channels, high, wide = found.kernel
-    count, rows = found.count, found.count + found.learnt
-    bias = " + b" if found.has_bias else ""
-    result = "Z" if found.learnt or found.positions or after else "Y"
-    maths = [f"{sized(result, count, width)} = W ast I{bias}"]
-    joined = "Z"
-    if found.learnt:
-        joined = f"({', '.join(_LEARNT[: found.learnt])}, z_0, dots, z_{count - 1})"
-    if found.positions:
-        joined += f" + {sized('P', *found.positions[1])}"
-    for norm in reversed(after):
-        joined = f"{norm.operator}({joined})"
-    if result == "Z":
-        maths.append(f"{sized('Y', rows, width)} = {joined}")
-    terms = [
-        Term("I", "the image: channels, height, width", shape_text(found.image)),
-        Term("W", "kernel of the convolution, one for each feature", shape_text(found.kernel)),
-        Term("ast", "convolution: here one product for each patch"),
-    ]
-    if found.has_bias:
-        terms.append(Term("b", "bias of the convolution", shape_text((width,))))
-    terms += [
-        Term(symbol, "learnt vector that is put before the patches", shape_text((width,)))
-        for symbol in _LEARNT[: found.learnt]
-    ]
-    if result == "Z":
-        terms.append(Term("Z", "one row for each patch", shape_text((count, width))))
-    if found.positions:
-        name, shape = found.positions
-        terms.append(Term("P", f"learnt position vectors “{name}”", shape_text(shape)))
-    for norm in after:
-        terms += norm.terms
-    *_, down, across = found.step.node.shape
-    notes = [
-        f"Each patch of {high} × {wide} pixels in {channels} channels is one position of the "
-        f"sequence: {down} × {across} = {count} patches. The convolution’s stride equals its "
-        "kernel, so patches do not overlap, and each is multiplied by the same matrix.",
-    ]
-    if found.learnt:
-        notes.append(
-            (
-                "The first position is a learnt vector instead of a patch"
-                if found.learnt == 1
-                else f"The first {found.learnt} positions are learnt vectors instead of patches"
-            )
-            + ", like [CLS] in BERT: attention gathers information from all patches there."
-        )
-    if found.positions:
-        notes.append(
-            "The position vectors are learnt, one for each patch: without them the order of the "
-            "patches would not matter to attention."
-        )
-    return Formula(
-        title="Patch embeddings",
-        summary="Cuts an image into patches and maps each to a vector"
-        + (", then adds a vector for its position" if found.positions else "")
-        + ".",
-        maths=tuple(maths),
-        terms=tuple(terms),
-        notes=tuple(notes),
-        config_keys=tuple(
-            key for key in ("image_size", "patch_size", "num_channels") if key in view.config
-        )
-        + view.keys("width"),
-        source="Dosovitskiy et al. 2021, section 3.1",
-    )
+PATCHES = Template(
+    "embeddings",
+    _patches,
+    title="Patch embeddings",
+    summary="Cuts an image into patches and maps each to a vector{then}.",
+    notes=(
+        "Each patch of {patch} is one position of the sequence: {count} patches. The convolution’s "
+        "stride equals its kernel, so patches do not overlap, and each is multiplied by the same "
+        "matrix.",
+        "{first}, like [CLS] in BERT: attention gathers information from all patches there.",
+        "The {positions} are learnt, one for each patch: without them the order of the patches "
+        "would not matter to attention.",
+    ),
+    source="Dosovitskiy et al. 2021, section 3.1",
+)

@@ -1,43 +1,42 @@
 """Residual connections: how a module's sub-layers are chained, read from its graph."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Literal
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import number_maths
 from bertviewer.core.formulas.templates.feed_forward import KINDS
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.frozen import frozen
 
-BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "other"]
-
-
-@frozen
-class Scale:
-    """A factor on a branch: a number, or a learnt vector if ``number`` is ``None``."""
-
-    number: float | None = None
+BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "input", "other"]
+LEARNT_SCALE = "lambda dot.o"
 
 
 @frozen
 class Branch:
-    """What is added to a residual path: a norm, a core, and a norm, as far as there are any.
+    """What is added to a residual path: a core with optional norms.
 
     Attributes:
-        kind: what the core is.
+        kind: what the core is; ``input`` for another input of the module, with or without a
+            linear layer.
         core: its steps.
-        before: the norm of its input.
-        norm_step: the id of that norm's step; parallel branches can share one.
+        sum: the addition; parallel branches have the same.
+        before: the norm of its input; parallel branches can share one.
         inside: the norm of its output, before the addition.
-        scale: what the output is multiplied by before the addition, if anything.
+        after: the norm of the sum.
+        scale: what the output is multiplied by before the addition, as mathematics.
     """
 
     kind: BranchKind
     core: tuple[Step, ...]
-    before: Norm | None = None
-    norm_step: str = ""
-    inside: Norm | None = None
-    scale: Scale | None = None
+    sum: Step
+    before: Step | None = None
+    inside: Step | None = None
+    after: Step | None = None
+    scale: str = ""
 
     @property
     def last(self) -> Step:
@@ -46,210 +45,146 @@ class Branch:
 
 
 @frozen
-class SubLayer:
-    """One residual connection.
-
-    Attributes:
-        branches: what is added to the path; several in parallel layers.
-        after: the norm of the sum.
-    """
-
-    branches: tuple[Branch, ...]
-    after: Norm | None = None
-
-
-@frozen
 class ResidualPath:
-    """A chain of sub-layers from a module's input to its output.
+    """A chain of residual connections from a module's input to its output.
 
     Attributes:
-        source: the node that the path starts from.
-        sub_layers: the residual connections in order.
+        branches: what is added, in order.
         entry: a step before the first residual connection: a norm, as in RWKV's first layer, or a
             module that is explained on its own page.
     """
 
-    source: str
-    sub_layers: tuple[SubLayer, ...]
+    branches: tuple[Branch, ...]
     entry: Step | None = None
 
     @property
-    def branches(self) -> tuple[Branch, ...]:
-        """All branches in order."""
-        return tuple(branch for each in self.sub_layers for branch in each.branches)
+    def norms(self) -> tuple[Step, ...]:
+        """All norms in order."""
+        around = [step for b in self.branches for step in (b.before, b.inside, b.after)]
+        return tuple(step for step in (self.entry, *around) if is_norm(step))
 
+    @property
+    def order(self) -> str:
+        """Where all branches have norms: ``before``, ``inside`` and ``after``, as in ``Branch``.
 
-def residual_path(graph: ModuleGraph) -> ResidualPath | None:
-    """Return the chain of sub-layers that a module is, ``None`` if it is anything else."""
-    residuals = graph.of("residual")
-    first = residuals[0].roles.get("residual") if residuals else None
-    if first is None or first.parts or not graph.results:
-        return None
-    entry = graph.maker(first)
-    if entry is not None and not is_norm(entry) and not _is_closed(entry):
-        return None
-    state = first.node
-    found: list[SubLayer] = []
-    for residual in residuals:
-        sub_layer = _sub_layer(graph, residual, state)
-        if sub_layer is None:
-            return None
-        state, made = sub_layer
-        found.append(made)
-    if graph.results[0][1].node != state or not _is_covered(graph, state):
-        return None
-    source = first.node if entry is None else main_input(graph, entry)
-    return None if not source else ResidualPath(source, tuple(found), entry)
-
-
-def _is_covered(graph: ModuleGraph, state: str) -> bool:
-    """Return whether all that is computed from the residual path goes into its end."""
-    covered: set[str] = set()
-    waiting = [state]
-    while waiting:
-        step = graph.by_id.get(waiting.pop())
-        if step is not None and step.node.id not in covered:
-            covered.add(step.node.id)
-            waiting += [operand.node for operand in _read(step)]
-    path = {node.id for node in graph.inputs}
-    path |= {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
-    return not any(
-        operand.node in path
-        for step in graph.steps
-        if step.node.id not in covered
-        for operand in step.tensors
-    )
-
-
-def _is_closed(step: Step) -> bool:
-    return step.node.kind == "module" and not step.operation
-
-
-def main_input(graph: ModuleGraph, step: Step) -> str:
-    """Return the input of the module that a step reads, "" if it reads none."""
-    inputs = {node.id for node in graph.inputs}
-    return next((o.node for o in step.tensors if o.node in inputs), "")
-
-
-def _sub_layer(graph: ModuleGraph, residual: Step, state: str) -> tuple[str, SubLayer] | None:
-    """Return the node that the path continues from, and the residual connection before it."""
-    skip = residual.roles.get("residual")
-    if skip is None or skip.node != state:
-        return None
-    branches = []
-    for operand in residual.tensors:
-        if operand.node != state:
-            branch = _branch(graph, operand, state)
-            if branch is None:
-                return None
-            branches.append(branch)
-    if not branches:
-        return None
-    branches.sort(key=lambda branch: "attention" not in branch.kind)
-    users = graph.users(residual)
-    is_normed = len(users) == 1 and is_norm(users[0]) and not graph.is_result(residual)
-    if not is_normed:
-        return residual.node.id, SubLayer(tuple(branches))
-    return users[0].node.id, SubLayer(tuple(branches), Norm.of(users[0]))
-
-
-def _branch(graph: ModuleGraph, operand: Operand, state: str) -> Branch | None:
-    """Return what is between the path and a residual connection, ``None`` if nothing is."""
-    last = graph.maker(operand)
-    inside, scale = None, None
-    if last is not None and is_norm(last) and last.tensors:
-        inside = Norm.of(last)
-        last = graph.maker(last.tensors[0])
-    elif last is not None and last.operation == "mul":
-        scaled = _scaled(graph, last)
-        if scaled is not None:
-            scale, last = scaled[0], graph.maker(scaled[1])
-    if last is None:
-        return None
-    core, norm = _core(graph, last, state)
-    before = None if norm is None else Norm.of(norm)
-    if before is None and not any(o.node == state for step in core for o in _read(step)):
-        return None
-    norm_step = "" if norm is None else norm.node.id
-    return Branch(_kind(graph, core, state), core, before, norm_step, inside, scale)
-
-
-def _scaled(graph: ModuleGraph, product: Step) -> tuple[Scale, Operand] | None:
-    """Return the factor and what it scales, ``None`` if a product is of two computed values."""
-    factors, values = [], []
-    for operand in product.operands:
-        given = graph.given.get(operand.node)
-        if operand.parameter or (given is not None and given.kind == "parameter"):
-            factors.append(Scale())
-        elif operand.plain:
-            factors.append(Scale(float(operand.plain)))
-        else:
-            values.append(operand)
-    return (factors[0], values[0]) if len(factors) == len(values) == 1 else None
-
-
-def _core(graph: ModuleGraph, last: Step, state: str) -> tuple[tuple[Step, ...], Step | None]:
-    """Return the steps from the path to ``last``, and the norm that they read the path through."""
-    seen: dict[str, Step] = {}
-    before: Step | None = None
-    waiting = [last]
-    while waiting:
-        step = waiting.pop()
-        if step.node.id in seen:
-            continue
-        if is_norm(step) and [o.node for o in step.tensors] == [state]:
-            before = step
-            continue
-        seen[step.node.id] = step
-        waiting += [
-            made for o in _read(step) if o.node != state and (made := graph.maker(o)) is not None
+        ``mixed`` if they differ, ``bare`` if only the first has none, and the others before.
+        """
+        found = [
+            " ".join(name for name in ("before", "inside", "after") if getattr(branch, name))
+            for branch in self.branches
         ]
-    return tuple(step for step in graph.steps if step.node.id in seen), before
+        if found[0] == "" and set(found) == {"", "before"}:
+            return "bare"
+        return found[0] if len(set(found)) == 1 else "mixed"
 
 
-def _kind(graph: ModuleGraph, core: tuple[Step, ...], state: str) -> BranchKind:
+def residual_path(view: ModuleView) -> ResidualPath | None:
+    """Return the chain of sub-layers that a module is, ``None`` if it is anything else."""
+    graph = view.graph
+    residuals = () if graph is None else graph.of("residual")
+    first = residuals[0].roles.get("residual") if residuals else None
+    if graph is None or first is None or first.parts or not graph.results:
+        return None
+    inputs = {node.id for node in graph.inputs}
+    entry, state, found = graph.maker(first), first.node, list[Branch]()
+    if entry is not None:
+        is_module = entry.node.kind == "module" and not entry.operation
+        if not (is_module or is_norm(entry)) or not any(o.node in inputs for o in entry.tensors):
+            return None
+    for residual in residuals:
+        skip = residual.roles.get("residual")
+        addends = [operand for operand in residual.tensors if operand.node != state]
+        users = () if graph.is_result(residual) else graph.users(residual)
+        after = users[0] if len(users) == 1 and is_norm(users[0]) else None
+        branches = [_branch(graph, each, state, residual, after) for each in addends]
+        known = [branch for branch in branches if branch is not None]
+        if skip is None or skip.node != state or not 0 < len(known) == len(addends):
+            return None
+        found += sorted(known, key=lambda branch: "attention" not in branch.kind)
+        state = (after or residual).node.id
+    # All that is computed from the path goes into its end.
+    path = inputs | {s.node.id for s in graph.steps if s.operation == "residual" or is_norm(s)}
+    within = _computed_from(graph, state)
+    others = [step for step in graph.steps if step.node.id not in within]
+    is_left = any(operand.node in path for step in others for operand in step.tensors)
+    is_whole = graph.results[0][1].node == state and not is_left
+    return ResidualPath(tuple(found), entry) if is_whole else None
+
+
+def child_of(view: ModuleView, step: Step) -> str:
+    """Return the child of ``view`` that a step is part of, "" for the module's own operations."""
+    start = f"{view.node.path}." if view.node.path else ""
+    name = (step.node.path or "").removeprefix(start).partition(".")[0]
+    return name if name in view.children else ""
+
+
+def _branch(
+    graph: ModuleGraph, addend: Operand, state: str, total: Step, after: Step | None
+) -> Branch | None:
+    """Return what computes an addend from the path, ``None`` if it is something else."""
+    inside, scale = graph.maker(addend), ""
+    if is_norm(inside) and inside.tensors:
+        addend = inside.tensors[0]
+    elif inside is not None:
+        scale, addend = _scaled(graph, inside) or ("", addend)
+        inside = None
+    found = _computed_from(graph, addend.node, until=state)
+    steps = [step for step in graph.steps if step.node.id in found - {state}]
+    norms = [step for step in steps if is_norm(step) and [o.node for o in step.tensors] == [state]]
+    core = tuple(step for step in steps if step not in norms)
+    if state not in found:
+        is_input = len(graph.inputs) == 2 and [step.operation for step in core] in ([], ["linear"])
+        return Branch("input", core, total, after=after) if is_input else None
+    if not core:
+        return None
+    before = norms[0] if norms else None
+    return Branch(_kind(graph, core, state), core, total, before, inside, after, scale)
+
+
+def _scaled(graph: ModuleGraph, product: Step) -> tuple[str, Operand] | None:
+    """Return a factor as mathematics and what it scales, ``None`` if both are computed."""
+    if product.operation != "mul" or len(product.operands) != 2:
+        return None
+    for factor, scaled in (product.operands, product.operands[::-1]):
+        given = graph.given.get(factor.node)
+        if factor.parameter or (given is not None and given.kind == "parameter"):
+            return LEARNT_SCALE, scaled
+        if factor.plain:
+            return f"{number_maths(float(factor.plain))} thin", scaled
+    return None
+
+
+def _computed_from(graph: ModuleGraph, node: str, until: str = "") -> set[str]:
+    """Return a node and all that it is computed from, up to and with another one."""
+    found: set[str] = set()
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        step = graph.by_id.get(each)
+        if step is not None and each not in found and each != until:
+            waiting += [o.node for o in (*step.tensors, *step.roles.values())]
+        found.add(each)
+    return found
+
+
+def _kind(graph: ModuleGraph, core: Iterable[Step], state: str) -> BranchKind:
+    attention = next((step for step in core if step.operation == "attention"), None)
+    if attention is not None:
+        return "cross-attention" if _reads_other(graph, attention, state) else "attention"
     operations = {step.operation for step in core}
-    if "attention" in operations:
-        attention = next(step for step in core if step.operation == "attention")
-        is_cross = _reads_other(graph, attention, state)
-        return "cross-attention" if is_cross else "attention"
     if "experts" in operations:
         return "experts"
-    return "feed-forward" if operations & set(KINDS) and len(operations) == 1 else "other"
-
-
-def _read(step: Step) -> tuple[Operand, ...]:
-    return (*step.tensors, *step.roles.values())
+    return "feed-forward" if operations <= set(KINDS) and len(operations) == 1 else "other"
 
 
 def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     """Return whether an attention's keys come from another input than its queries."""
-    query, key = attention_inputs(attention)
-    queries, keys = set(_sources(graph, query, state)), set(_sources(graph, key, state))
-    return bool(keys) and not keys & queries
-
-
-def attention_inputs(attention: Step) -> tuple[Operand | None, Operand | None]:
-    """Return what an attention computes its queries and its keys from."""
+    operands = attention.roles.get("query"), attention.roles.get("key")
     if attention.node.details.get("projections"):
-        operands = attention.inner[0].tensors
-        return (operands[0], operands[1]) if len(operands) > 1 else (None, None)
-    return attention.roles.get("query"), attention.roles.get("key")
-
-
-def _sources(graph: ModuleGraph, operand: Operand | None, state: str) -> Iterator[str]:
-    """Yield the nodes that a value is computed from, up to inputs and the residual path."""
-    waiting = [] if operand is None else [operand]
-    seen: set[str] = set()
-    while waiting:
-        each = waiting.pop()
-        if each.node in seen or not each.node:
-            continue
-        seen.add(each.node)
-        given = graph.given.get(each.node)
-        if each.node == state or (given is not None and given.kind == "input"):
-            yield each.node
-            continue
-        maker = graph.maker(each)
-        if maker is not None:
-            waiting += maker.tensors
+        operands = (*attention.inner[0].tensors, None, None)[:2]
+    ends = {state, *(node.id for node in graph.inputs)}
+    queries, keys = (
+        ends & _computed_from(graph, "" if each is None else each.node, until=state)
+        for each in operands
+    )
+    return bool(keys) and not keys & queries

@@ -1,13 +1,18 @@
 """A template: a pattern of the data-flow graph and the text that explains it."""
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from string import Formatter
 
+from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.notation import TARGET, TOKENS
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.frozen import frozen
+
+_LENGTH = re.compile(r"\bS\b'?")
 
 Values = Mapping[str, object]
 """What braces in a template's texts are replaced by: ``{outputs}``."""
@@ -22,12 +27,17 @@ class Match:
         terms: the symbols, in the order of the lines.
         values: by the names in braces.
         keys: further keys of the configuration that bear on the module.
+        notes: further notes, before those of the template.
+        is_lettered: whether lengths have the letters S and S_d; else S is the module's own length,
+            and S' that of the other sequence.
     """
 
     maths: tuple[str, ...]
     terms: tuple[Term, ...]
     values: Values = field(default_factory=dict)
     keys: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_lettered: bool = False
 
 
 @frozen
@@ -59,8 +69,14 @@ class Template:
     def formula(self, view: ModuleView) -> Formula | None:
         """Return the formula of a module that has the pattern, ``None`` for all others."""
         found = self.match(view)
-        if found is None or isinstance(found, Formula):
-            return found
+        if found is None:
+            return None
+        is_lettered = isinstance(found, Match) and found.is_lettered
+        formula = found if isinstance(found, Formula) else self._filled(found, view)
+        of_target = not is_lettered and reads_target(view.node, view.architecture)
+        return _for_target(formula) if of_target else formula
+
+    def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
         keys = (*view.keys(*self.keys), *found.keys)
         return Formula(
@@ -68,8 +84,9 @@ class Template:
             summary=self.summary.format_map(values),
             maths=found.maths,
             terms=found.terms,
-            notes=tuple(
-                _filled(note, values) for note in self.notes if _applies(note, view, values)
+            notes=(
+                *(str(note) for note in found.notes if _holds(note, view, values)),
+                *(_filled(note, values) for note in self.notes if _applies(note, view, values)),
             ),
             config_keys=tuple(dict.fromkeys(keys)),
             source=self.source.format_map(values),
@@ -80,8 +97,30 @@ def _applies(note: str, view: ModuleView, values: Values) -> bool:
     named = [name for _, name, _, _ in Formatter().parse(note) if name is not None]
     if any(values.get(name) in (None, "") for name in named):
         return False
+    return _holds(note, view, values)
+
+
+def _holds(note: str, view: ModuleView, values: Values) -> bool:
     return not isinstance(note, Note) or note.holds(view, values)
 
 
 def _filled(note: str, values: Values) -> str:
     return str(note).format_map(values)
+
+
+def _for_target(formula: Formula) -> Formula:
+    """Return a formula with S_d for the module's own tokens, and S for the encoder's."""
+    return replace(
+        formula,
+        maths=tuple(_LENGTH.sub(_renamed, line) for line in formula.maths),
+        terms=tuple(TARGET if term == TOKENS else _target_term(term) for term in formula.terms),
+    )
+
+
+def _target_term(term: Term) -> Term:
+    value = None if term.value is None else _LENGTH.sub(_renamed, term.value)
+    return replace(term, symbol=_LENGTH.sub(_renamed, term.symbol), value=value)
+
+
+def _renamed(found: re.Match[str]) -> str:
+    return "S" if found[0].endswith("'") else "S_d"
