@@ -15,6 +15,7 @@ from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.head import MASKED_LM
+from bertviewer.core.formulas.templates.layers import stacks_of
 from bertviewer.core.formulas.templates.template import Match, Template, Values
 
 _ROW, _MEAN = ("row",), ("mean",)
@@ -68,21 +69,6 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     return ""
 
 
-def _has_layers(view: ModuleView, path: str) -> bool:
-    """Return whether a child has a list of layers: of modules with attention or residuals."""
-    flows = view.architecture.flows
-    inside = (n.path for n in view.architecture.modules if n.path.startswith(f"{path}."))
-    listed = (each for each in inside if any(part.isdigit() for part in each.split(".")))
-    found = (flow for each in listed if flows and (flow := flows.flow(each)))
-    return any(n.operation in ("attention", "residual") for flow in found for n in flow.all_nodes())
-
-
-def bases(view: ModuleView) -> tuple[Step, ...]:
-    """Return the calls of a model's children that compute its hidden state."""
-    steps = () if view.calls is None else view.calls.steps
-    return tuple(s for s in steps if s.is_call and _has_layers(view, s.node.path or ""))
-
-
 def _task(kind: str, view: ModuleView, *, is_model: bool) -> Match | None:
     """Return what a model with a head for a task computes, or such a head outside of the base."""
     graph, path, root = view.calls, view.node.path, view.at("")
@@ -90,7 +76,7 @@ def _task(kind: str, view: ModuleView, *, is_model: bool) -> Match | None:
         return None
     if _kind(view, graph) != kind or root.graph.results[0][0].name == "last hidden state":
         return None
-    found = {step.node.path or "" for step in bases(root)}
+    found = {step.node.path or "" for step in stacks_of(root)}
     inside = any(f"{path}.".startswith(f"{base}.") for base in found)
     if inside or not found or any(name.isdigit() for name in path.split(".")):
         return None
