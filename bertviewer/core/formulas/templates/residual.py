@@ -183,8 +183,8 @@ def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     if attention.node.details.get("projections"):
         inputs = list(attention.inner[0].tensors[:2])
     ends = {state, *(node.id for node in graph.inputs)}
-    queries, *others = (
+    found = [
         ends & _computed_from(graph, "" if each is None else each.node, until=state)
         for each in inputs
-    )
-    return any(keys and not keys & queries for keys in others)
+    ]
+    return len(found) == 2 and bool(found[1]) and not found[0] & found[1]
