@@ -113,7 +113,7 @@ class _Builder:
 
     def _done(self) -> tuple[Section, ...]:
         """Return the sections that have steps, with all steps numbered."""
-        for at in self._counter.unused():
+        for at in self._counter.unused().items():
             self._add_unused(*at)
         found: list[Section] = []
         number = 1
@@ -237,10 +237,12 @@ class _Builder:
         counter, path, note = self._counter, step.module, step.note
         tensors = counter.tensors(step.reads)
         is_new = any(not counter.is_counted(tensor.name) for tensor in tensors)
-        tied = "" if path is None else counter.tied(path)
+        names = {tensor.name for tensor in tensors if counter.is_counted(tensor.name)}
+        below = () if path is None else self._architecture.tensors_below(path)
+        tied = next((t.tied_to for t in below if t.tied_to in names), None)
         if step.name in (TOKEN_EMBEDDING, SEGMENT_EMBEDDING) and not is_new:
             note = SHARED
-        elif tied and any(tensor.name == tied for tensor in tensors):
+        elif tied:
             note = _tied_note(tied)
         elif step.name == "Norm" and self._ends_unnormed and self._sections[-1].kind == "rest":
             note = _LAST_NORM
@@ -269,7 +271,7 @@ class _Builder:
         self._seen_inputs |= self._edges.inputs_of(node)
         for step in self._reader(FlowEdges(flow), "layer").steps(flow.nodes):
             self._add_read(step)
-        for unused in self._counter.unused(path):
+        for unused in self._counter.unused(path).items():
             self._add_unused(*unused)
         last = [each for each in flow.nodes if each.kind not in ("output", "constant")][-1:]
         self._ends_unnormed = any(each.operation == "residual" for each in last)

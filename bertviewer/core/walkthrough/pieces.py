@@ -5,7 +5,6 @@ A tensor is the product of its dimensions, inputs first: a layer from D to I fea
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import prod
 
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.counts import read_count
@@ -13,6 +12,8 @@ from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.letters import letter_order
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, product, total
 from bertviewer.core.frozen import frozen
+
+Dimensions = tuple[str, ...]
 
 _MULTIPLE = re.compile(r"(\d+)\*([A-Za-z]\w{0,3})")
 
@@ -25,7 +26,7 @@ class Piece:
     """
 
     times: int
-    tensors: tuple[tuple[str, ...], ...]
+    tensors: tuple[Dimensions, ...]
 
 
 def pieces_of(
@@ -40,13 +41,10 @@ def pieces_of(
     pieces: list[Piece] = []
     for class_name, tensors in modules:
         dims = tuple(_dimensions(tensor, class_name, values) for tensor in tensors)
-        if not dims:
-            continue
         piece = Piece(len(dims), dims[:1]) if len(set(dims)) == 1 else Piece(1, dims)
         if pieces and pieces[-1].tensors == piece.tensors:
-            pieces[-1] = Piece(pieces[-1].times + piece.times, piece.tensors)
-        else:
-            pieces.append(piece)
+            piece = Piece(pieces.pop().times + piece.times, piece.tensors)
+        pieces.append(piece)
     for length in range(2, len(pieces) // 2 + 1):  # equal experts, each of several modules
         times = len(pieces) // length
         if pieces == pieces[:length] * times and all(piece.times == 1 for piece in pieces):
@@ -62,18 +60,14 @@ def rewritten(pieces: Iterable[Piece], change: Callable[[str], str]) -> tuple[Pi
     )
 
 
-def value_of(pieces: Iterable[Piece], values: Mapping[str, int]) -> int:
-    """Return the number of elements of all pieces."""
-    return sum(
-        piece.times * prod(evaluate(dim, values) for dim in dims)
-        for piece in pieces
-        for dims in piece.tensors
-    )
+def dimensions_of(pieces: Iterable[Piece]) -> set[str]:
+    """Return the different dimensions of all tensors."""
+    return {dim for piece in pieces for dims in piece.tensors for dim in dims}
 
 
 def has_symbols(pieces: Iterable[Piece]) -> bool:
     """Return whether any dimension is more than a number."""
-    return any(not dim.isdecimal() for piece in pieces for dims in piece.tensors for dim in dims)
+    return not all(map(str.isdecimal, dimensions_of(pieces)))
 
 
 def compact(pieces: Sequence[Piece]) -> str:
@@ -84,11 +78,10 @@ def compact(pieces: Sequence[Piece]) -> str:
 def spaced(pieces: Sequence[Piece]) -> str:
     """Write the pieces as one sum: ``4*(D*D+D) + 2*D + D*I + I``."""
     return " + ".join(
-        text
+        _text(piece, in_brackets=True)
+        if piece.times > 1
+        else " + ".join(map(_product, piece.tensors))
         for piece in pieces
-        for text in (
-            [_text(piece, in_brackets=True)] if piece.times > 1 else map(_product, piece.tensors)
-        )
     )
 
 
@@ -106,7 +99,7 @@ def collected(pieces: Iterable[Piece]) -> str:
     return join_terms(str(Polynomial({symbols: value})) for symbols, value in ordered)
 
 
-def _dimensions(tensor: TensorInfo, class_name: str, values: Mapping[str, int]) -> tuple[str, ...]:
+def _dimensions(tensor: TensorInfo, class_name: str, values: Mapping[str, int]) -> Dimensions:
     dims = tuple(map(str, tensor.shape))
     symbols = tensor.symbolic_shape or dims
     try:
@@ -126,7 +119,7 @@ def _text(piece: Piece, in_brackets: bool) -> str:
     return inner if piece.times == 1 else f"{piece.times}*{inner}"
 
 
-def _product(dims: tuple[str, ...]) -> str:
+def _product(dims: Dimensions) -> str:
     return "*".join(map(_factor, dims))
 
 
