@@ -24,7 +24,6 @@ from bertviewer.core.walkthrough.steps import (
     Place,
     StepReader,
     common_path,
-    tables_read,
 )
 from bertviewer.core.walkthrough.walkthrough import (
     SEGMENT_IDS,
@@ -166,7 +165,7 @@ class _Builder:
         flow = self._flows.flow(section.path)
         nodes = [n for n in flow.nodes if n.kind in ("input", "output")] if flow else []
         ends = [node for node in nodes if is_data(node)]
-        shapes = [self._shapes.shape(end.shape, end.symbolic_shape) for end in ends]
+        shapes = [self._shapes.shape(end) for end in ends]
         before, after = (shapes[0], shapes[-1]) if shapes else (None, None)
         return Step(name, paths, None, before, after, note=note, is_layers=True)
 
@@ -261,7 +260,7 @@ class _Builder:
         self._passed.update(node.layers)
         if is_shown or flow is None:
             return
-        for step in tables_read(self._flows, node, node):
+        for step in self._reader(self._edges, "rest").tables_read(node, node):
             self._add_read(step)
         title = layers.title if not side else layers.title.lower().replace("layer", f"{side} layer")
         layer, times = self._nodes[path], len(layers.paths)

@@ -3,7 +3,7 @@
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values, two_sides
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Letters, Shape
+from bertviewer.core.architecture.flow import Edge, Node, Shape
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.walkthrough.walkthrough import StepShape
 
@@ -11,7 +11,7 @@ from bertviewer.core.walkthrough.walkthrough import StepShape
 class ShapeReader:
     """Names the dimensions of traced shapes: B sentences of S tokens, S_d in a decoder.
 
-    Without symbols in the flow, lengths are recognised by their traced values and widths by the
+    Without symbols in the graph, lengths are recognised by their traced values and widths by the
     model's tensors.
     """
 
@@ -34,8 +34,9 @@ class ShapeReader:
         """Read shapes of the target's tokens from here on, in an encoder-decoder."""
         self.tokens, self._length = self._target, "S_d"
 
-    def shape(self, sizes: Shape, symbols: Letters | None) -> StepShape | None:
-        """Return a traced shape with names, from its symbols in the flow if it has them."""
+    def shape(self, found: Node | Edge, part: slice = slice(None)) -> StepShape | None:
+        """Return a traced shape or a part with names, from its symbols in the graph if any."""
+        sizes, symbols = found.shape[part], found.symbolic_shape
         if not sizes:
             return None
         if symbols is None:
@@ -47,6 +48,8 @@ class ShapeReader:
             if last:
                 width = self._widths.get(sizes[last], str(sizes[last]))
                 symbols = (*symbols[:last], width, *symbols[last + 1 :])
+        else:
+            symbols = symbols[part]
         return StepShape(symbols, tuple(map(self._number, symbols)))
 
     def _length_names(self, shape: Shape) -> dict[int, str]:

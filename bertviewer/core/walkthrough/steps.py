@@ -1,4 +1,4 @@
-"""Steps of a flow: which nodes form one, its usual name and its note."""
+"""Steps of a graph: which nodes form one, its usual name and its note."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -7,36 +7,17 @@ from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walkthrough.attention import NORMS, TRANSFORMS, Attention, attentions_of
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.shapes import ShapeReader
-from bertviewer.core.walkthrough.walkthrough import Step, StepShape
+from bertviewer.core.walkthrough.walkthrough import Step
 
 Place = Literal["embeddings", "layer", "rest"]
 """Where nodes are: before the layers, in one, or after them."""
 
 TOKEN_EMBEDDING, SEGMENT_EMBEDDING = "Token embedding", "Segment embedding"
 _POSITION_EMBEDDING, _DISTANCE_EMBEDDING = "Position embedding", "Distance embedding"
-_EMBEDDING_NORM, _SELF_ATTENTION = "Embedding norm", "Multi-head self-attention"
-_NAMES = {
-    **dict.fromkeys(NORMS, "Norm"),
-    **dict.fromkeys(("feed-forward", "gated feed-forward"), "Feed-forward network"),
-    **dict.fromkeys(("mul", "matmul", "bmm"), "Multiply"),
-    "routing": "Router",
-    "cat": "Concatenate",
-    "sub": "Subtract",
-    "div": "Divide",
-}
-_NAMES_OF_EMBEDDINGS = {
-    **dict.fromkeys(NORMS, _EMBEDDING_NORM),
-    "linear": "Embedding projection",
-    "dropout": "Embedding dropout",
-}
-_JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
-"""Operations that are steps where they join two activations."""
-_MOST_NODES = 12
-"""A module that normalises inside and has more nodes is one step."""
+_SELF_ATTENTION, _FEED_FORWARD = "Multi-head self-attention", "Feed-forward network"
 
 SINUSOIDS = (
     "Sines and cosines of the position are added to the token vectors; nothing is learned here."
@@ -46,6 +27,23 @@ DISTANCES = "One vector per distance, used by the attention in every layer."
 _SUM = "Element-wise sum of the vectors; nothing is learned here."
 _PER_HEAD = "The Q, K, V and output projections, divided among the heads."
 _FEATURES_FIRST = " Inside the layers, the features come before the positions: [B, D, S]."
+
+_NAMES = {
+    **dict.fromkeys(NORMS, "Norm"),
+    **dict.fromkeys(("feed-forward", "gated feed-forward"), _FEED_FORWARD),
+    **dict.fromkeys(("mul", "matmul", "bmm"), "Multiply"),
+    "routing": "Router",
+    "cat": "Concatenate",
+    "sub": "Subtract",
+    "div": "Divide",
+}
+"""What steps are called, by their operation; others after it."""
+_NAMES_OF_EMBEDDINGS = {
+    "Norm": "Embedding norm",
+    "Linear": "Embedding projection",
+    "Dropout": "Embedding dropout",
+}
+"""What steps before the layers are called."""
 _NOTES = {
     TOKEN_EMBEDDING: "One vector per token id.",
     SEGMENT_EMBEDDING: "One vector per segment type.",
@@ -53,12 +51,18 @@ _NOTES = {
     _DISTANCE_EMBEDDING: DISTANCES,
     "Dropout": "Active only in training; nothing is learned here.",
     _SELF_ATTENTION: "A special form of attention; its module contains the projections.",
-    "Feed-forward network": "Widens each position’s vector and narrows it again.",
+    _FEED_FORWARD: "Widens each position’s vector and narrows it again.",
+    "Router": "Selects {chosen} of {experts} experts for each token.",
+    "Experts": "{experts} feed-forward networks; each token is routed to {chosen} of them.",
 }
+_JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
+"""Operations that are steps where they join two activations."""
+_MOST_NODES = 12
+"""A module of a layer that normalises inside and has more nodes is one step."""
 
 
 class StepReader:
-    """Groups the nodes of one flow into steps; opens the modules that contain several.
+    """Groups the nodes of one graph into steps; opens the modules that contain several.
 
     Steps have no ``paths`` and no counts yet.
     """
@@ -76,7 +80,7 @@ class StepReader:
         self._done: set[str] = set()
 
     def steps(self, nodes: Iterable[Node]) -> Iterator[Step]:
-        """Yield the steps of some nodes of the flow, in execution order."""
+        """Yield the steps of some nodes of the graph, in execution order."""
         for node in nodes:
             if node.id in self._done or node.kind in ENDS:
                 continue
@@ -89,7 +93,7 @@ class StepReader:
                     reader = StepReader(self._architecture, self._shapes, edges, self._place)
                     yield from reader.steps(edges.flow.nodes)
             else:
-                if self._place == "rest" and node.operation == "linear" and self._is_pooling(node):
+                if node.operation == "linear" and self._is_pooling(node):
                     users = self._edges.users(node)
                     done += tuple(user for user in users if user.operation == "activation")
                 yield from self._steps_of(done)
@@ -105,29 +109,28 @@ class StepReader:
             flow = self._flows.flow(node.path or "")
             ends = {each.id for each in flow.nodes if each.kind == "output"} if flow else set()
             edges = [edge for edge in (flow.edges if flow else ()) if edge.target in ends] + edges
-        seen: set[str | None] = set()
-        for edge in edges:
-            path = next(iter(edge.through), None)
-            if "dropout" in edge.movement and path not in seen:
-                seen.add(path)
-                step = self._step(self._name("dropout"), (node,), path)
-                note, shape = _NOTES.get(step.name, ""), self._shape(edge)
-                yield replace(step, input_shape=shape, output_shape=shape, note=note, reads=())
+        found = {next(iter(e.through), None): e for e in reversed(edges) if "dropout" in e.movement}
+        for path, edge in reversed(found.items()):
+            name = self._name("dropout")
+            shape = self._shapes.shape(edge)
+            step = self._step(name, (node,), path, _NOTES.get(name, ""))
+            yield replace(step, input_shape=shape, output_shape=shape, reads=())
 
     def _opened(self, node: Node) -> list[Flow]:
-        """Return the flows of a closed module that contains several steps, and of its equals."""
+        """Return the graphs of a closed module that contains several steps, and of its equals."""
         found = self._closed(node)
         if found is None or self._attends(node):
             return []
         inside = self._operations(found)
-        if self._place == "layer":
-            is_small = sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
-            is_open = bool(inside & TRANSFORMS) or (is_small and bool(inside & NORMS))
-        else:
-            is_open = self._place == "embeddings" or bool(inside & {*TRANSFORMS, "residual"})
+        is_open = self._place == "embeddings" or bool(inside & TRANSFORMS)
+        if self._place == "rest":
+            is_open |= "residual" in inside
+        elif inside & NORMS:
+            is_open |= sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
         return [f for path in node.layers if (f := self._flows.flow(path))] if is_open else []
 
     def _closed(self, node: Node) -> Flow | None:
+        """Return the graph of a module that is no single known operation."""
         is_closed = node.kind == "module" and node.operation is None
         if not is_closed or node.path is None or node.path == self._edges.flow.path:
             return None
@@ -156,21 +159,18 @@ class StepReader:
             name = table_name(node, self._edges)
             step = self._step(name, nodes, node.path, _NOTES[name])
             # One vector per index, so that the shape of the result has the shape of the indices.
-            symbols = node.symbolic_shape and node.symbolic_shape[:-1]
-            yield replace(step, input_shape=self._shapes.shape(node.shape[:-1], symbols))
+            yield replace(step, input_shape=self._shapes.shape(node, slice(-1)))
         elif node.operation in ("residual", "add"):
             yield from self._sum(node)
         elif in_embeddings and (factor := self._factor(node)) is not None:
             if factor != ("", ""):
                 yield self._step(factor[0], nodes, node.path, factor[1])
-        elif not data and node.operation in NORMS:
-            tables = list(tables_read(self._flows, node, next(iter(self._edges.users(node)), node)))
-            yield from tables
-            name = f"{tables[-1].name} norm" if tables else _EMBEDDING_NORM
-            own = tuple(name for name in node.reads if name.startswith(f"{node.path}."))
-            yield Step(name, (), node.path, reads=own)
         elif node.reads or node.kind in ("module", "group") or joins or is_activation:
             name, path = self._name_of(node), node.path
+            if not data and node.operation in NORMS:
+                for table in self.tables_read(node, next(iter(self._edges.users(node)), node)):
+                    yield table
+                    name = f"{table.name} norm"
             if node.nodes and "parameters" not in node.details:
                 path = self._path_around([each for each in node.nodes if each.path])
             step = self._step(name, nodes, path, _note_of(name, node))
@@ -180,15 +180,29 @@ class StepReader:
                 step = replace(step, reads=tuple(tensor.name for tensor in below))
             yield step
 
+    def tables_read(self, node: Node, user: Node) -> Iterator[Step]:
+        """Yield the tables that no step looks up, but that a node passes on to its user."""
+        layer = self._flows.flow(user.path) if user.path is not None else None
+        operations = {each.operation for each in (layer.all_nodes() if layer else ())}
+        for name in node.reads:
+            owner = name.rpartition(".")[0]
+            if name.startswith(f"{node.path}.") or self._flows.flow(owner) is not None:
+                continue
+            if "position bias" in operations:
+                yield Step(_DISTANCE_EMBEDDING, (), owner, note=DISTANCES, reads=(name,))
+            else:
+                note = "Every layer reads the whole table."
+                yield Step("Embedding table", (), owner, note=note, reads=(name,))
+
     def _name(self, operation: str) -> str:
         words = operation.replace("_", " ")
         name = _NAMES.get(operation, words[:1].upper() + words[1:])
-        return _NAMES_OF_EMBEDDINGS.get(operation, name) if self._place == "embeddings" else name
+        return _NAMES_OF_EMBEDDINGS.get(name, name) if self._place == "embeddings" else name
 
     def _name_of(self, node: Node) -> str:
         if self._attends(node):
             return _SELF_ATTENTION
-        if self._place == "rest" and self._is_pooling(node):
+        if self._is_pooling(node):
             return "Pooler"
         if node.operation is not None:
             return self._name(node.operation)
@@ -216,7 +230,7 @@ class StepReader:
 
         A sum of several embeddings is one step that names all of them.
         """
-        sources = [self._edges.source(edge) for edge in self._edges.into(node)]
+        sources = self._edges.sources(node)
         in_embeddings = self._place == "embeddings" and node.operation == "add"
         fixed = [each for each in sources if in_embeddings and _is_position_vectors(each, node)]
         has_sines = any(each.name == "sines and cosines" for each in fixed)
@@ -239,8 +253,8 @@ class StepReader:
         """Yield the names of the tables whose vectors are added to a sum right after it."""
         for user in self._edges.users(node):
             if user.operation == "add":
-                for edge in self._edges.into(user):
-                    if (source := self._edges.source(edge)).operation == "embedding":
+                for source in self._edges.sources(user):
+                    if source.operation == "embedding":
                         yield table_name(source, self._edges)
                 yield from self._added_later(user)
 
@@ -255,9 +269,9 @@ class StepReader:
             return None
         name, verb = ("Scale", "multiplied") if node.operation == "mul" else ("Divide", "divided")
         root = sqrt(node.shape[-1])
-        modules = (each for each in self._architecture.modules if each.path == node.path)
-        attributes = [value for each in modules for value in each.attributes.values()]
         if numbers == [""]:  # a buffer, which often has the value of an attribute
+            module = self._architecture.module(node.path or "")
+            attributes = module.attributes.values() if module else ()
             found = (v for v in attributes if isinstance(v, float) and isclose(v, root))
             numbers = [str(next(found, ""))]
         try:
@@ -282,43 +296,32 @@ class StepReader:
         elif node.operation != "linear":
             return False
         first = (e for e in edges if any(word.startswith("part [:, 0") for word in e.movement))
-        return any(edge.shape[-1:] == node.shape[-1:] for edge in first)
+        is_pooling = any(edge.shape[-1:] == node.shape[-1:] for edge in first)
+        return self._place == "rest" and is_pooling
 
     def _step(
         self, name: str, nodes: Sequence[Node], path: str | None = None, note: str = ""
     ) -> Step:
         """Return a step of some nodes with what it reads, its input and its output."""
         inside = {node.id for node in nodes}
-        reads = dict.fromkeys(name for node in nodes for name in node.reads)
         into = (edge for node in nodes for edge in self._edges.data(node))
         taken: Node | Edge | None = next((e for e in into if e.source not in inside), None)
-        if isinstance(taken, Edge):
-            before = self._edges.source(taken)
-            if len(taken.shape) < len(before.shape) == 3 and prod(taken.shape) == prod(
-                before.shape
-            ):
-                taken = before  # tokens that were put in one row
+        if isinstance(taken, Edge) and _in_one_row(taken, self._edges.source(taken)):
+            taken = self._edges.source(taken)
         made: Node | Edge = nodes[-1]
-        for edge in self._edges.out(nodes[-1]):
-            if len(edge.shape) == 3 > len(nodes[-1].shape):
-                made = edge  # tokens in one row are split again
-        sizes, symbols = made.shape, made.symbolic_shape
-        is_row = taken is not None and len(taken.shape) == 3 and len(sizes) == 2
-        if taken is not None and is_row and sizes[0] == prod(taken.shape[:2]):
-            sizes, symbols = (*taken.shape[:2], sizes[1]), None
+        made = next((edge for edge in self._edges.out(nodes[-1]) if _in_one_row(made, edge)), made)
+        if taken is not None and _in_one_row(made, taken):
+            made = replace(taken, shape=(*taken.shape[:2], made.shape[-1]), symbolic_shape=None)
         return Step(
             name,
             module=path,
-            input_shape=None if taken is None else self._shape(taken),
-            output_shape=self._shapes.shape(sizes, symbols),
+            input_shape=None if taken is None else self._shapes.shape(taken),
+            output_shape=self._shapes.shape(made),
             note=note,
-            reads=tuple(reads),
+            reads=tuple(dict.fromkeys(name for node in nodes for name in node.reads)),
             flow=self._edges.flow.path,
             nodes=tuple(node.id for node in nodes),
         )
-
-    def _shape(self, found: Node | Edge) -> StepShape | None:
-        return self._shapes.shape(found.shape, found.symbolic_shape)
 
     def _path_around(self, nodes: Sequence[Node]) -> str | None:
         """Return the module around nodes; of several in the layer itself the first."""
@@ -330,23 +333,15 @@ class StepReader:
         return ".".join(filter(None, (self._base, first)))
 
 
-def tables_read(flows: Flows, node: Node, user: Node) -> Iterator[Step]:
-    """Yield the tables that no step of a flow looks up, but that a node passes on to its user."""
-    for name in node.reads:
-        owner = name.rpartition(".")[0]
-        if name.startswith(f"{node.path}.") or flows.flow(owner) is not None:
-            continue
-        layer = flows.flow(user.path) if user.path is not None else None
-        if any(each.operation == "position bias" for each in (layer.all_nodes() if layer else ())):
-            yield Step(_DISTANCE_EMBEDDING, (), owner, note=DISTANCES, reads=(name,))
-        else:
-            note = "Every layer reads the whole table."
-            yield Step("Embedding table", (), owner, note=note, reads=(name,))
+def _in_one_row(found: Node | Edge, tokens: Node | Edge) -> bool:
+    """Return whether the vectors of all sentences are one row: [B*S, D] for [B, S, D]."""
+    shape, whole = found.shape, tokens.shape
+    return len(shape) == 2 and len(whole) == 3 and shape[0] == prod(whole[:2])
 
 
 def table_name(node: Node, edges: FlowEdges) -> str:
     """Return the name of an embedding table, by what its rows are looked up by."""
-    for source in map(edges.source, edges.into(node)):
+    for source in edges.sources(node):
         # Ids in another form than the model takes them are no input node any more.
         is_ids = source.name.endswith("ids") and "position" not in source.name
         if is_ids or is_data(source):
@@ -358,15 +353,11 @@ def table_name(node: Node, edges: FlowEdges) -> str:
 
 
 def _note_of(name: str, node: Node) -> str:
-    if name in ("Norm", _EMBEDDING_NORM):
+    if name.lower().endswith("norm") and node.operation in NORMS:
         has_bias = any(read.endswith("bias") for read in node.reads)
         return "A scale and a bias per feature." if has_bias else "A scale per feature."
-    if name in ("Router", "Experts"):
-        experts, some = (node.details.get(key, "some") for key in ("experts", "chosen"))
-        if name == "Router":
-            return f"Selects {some} of {experts} experts for each token."
-        return f"{experts} feed-forward networks; each token is routed to {some} of them."
-    return _NOTES.get(name, "")
+    numbers = {key: node.details.get(key, "some") for key in ("experts", "chosen")}
+    return _NOTES.get(name, "").format(**numbers)
 
 
 def _is_position_vectors(node: Node, total: Node) -> bool:
