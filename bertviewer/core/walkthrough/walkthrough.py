@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.frozen import frozen
 from bertviewer.core.walkthrough.pieces import Piece
 
@@ -186,13 +187,12 @@ def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> S
     """
     if not path:
         return None
+    flows = architecture.flows
     single = [step for step in steps if not step.is_layers]
     around = [step for step in steps if any(_contains(each, path) for each in _places(step))]
     found = (
         next((step for step in single if path in _places(step)), None)
-        or next(
-            (s for s in single if any(_contains(path, p) for p in _modules(s, architecture))), None
-        )
+        or next((s for s in single if any(_contains(path, p) for p in _modules(s, flows))), None)
         or max(around, key=lambda step: max(map(len, _places(step))), default=None)
     )
     if found is not None:
@@ -205,17 +205,12 @@ def _places(step: Step) -> tuple[str, ...]:
     return step.paths if step.module is None else (*step.paths, step.module)
 
 
-def _modules(step: Step, architecture: Architecture) -> set[str]:
+def _modules(step: Step, flows: Flows | None) -> set[str]:
     """Return the modules of a step, and those of its nodes and the nodes inside them."""
-    found = set(_places(step))
-    flow = None if architecture.flows is None else architecture.flows.flow(step.flow or "")
+    flow = flows.flow(step.flow) if flows and step.flow is not None else None
     waiting = [node for node in (flow.nodes if flow else ()) if node.id in step.nodes]
-    while waiting:
-        node = waiting.pop()
-        waiting += node.nodes or ()
-        if node.path and node.path != step.flow:
-            found.add(node.path)
-    return found
+    nodes = [node for node in waiting if not waiting.extend(node.nodes or ())]
+    return {*_places(step), *(node.path for node in nodes if node.path and node.path != step.flow)}
 
 
 def _contains(path: str, other: str) -> bool:
