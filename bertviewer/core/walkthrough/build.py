@@ -14,7 +14,6 @@ from bertviewer.core.walkthrough.counter import TensorCounter
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.layers import EqualLayers, equal_layers, with_single_layers
 from bertviewer.core.walkthrough.module_flows import module_flows
-from bertviewer.core.walkthrough.pieces import collected, has_symbols
 from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.steps import (
     SEGMENT_EMBEDDING,
@@ -23,6 +22,7 @@ from bertviewer.core.walkthrough.steps import (
     StepReader,
     common_path,
 )
+from bertviewer.core.walkthrough.sums import collected
 from bertviewer.core.walkthrough.walkthrough import (
     SEGMENT_IDS,
     TOKEN_IDS,
@@ -170,7 +170,7 @@ class _Builder:
         """Add a step of the graph with the modules that hold just what it reads."""
         counter, note = self._counter, step.note
         tensors = counter.tensors(step.reads)
-        counted = {tensor.name for tensor in tensors if counter.is_counted(tensor.name)}
+        counted = {tensor.name for tensor in tensors if not counter.is_left(tensor)}
         is_new = len(counted) < len(tensors)
         below = () if step.module is None else self._architecture.tensors_below(step.module)
         tied = next((tensor.tied_to for tensor in below if tensor.tied_to in counted), None)
@@ -199,7 +199,7 @@ class _Builder:
     def _add(self, step: Step, tensors: Iterable[TensorInfo] = ()) -> None:
         """Add a step to the last section, and count those of its tensors that are not yet."""
         within = f"{self._sections[-1].path}."
-        new = [tensor for tensor in tensors if not self._counter.is_counted(tensor.name)]
+        new = list(filter(self._counter.is_left, tensors))
         outside = sum(tensor.numel for tensor in new if not tensor.name.startswith(within))
         self._append(replace(step, count=self._counter.take(new)), outside)
 
@@ -262,9 +262,9 @@ class _Builder:
         """Add the layers that are equal to the one a section shows, in one step."""
         paths = layers.paths[1:]
         taken = self._counter.take(t for path in paths for t in self._counter.below(path))
-        pieces = tuple(piece for step in section.steps for piece in step.count.pieces)
+        pieces = [piece for step in section.steps for piece in step.count.pieces]
         symbols = numbers = ""
-        if has_symbols(pieces):
+        if any(step.count.symbols for step in section.steps):
             is_letter = section.symbols.isidentifier()
             times = f"({section.symbols}-1)" if is_letter else str(len(paths))
             symbols = f"{times}*({collected(pieces)})"

@@ -5,17 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walkthrough.pieces import (
-    collected,
-    dimensions_of,
-    has_symbols,
-    rewritten,
-    spaced,
-)
+from bertviewer.core.walkthrough.sums import collected, names_in, spaced
 from bertviewer.core.walkthrough.walkthrough import Section, Walkthrough
 
 _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
@@ -98,8 +91,7 @@ def count_components(
     if {step.name for step in rest if step.count.parameters} == {"Pooler"}:
         title = "Pooler"
     sections.append(Section("rest", title, tuple(rest)))
-    pieces = (piece for step in walkthrough.steps for piece in step.count.pieces)
-    symbols = frozenset[str]().union(*map(letters_of, dimensions_of(pieces)))
+    symbols = names_in(" ".join(step.count.symbols for step in walkthrough.steps))
     used = tuple(relation for relation in declared if relation.letter in symbols)
     return ComponentCounts(
         tuple(_component(section, used) for section in sections if section.parameters),
@@ -111,13 +103,12 @@ def count_components(
 
 def _component(section: Section, declared: Sequence[Relation]) -> Component:
     title, parameters = _title(section), section.times * section.parameters
-    pieces = tuple(piece for step in section.steps for piece in step.count.pieces)
-    if not has_symbols(pieces):
+    pieces = [piece for step in section.steps for piece in step.count.pieces]
+    sums = [write(pieces, lambda dim: substituted(dim, declared)) for write in (spaced, collected)]
+    if not any(step.count.symbols for step in section.steps):
         return Component(title, parameters)
-    written = rewritten(pieces, lambda dim: substituted(dim, declared))
-    frame = "{}" if section.times == 1 else f"{section.symbols or section.times}*({{}})"
-    sums = (frame.format(spaced(written)), frame.format(collected(written)))
-    return Component(title, parameters, *sums)
+    times = section.symbols or section.times
+    return Component(title, parameters, *(s if times == 1 else f"{times}*({s})" for s in sums))
 
 
 def _title(section: Section) -> str:

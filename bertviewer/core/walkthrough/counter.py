@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.walkthrough.pieces import compact, has_symbols, pieces_of, rewritten
+from bertviewer.core.walkthrough.sums import compact, names_in, pieces_of
 from bertviewer.core.walkthrough.walkthrough import StepCount
 
 
@@ -27,9 +27,9 @@ class TensorCounter:
         """Return the tensors that are stored in and below a module."""
         return [t for t in self._architecture.tensors_below(path) if t.tied_to is None]
 
-    def is_counted(self, name: str) -> bool:
-        """Return whether a tensor is counted already."""
-        return self._first.get(name, name) not in self._left
+    def is_left(self, tensor: TensorInfo) -> bool:
+        """Return whether a tensor is not counted yet."""
+        return tensor.name in self._left
 
     def modules(self, tensors: Sequence[TensorInfo], path: str | None = None) -> tuple[str, ...]:
         """Return the modules that hold exactly these tensors, none if there are no such modules.
@@ -41,10 +41,9 @@ class TensorCounter:
             path: the module that computes the step, preferred if it holds just these.
         """
         names = {tensor.name for tensor in tensors}
-        new = names & self._left
-        if path is not None and new <= self._names_below(path) <= names:
+        if path is not None and names & self._left <= self._names_below(path) <= names:
             return (path,)
-        found = [self._outermost(each, names) for each in tensors if each.name in new]
+        found = [self._outermost(each, names) for each in tensors if self.is_left(each)]
         return () if None in found else tuple(dict.fromkeys(filter(None, found)))
 
     def unused(self, path: str = "") -> dict[str, list[TensorInfo]]:
@@ -53,27 +52,27 @@ class TensorCounter:
         A module that is counted in part comes with its own tensors.
         """
         found: dict[str, list[TensorInfo]] = {}
-        for tensor in self.below(path):
-            if tensor.name in self._left:
-                module = self._outermost(tensor, self._left, path)
-                found.setdefault(tensor.owner if module is None else module, []).append(tensor)
+        for tensor in filter(self.is_left, self.below(path)):
+            module = self._outermost(tensor, self._left, path)
+            found.setdefault(tensor.owner if module is None else module, []).append(tensor)
         return found
 
     def take(self, tensors: Iterable[TensorInfo]) -> StepCount:
         """Count those of these tensors that are not counted yet."""
-        taken = [tensor for tensor in tensors if tensor.name in self._left]
-        self._left -= {tensor.name for tensor in taken}
         owners: dict[str, list[TensorInfo]] = {}
+        taken = list(filter(self.is_left, tensors))
         for tensor in taken:
             owners.setdefault(tensor.owner, []).append(tensor)
-        modules = ((self._architecture.module(at), group) for at, group in owners.items())
-        classes = ((node.class_name if node else "", group) for node, group in modules)
-        pieces = pieces_of(classes, self._values)
+        self._left -= {tensor.name for tensor in taken}
+        pieces = pieces_of(
+            ((self._architecture.module(at), t) for at, t in owners.items()), self._values
+        )
+        symbols = compact(pieces)
         return StepCount(
             sum(tensor.numel for tensor in taken),
             sum(tensor.numel for tensor in taken if tensor.trainable),
-            compact(pieces) if has_symbols(pieces) else "",
-            compact(rewritten(pieces, lambda dim: str(evaluate(dim, self._values)))),
+            symbols if names_in(symbols) else "",
+            compact(pieces, lambda dim: str(evaluate(dim, self._values))),
             pieces,
         )
 

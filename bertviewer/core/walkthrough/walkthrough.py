@@ -9,7 +9,7 @@ from typing import Literal
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walkthrough.pieces import Piece
+from bertviewer.core.walkthrough.sums import Piece
 
 TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
 
