@@ -1,5 +1,7 @@
 """Shapes of the tensors of a walkthrough, in symbols and in numbers as far as known."""
 
+from collections.abc import Iterator
+
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values, two_sides
 from bertviewer.core.architecture.architecture import Architecture
@@ -39,34 +41,19 @@ class ShapeReader:
         sizes, symbols = found.shape[part], found.symbolic_shape
         if not sizes:
             return None
-        if symbols is None:
-            lengths = self._length_names(sizes)
-            symbols = tuple(lengths.get(place) or str(size) for place, size in enumerate(sizes))
-            last = next(
-                (place for place in range(len(sizes) - 1, 0, -1) if place not in lengths), 0
-            )
-            if last:
-                width = self._widths.get(sizes[last], str(sizes[last]))
-                symbols = (*symbols[:last], width, *symbols[last + 1 :])
-        else:
-            symbols = symbols[part]
-        return StepShape(symbols, tuple(map(self._number, symbols)))
+        names = tuple(self._names(sizes)) if symbols is None else symbols[part]
+        return StepShape(names, tuple(map(self._number, names)))
 
-    def _length_names(self, shape: Shape) -> dict[int, str]:
-        """Return which dimensions are sentences and tokens, by their places."""
-        sentences = self._lengths.get("B")
-        if not shape or sentences is None:
-            return {}
-        found = {0: "B"} if shape[0] == sentences and len(shape) > 1 else {}
-        if not self._has_text:
-            return found
-        names = {self._lengths.get(each): each for each in ("S_d", "S", self._length)}
-        tokens = [place for place in (0, 1) if place < len(shape) and shape[place] in names]
-        if found and len(shape) > 2 and 1 not in tokens and shape[-1] in names:
-            tokens = [len(shape) - 1]  # features come before positions
-        elif tokens == [0] and len(shape) > 1 and shape[1] == sentences:
-            found[1] = "B"
-        return found | {place: names[shape[place]] for place in tokens if place not in found}
+    def _names(self, sizes: Shape) -> Iterator[str]:
+        tokens = {self._lengths.get(each): each for each in ("S_d", "S", self._length)}
+        for place, size in enumerate(sizes):
+            if place == 0 and len(sizes) > 1 and size == self._lengths.get("B"):
+                yield "B"
+            elif place < 2 and self._has_text and size in tokens:
+                yield tokens[size]
+            else:
+                is_last = place == len(sizes) - 1 > 0
+                yield self._widths.get(size, str(size)) if is_last else str(size)
 
     def _number(self, symbol: str) -> str:
         try:

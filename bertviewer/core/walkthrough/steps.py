@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isclose, prod, sqrt
+from os.path import commonprefix
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -26,7 +27,6 @@ RESIDUAL = "Residual connection: the block’s input is added to its output."
 DISTANCES = "One vector per distance, used by the attention in every layer."
 _SUM = "Element-wise sum of the vectors; nothing is learned here."
 _PER_HEAD = "The Q, K, V and output projections, divided among the heads."
-_FEATURES_FIRST = " Inside the layers, the features come before the positions: [B, D, S]."
 
 _NAMES = {
     **dict.fromkeys(NORMS, "Norm"),
@@ -93,7 +93,7 @@ class StepReader:
                     reader = StepReader(self._architecture, self._shapes, edges, self._place)
                     yield from reader.steps(edges.flow.nodes)
             else:
-                if node.operation == "linear" and self._is_pooling(node):
+                if node.operation == "linear" and self._name_of(node) == "Pooler":
                     users = self._edges.users(node)
                     done += tuple(user for user in users if user.operation == "activation")
                 yield from self._steps_of(done)
@@ -136,13 +136,11 @@ class StepReader:
             return None
         return self._flows.flow(node.path)
 
-    def _operations(self, flow: Flow) -> set[str]:
+    def _operations(self, flow: Flow) -> set[str | None]:
         """Return the operations of a module, and of the closed modules in it."""
-        found = {node.operation for node in flow.nodes if node.operation}
-        for node in flow.nodes:
-            inner = self._closed(node) if node.path != flow.path else None
-            found |= self._operations(inner) if inner is not None else set()
-        return found
+        inner = (self._closed(node) for node in flow.nodes if node.path != flow.path)
+        own = {node.operation for node in flow.nodes}
+        return own.union(*(self._operations(each) for each in inner if each is not None))
 
     def _attends(self, node: Node) -> bool:
         """Return whether a closed module of a layer computes attention in another way."""
@@ -202,7 +200,9 @@ class StepReader:
     def _name_of(self, node: Node) -> str:
         if self._attends(node):
             return _SELF_ATTENTION
-        if self._is_pooling(node):
+        names = (node.path or "").split(".")
+        is_module = self._place == "rest" and node.operation in (None, "linear")
+        if is_module and any(name.endswith("pooler") for name in names):
             return "Pooler"
         if node.operation is not None:
             return self._name(node.operation)
@@ -211,19 +211,14 @@ class StepReader:
         return "Head" if is_head and is_traced else node.name
 
     def _attention(self, attention: Attention) -> Step:
-        name, note = _SELF_ATTENTION, _PER_HEAD
+        name = _SELF_ATTENTION
         if attention.is_cross:
             name = "Multi-head cross-attention"
         elif self._has_cross and attention.is_masked:
             name = "Masked self-attention"
         nodes = [n for n in attention.nodes if n.kind not in ("constant", "parameter")]
         path = nodes[0].path if len(nodes) == 1 else self._path_around(nodes)
-        linear = next((node for node in nodes if node.operation == "linear"), None)
-        if linear is not None and len(linear.shape) == 3:
-            width = linear.details.get("out_features")
-            if linear.shape[1] == width != linear.shape[-1]:
-                note += _FEATURES_FIRST
-        return self._step(name, attention.nodes, path, note)
+        return self._step(name, attention.nodes, path, _PER_HEAD)
 
     def _sum(self, node: Node) -> Iterator[Step]:
         """Yield an addition, after the fixed vectors that it adds.
@@ -239,23 +234,21 @@ class StepReader:
             what = "Sines and cosines of each position" if has_sines else "One vector per position"
             yield self._step(name, (each,), None, f"{what}; nothing is learned here.")
         note = RESIDUAL if node.operation == "residual" else SINUSOIDS if has_sines else _SUM
+        is_named = False
         if in_embeddings and not fixed:
-            if any(each.operation == "add" for each in sources):
-                if node.reads:
-                    yield self._step("Add", (node,))
-                return
+            is_named = any(each.operation == "add" for each in sources)
             later = (f"The {name.lower()} is added as well." for name in self._added_later(node))
-            note = " ".join((note, *later))
-        if sum(map(is_data, sources)) + len(fixed) > 1 or node.reads:
+            note = "" if is_named else " ".join((_SUM, *later))
+        is_sum = not is_named and sum(map(is_data, sources)) + len(fixed) > 1
+        if is_sum or node.reads:
             yield self._step("Add", (node,), None, note)
 
     def _added_later(self, node: Node) -> Iterator[str]:
         """Yield the names of the tables whose vectors are added to a sum right after it."""
         for user in self._edges.users(node):
             if user.operation == "add":
-                for source in self._edges.sources(user):
-                    if source.operation == "embedding":
-                        yield table_name(source, self._edges)
+                tables = (s for s in self._edges.sources(user) if s.operation == "embedding")
+                yield from (table_name(table, self._edges) for table in tables)
                 yield from self._added_later(user)
 
     def _factor(self, node: Node) -> tuple[str, str] | None:
@@ -268,36 +261,23 @@ class StepReader:
         if node.operation not in ("mul", "div") or node.reads or not (is_single and node.shape):
             return None
         name, verb = ("Scale", "multiplied") if node.operation == "mul" else ("Divide", "divided")
-        root = sqrt(node.shape[-1])
-        if numbers == [""]:  # a buffer, which often has the value of an attribute
-            module = self._architecture.module(node.path or "")
-            attributes = module.attributes.values() if module else ()
-            found = (v for v in attributes if isinstance(v, float) and isclose(v, root))
-            numbers = [str(next(found, ""))]
+        width = node.shape[-1]
+        module = self._architecture.module(node.path or "")
+        values = module.attributes.values() if module is not None else ()
+        # A buffer often has the value of an attribute.
+        known = [v for v in values if isinstance(v, float) and isclose(v, sqrt(width))]
         try:
-            factor = float(numbers[0])
-        except ValueError:
+            factor = float(numbers[0] or known[0])
+        except (ValueError, IndexError):
             return name, f"Each vector is {verb} by one number."
-        if factor == 1:
-            return "", ""
         text = equal = f"{factor:.6g}"
-        if isclose(factor, root, rel_tol=1e-4):
-            sign, number = "=" if root.is_integer() else "≈", f"√{node.shape[-1]}"
+        if isclose(factor, sqrt(width), rel_tol=1e-4):
             symbol = node.symbolic_shape[-1] if node.symbolic_shape else ""
-            text = f"√{symbol}" if symbol.isidentifier() else number
-            equal = f"{' = '.join(dict.fromkeys((text, number)))} {sign} {equal}"
-        return f"{name} by {text}", f"Each vector is {verb} by {equal}."
-
-    def _is_pooling(self, node: Node) -> bool:
-        """Return whether a node makes one vector of the first token's, with the same width."""
-        edges = list(self._edges.into(node))
-        if (inner := self._closed(node)) is not None:
-            edges += inner.edges
-        elif node.operation != "linear":
-            return False
-        first = (e for e in edges if any(word.startswith("part [:, 0") for word in e.movement))
-        is_pooling = any(edge.shape[-1:] == node.shape[-1:] for edge in first)
-        return self._place == "rest" and is_pooling
+            text = f"√{symbol if symbol.isidentifier() else width}"
+            sign = "=" if sqrt(width).is_integer() else "≈"
+            equal = f"{' = '.join(dict.fromkeys((text, f'√{width}')))} {sign} {equal}"
+        is_one = factor == 1
+        return ("", "") if is_one else (f"{name} by {text}", f"Each vector is {verb} by {equal}.")
 
     def _step(
         self, name: str, nodes: Sequence[Node], path: str | None = None, note: str = ""
@@ -369,10 +349,4 @@ def _is_position_vectors(node: Node, total: Node) -> bool:
 
 def common_path(paths: Iterable[str | None]) -> str:
     """Return the innermost module that contains all of these, or is one of them."""
-    parts = [path.split(".") for path in paths if path is not None]
-    found: list[str] = []
-    for names in zip(*parts, strict=False):
-        if len(set(names)) > 1:
-            break
-        found.append(names[0])
-    return ".".join(found)
+    return ".".join(commonprefix([path.split(".") for path in paths if path is not None]))
