@@ -103,7 +103,8 @@ class _Builder:
         for section in self._sections:
             steps = tuple(replace(s, number=at) for at, s in enumerate(section.steps, number))
             number += len(steps)
-            found += [replace(section, steps=steps)] if steps else []
+            expected = section.expected or section.parameters
+            found += [replace(section, steps=steps, expected=expected)] if steps else []
         return tuple(found)
 
     def _depends_on(self, inputs: set[str], node: Node) -> bool:
@@ -198,16 +199,10 @@ class _Builder:
 
     def _add(self, step: Step, tensors: Iterable[TensorInfo] = ()) -> None:
         """Add a step to the last section, and count those of its tensors that are not yet."""
-        within = f"{self._sections[-1].path}."
-        new = list(filter(self._counter.is_left, tensors))
-        outside = sum(tensor.numel for tensor in new if not tensor.name.startswith(within))
-        self._append(replace(step, count=self._counter.take(new)), outside)
+        self._append(replace(step, count=self._counter.take(tensors)))
 
-    def _append(self, step: Step, expected: int) -> None:
-        """Add a counted step to the last section, whose modules have so many parameters more."""
-        section = self._sections[-1]
-        expected += section.expected
-        self._sections[-1] = replace(section, steps=(*section.steps, step), expected=expected)
+    def _append(self, step: Step) -> None:
+        self._sections[-1] = replace(self._sections[-1], steps=(*self._sections[-1].steps, step))
 
     def _add_unused(self, path: str, tensors: Sequence[TensorInfo]) -> None:
         paths = self._counter.modules(tensors, path)
@@ -252,7 +247,7 @@ class _Builder:
             if layers.calls > stored:
                 step = self._layers_step(section, layers.repeated_name, layers.paths)
                 module = common_path(step.path for step in section.steps) or None
-                self._append(replace(step, module=module, note=layers.repeated_note), 0)
+                self._append(replace(step, module=module, note=layers.repeated_note))
         self._sections.append(Section("rest", f"After the {side}layers"))
         if self._last_layer is not None:
             for step in self._reader(self._edges, "rest").dropouts(self._last_layer):
@@ -272,7 +267,7 @@ class _Builder:
             numbers = f"{len(paths)}*{taken.parameters // len(paths):,}"
         count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
         step = self._layers_step(section, layers.others_name, paths)
-        self._append(replace(step, count=count, note=_OWN_TENSORS), taken.parameters)
+        self._append(replace(step, count=count, note=_OWN_TENSORS))
 
     def _layers_step(self, section: Section, name: str, paths: tuple[str, ...]) -> Step:
         """Return a step of whole layers with the shapes of the layer that a section shows."""
