@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.flow import Flow, Node
-from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.counts import Block, read_count
+from bertviewer.core.text.numerals import count_text
 from bertviewer.core.walkthrough.counter import TensorCounter
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.layers import EqualLayers, equal_layers, with_single_layers
@@ -38,6 +38,8 @@ SHARED = "Shared with the source and counted there."
 ONE_SEGMENT = "0 for every token: the model has only one segment type."
 _SEGMENTS = "The sentence that each token belongs to: 0 or 1."
 _OWN_TENSORS = "Each layer has its own tensors, with the same shapes."
+_ONE_STORED = "The layer is stored once and applied"
+_SEVERAL_STORED = "Each layer is stored once; in total, layers are applied"
 _LAST_NORM = "Normalises the sum that the last layer leaves unnormalised."
 _MOST_IDS = 10
 
@@ -50,52 +52,45 @@ def build_walkthrough(architecture: Architecture, run: ActivationRun | None = No
         run: its last run, for the ids of its inputs and for the lengths in shapes.
     """
     flows = architecture.flows
-    flow = None if flows is None else flows.flow("")
-    total = architecture.root.parameters
-    if flows is not None and flow is not None:
-        return Walkthrough(_Builder(architecture, run, flows, flow).build(), total)
-    flows = module_flows(architecture)
-    found = _Builder(replace(architecture, flows=flows), run, flows, flows.distinct[""]).build()
+    is_traced = flows is not None and flows.flow("") is not None
     # Of a checkpoint without a configuration only the names are known.
-    title = "Embeddings" if "model_type" in architecture.config else "Modules by name"
-    sections = tuple(
-        replace(
-            section,
-            title=title if section.kind == "embeddings" else section.title,
-            steps=tuple(replace(step, flow=None, nodes=()) for step in section.steps),
-            is_executed=False,
-        )
-        for section in found
-    )
-    return Walkthrough(sections, total)
+    is_known = is_traced or "model_type" in architecture.config
+    if not is_traced:
+        architecture = replace(architecture, flows=module_flows(architecture))
+    found = _Builder(architecture, run, "Embeddings" if is_known else "Modules by name").build()
+    sections = tuple(replace(section, is_executed=is_traced) for section in found)
+    return Walkthrough(sections, architecture.root.parameters)
 
 
 class _Builder:
     """Goes through the graph of the whole model once, and counts each tensor once."""
 
-    def __init__(
-        self, architecture: Architecture, run: ActivationRun | None, flows: Flows, flow: Flow
-    ) -> None:
+    def __init__(self, architecture: Architecture, run: ActivationRun | None, title: str) -> None:
+        flows = architecture.flows
+        flow = None if flows is None else flows.flow("")
+        assert flows is not None
+        assert flow is not None
         self._architecture, self._flows, self._edges = architecture, flows, FlowEdges(flow)
         self._nodes = with_single_layers(flows, flow.nodes)
         self._layers = equal_layers(architecture, flows, self._nodes)
         self._counter = TensorCounter(architecture)
         self._shapes = ShapeReader(architecture, run)
-        self._sections = [Section("embeddings", "Embeddings")]
+        self._sections = [Section("embeddings", title)]
         self._seen_inputs: set[str] = set()
         self._passed: set[str] = set()
         self._waiting: list[EqualLayers] = []
         self._last_layer: Node | None = None
+        self._is_after_sum = False  # whether the last step is an addition that ends a layer
 
     def build(self) -> tuple[Section, ...]:
         """Return the sections, those of a decoder after those of its encoder."""
         given = {n.id for n in self._nodes if n.kind == "input" and n.name.startswith("decoder ")}
-        target = [node for node in self._nodes if self._depends_on(given, node)]
-        self._side("encoder " if target else "", [n for n in self._nodes if n not in target])
+        target = {node.id for node in self._nodes if given and self._depends_on(given, node)}
+        self._side("encoder " if target else "", [n for n in self._nodes if n.id not in target])
         if target:
             self._shapes.turn_to_target()
             self._sections.append(Section("embeddings", TARGET))
-            self._side("decoder ", target)
+            self._side("decoder ", [node for node in self._nodes if node.id in target])
         for unused in self._counter.unused().items():
             self._add_unused(*unused)
         found: list[Section] = []
@@ -179,29 +174,19 @@ class _Builder:
             note = SHARED
         elif tied:
             note = f"Tied to {tied} and counted there."
-        elif step.name == "Norm" and self._is_after_sum():
+        elif step.name == "Norm" and self._is_after_sum and self._sections[-1].kind == "rest":
             note = _LAST_NORM
         is_outermost = step.name in ("Pooler", "Head") and is_new
         paths = counter.modules(tensors, None if is_outermost else step.module)
         module = paths[0] if is_outermost and paths else step.module or None
         self._add(replace(step, paths=paths, module=module, note=note), tensors)
+        if step.name != "Dropout":
+            self._is_after_sum = step.name == "Add" and self._sections[-1].kind == "layer"
 
-    def _is_after_sum(self) -> bool:
-        """Return whether the next step is the first after layers that end in an addition."""
-        names = [
-            f"{section.kind} {step.name}"
-            for section in self._sections
-            for step in section.steps
-            if section.kind != "others" and step.note != UNUSED and not step.is_input
-        ]
-        done = [name for name in names if not name.endswith("Dropout")]
-        return self._sections[-1].kind == "rest" and done[-1:] == ["layer Add"]
-
-    def _add(self, step: Step, tensors: Iterable[TensorInfo] = ()) -> None:
+    def _add(self, step: Step, tensors: Sequence[TensorInfo] = ()) -> None:
         """Add a step to the last section, and count those of its tensors that are not yet."""
-        self._append(replace(step, count=self._counter.take(tensors)))
-
-    def _append(self, step: Step) -> None:
+        if tensors:
+            step = replace(step, count=self._counter.take(tensors))
         self._sections[-1] = replace(self._sections[-1], steps=(*self._sections[-1].steps, step))
 
     def _add_unused(self, path: str, tensors: Sequence[TensorInfo]) -> None:
@@ -245,9 +230,12 @@ class _Builder:
             if stored > 1:
                 self._add_equal(section, layers)
             if layers.calls > stored:
-                step = self._layers_step(section, layers.repeated_name, layers.paths)
-                module = common_path(step.path for step in section.steps) or None
-                self._append(replace(step, module=module, note=layers.repeated_note))
+                times = count_text(layers.calls // stored - 1, "once more", "{0} more times")
+                name = f"The same {count_text(stored, 'layer', '{0} layers')}, {times}"
+                note = count_text(stored, _ONE_STORED, _SEVERAL_STORED)
+                module = common_path(each.path for each in section.steps) or None
+                step = self._layers_step(section, name, layers.paths)
+                self._add(replace(step, module=module, note=f"{note} {layers.calls} times."))
         self._sections.append(Section("rest", f"After the {side}layers"))
         if self._last_layer is not None:
             for step in self._reader(self._edges, "rest").dropouts(self._last_layer):
@@ -267,7 +255,7 @@ class _Builder:
             numbers = f"{len(paths)}*{taken.parameters // len(paths):,}"
         count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
         step = self._layers_step(section, layers.others_name, paths)
-        self._append(replace(step, count=count, note=_OWN_TENSORS))
+        self._add(replace(step, count=count, note=_OWN_TENSORS))
 
     def _layers_step(self, section: Section, name: str, paths: tuple[str, ...]) -> Step:
         """Return a step of whole layers with the shapes of the layer that a section shows."""

@@ -40,20 +40,6 @@ class EqualLayers:
             text = f"{len(paths)} other layers"
         return text if self.is_alone else f"{text}, like layer {_number(self.paths[0])}"
 
-    @property
-    def repeated_name(self) -> str:
-        """The name of the step of all further calls."""
-        times, stored = self.calls // len(self.paths) - 1, len(self.paths)
-        often = "once more" if times == 1 else f"{times} more times"
-        return f"The same {'layer' if stored == 1 else f'{stored} layers'}, {often}"
-
-    @property
-    def repeated_note(self) -> str:
-        """The explanation of that step."""
-        if len(self.paths) == 1:
-            return f"The layer is stored once and applied {self.calls} times."
-        return f"Each layer is stored once; in total, layers are applied {self.calls} times."
-
 
 def with_single_layers(flows: Flows, nodes: Iterable[Node]) -> list[Node]:
     """Return a model's nodes with those of a layer that is alone in its list as one closed node."""

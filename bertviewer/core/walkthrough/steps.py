@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import isclose, prod, sqrt
-from os.path import commonprefix
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -18,6 +18,7 @@ Place = Literal["embeddings", "layer", "rest"]
 
 TOKEN_EMBEDDING, SEGMENT_EMBEDDING = "Token embedding", "Segment embedding"
 _POSITION_EMBEDDING, _DISTANCE_EMBEDDING = "Position embedding", "Distance embedding"
+_TABLE = "Embedding table"
 _SELF_ATTENTION, _FEED_FORWARD = "Multi-head self-attention", "Feed-forward network"
 
 SINUSOIDS = (
@@ -49,6 +50,7 @@ _NOTES = {
     SEGMENT_EMBEDDING: "One vector per segment type.",
     _POSITION_EMBEDDING: "One vector per position in the sequence.",
     _DISTANCE_EMBEDDING: DISTANCES,
+    _TABLE: "Every layer reads the whole table.",
     "Dropout": "Active only in training; nothing is learned here.",
     _SELF_ATTENTION: "A special form of attention; its module contains the projections.",
     _FEED_FORWARD: "Widens each position’s vector and narrows it again.",
@@ -178,16 +180,13 @@ class StepReader:
     def tables_read(self, node: Node, user: Node) -> Iterator[Step]:
         """Yield the tables that no step looks up, but that a node passes on to its user."""
         layer = self._flows.flow(user.path) if user.path is not None else None
-        operations = {each.operation for each in (layer.all_nodes() if layer else ())}
-        for name in node.reads:
-            owner = name.rpartition(".")[0]
-            if name.startswith(f"{node.path}.") or self._flows.flow(owner) is not None:
-                continue
-            if "position bias" in operations:
-                yield Step(_DISTANCE_EMBEDDING, (), owner, note=DISTANCES, reads=(name,))
-            else:
-                note = "Every layer reads the whole table."
-                yield Step("Embedding table", (), owner, note=note, reads=(name,))
+        nodes = layer.all_nodes() if layer is not None else ()
+        is_of_distances = any(each.operation == "position bias" for each in nodes)
+        name = _DISTANCE_EMBEDDING if is_of_distances else _TABLE
+        for tensor in node.reads:
+            owner = tensor.rpartition(".")[0]
+            if not tensor.startswith(f"{node.path}.") and self._flows.flow(owner) is None:
+                yield Step(name, (), owner, note=_NOTES[name], reads=(tensor,))
 
     def _name(self, operation: str) -> str:
         words = operation.replace("_", " ")
@@ -296,7 +295,7 @@ class StepReader:
             output_shape=self._shapes.shape(made),
             note=note,
             reads=tuple(dict.fromkeys(name for node in nodes for name in node.reads)),
-            flow=self._edges.flow.path,
+            flow=self._edges.flow.path if self._edges.flow.edges else None,
             nodes=tuple(node.id for node in nodes),
         )
 
@@ -346,4 +345,6 @@ def _is_position_vectors(node: Node, total: Node) -> bool:
 
 def common_path(paths: Iterable[str | None]) -> str:
     """Return the innermost module that contains all of these, or is one of them."""
-    return ".".join(commonprefix([path.split(".") for path in paths if path is not None]))
+    parts = [path.split(".") for path in paths if path is not None]
+    same = takewhile(lambda names: len(set(names)) == 1, zip(*parts, strict=False))
+    return ".".join(names[0] for names in same)
