@@ -8,7 +8,7 @@ from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.walkthrough.attention import NORMS, TRANSFORMS, Attention, attentions_of
+from bertviewer.core.walkthrough.attention import NORMS, SELF_ATTENTION, TRANSFORMS, attentions_of
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.walkthrough import Step
@@ -19,7 +19,7 @@ Place = Literal["embeddings", "layer", "rest"]
 TOKEN_EMBEDDING, SEGMENT_EMBEDDING = "Token embedding", "Segment embedding"
 _POSITION_EMBEDDING, _DISTANCE_EMBEDDING = "Position embedding", "Distance embedding"
 _TABLE = "Embedding table"
-_SELF_ATTENTION, _FEED_FORWARD = "Multi-head self-attention", "Feed-forward network"
+_FEED_FORWARD = "Feed-forward network"
 
 SINUSOIDS = (
     "Sines and cosines of the position are added to the token vectors; nothing is learned here."
@@ -52,7 +52,7 @@ _NOTES = {
     _DISTANCE_EMBEDDING: DISTANCES,
     _TABLE: "Every layer reads the whole table.",
     "Dropout": "Active only in training; nothing is learned here.",
-    _SELF_ATTENTION: "A special form of attention; its module contains the projections.",
+    SELF_ATTENTION: "A special form of attention; its module contains the projections.",
     _FEED_FORWARD: "Widens each position’s vector and narrows it again.",
     "Router": "Selects {chosen} of {experts} experts for each token.",
     "Experts": "{experts} feed-forward networks; each token is routed to {chosen} of them.",
@@ -76,9 +76,8 @@ class StepReader:
         self._architecture, self._flows = architecture, architecture.flows
         self._shapes, self._edges, self._place = shapes, edges, place
         self._base = common_path(n.path for n in edges.flow.nodes if n.kind not in ENDS)
-        attentions = list(attentions_of(edges, in_layer=place == "layer"))
-        self._attention_of = {node.id: each for each in attentions for node in each.nodes}
-        self._has_cross = any(each.is_cross for each in attentions)
+        attentions = attentions_of(edges, in_layer=place == "layer")
+        self._attention_of = {n.id: (name, nodes) for name, nodes in attentions for n in nodes}
         self._done: set[str] = set()
 
     def steps(self, nodes: Iterable[Node]) -> Iterator[Step]:
@@ -87,13 +86,16 @@ class StepReader:
             if node.id in self._done or node.kind in ENDS:
                 continue
             done = (node,)
-            if (attention := self._attention_of.get(node.id)) is not None:
-                yield self._attention(attention)
-                done = attention.nodes
+            if node.id in self._attention_of:
+                name, done = self._attention_of[node.id]
+                nodes = [each for each in done if each.kind not in ("constant", "parameter")]
+                path = nodes[0].path if len(nodes) == 1 else self._path_around(nodes)
+                yield self._step(name, done, path, _PER_HEAD)
             elif inner := self._opened(node):
-                for edges in map(FlowEdges, inner):
+                for flow in inner:
+                    edges = FlowEdges(flow)
                     reader = StepReader(self._architecture, self._shapes, edges, self._place)
-                    yield from reader.steps(edges.flow.nodes)
+                    yield from reader.steps(flow.nodes)
             else:
                 yield from self._steps_of(node)
             self._done |= {each.id for each in done}
@@ -195,7 +197,7 @@ class StepReader:
 
     def _name_of(self, node: Node) -> str:
         if self._attends(node):
-            return _SELF_ATTENTION
+            return SELF_ATTENTION
         names = (node.path or "").split(".")
         is_module = self._place == "rest" and node.operation in (None, "linear")
         if is_module and any(name.endswith("pooler") for name in names):
@@ -205,16 +207,6 @@ class StepReader:
         is_traced = bool(self._edges.flow.edges)
         is_head = self._place == "rest" and self._architecture.source.task != "base"
         return "Head" if is_head and is_traced else node.name
-
-    def _attention(self, attention: Attention) -> Step:
-        name = _SELF_ATTENTION
-        if attention.is_cross:
-            name = "Multi-head cross-attention"
-        elif self._has_cross and attention.is_masked:
-            name = "Masked self-attention"
-        nodes = [n for n in attention.nodes if n.kind not in ("constant", "parameter")]
-        path = nodes[0].path if len(nodes) == 1 else self._path_around(nodes)
-        return self._step(name, attention.nodes, path, _PER_HEAD)
 
     def _sum(self, node: Node) -> Iterator[Step]:
         """Yield an addition, after the fixed vectors that it adds.
