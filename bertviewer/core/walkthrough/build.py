@@ -185,9 +185,13 @@ class _Builder:
 
     def _add(self, step: Step, tensors: Sequence[TensorInfo] = ()) -> None:
         """Add a step to the last section, and count those of its tensors that are not yet."""
-        if tensors:
-            step = replace(step, count=self._counter.take(tensors))
-        self._sections[-1] = replace(self._sections[-1], steps=(*self._sections[-1].steps, step))
+        section = self._sections[-1]
+        new = list(filter(self._counter.is_left, tensors))
+        outside = (t.numel for t in new if not t.name.startswith(f"{section.path}."))
+        expected = section.expected + sum(outside)
+        if new:
+            step = replace(step, count=self._counter.take(new))
+        self._sections[-1] = replace(section, steps=(*section.steps, step), expected=expected)
 
     def _add_unused(self, path: str, tensors: Sequence[TensorInfo]) -> None:
         paths = self._counter.modules(tensors, path)

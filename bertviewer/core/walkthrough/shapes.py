@@ -42,7 +42,7 @@ class ShapeReader:
         if not sizes:
             return None
         names = tuple(self._names(sizes)) if symbols is None else symbols[part]
-        return StepShape(names, tuple(map(self._number, names)))
+        return StepShape(f"[{', '.join(names)}]", f"[{', '.join(map(self._number, names))}]")
 
     def _names(self, sizes: Shape) -> Iterator[str]:
         tokens = {self._lengths.get(each): each for each in ("S_d", "S", self._length)}

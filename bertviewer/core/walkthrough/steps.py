@@ -85,7 +85,7 @@ class StepReader:
         for node in nodes:
             if node.id in self._done or node.kind in ENDS:
                 continue
-            done = (node,)
+            done: tuple[Node, ...] = (node,)
             if node.id in self._attention_of:
                 name, done = self._attention_of[node.id]
                 nodes = [each for each in done if each.kind not in ("constant", "parameter")]
@@ -97,7 +97,10 @@ class StepReader:
                     reader = StepReader(self._architecture, self._shapes, edges, self._place)
                     yield from reader.steps(flow.nodes)
             else:
-                yield from self._steps_of(node)
+                if node.operation == "linear" and self._name_of(node) == "Pooler":
+                    users = self._edges.users(node)
+                    done += tuple(user for user in users if user.operation == "activation")
+                yield from self._steps_of(done)
             self._done |= {each.id for each in done}
             for each in done:
                 yield from self.dropouts(each, done)
@@ -148,22 +151,22 @@ class StepReader:
         found = self._closed(node) if self._place == "layer" else None
         return found is not None and any(each.operation == "softmax" for each in found.nodes)
 
-    def _steps_of(self, node: Node) -> Iterator[Step]:
-        """Yield the steps of a node that is no attention."""
-        data = self._edges.data(node)
+    def _steps_of(self, nodes: Sequence[Node]) -> Iterator[Step]:
+        """Yield the steps of a node that is no attention, with the activation of a pooler."""
+        node, data = nodes[0], self._edges.data(nodes[0])
         in_embeddings = self._place == "embeddings"
         is_activation = node.operation == "activation" and not in_embeddings
         joins = node.operation in _JOINS and len(data) > 1
         if node.reads and node.operation in ("embedding", "look-up"):
             name = table_name(node, self._edges)
-            step = self._step(name, (node,), node.path, _NOTES[name])
+            step = self._step(name, nodes, node.path, _NOTES[name])
             # One vector per index, so that the shape of the result has the shape of the indices.
             yield replace(step, input_shape=self._shapes.shape(node, slice(-1)))
         elif node.operation in ("residual", "add"):
             yield from self._sum(node)
         elif in_embeddings and (factor := self._factor(node)) is not None:
             if factor != ("", ""):
-                yield self._step(factor[0], (node,), node.path, factor[1])
+                yield self._step(factor[0], nodes, node.path, factor[1])
         elif node.reads or node.kind in ("module", "group") or joins or is_activation:
             name, path = self._name_of(node), node.path
             if not data and node.operation in NORMS:
@@ -172,7 +175,7 @@ class StepReader:
                     name = f"{table.name} norm"
             if node.nodes and "parameters" not in node.details:
                 path = self._path_around([each for each in node.nodes if each.path])
-            step = self._step(name, (node,), path, _note_of(name, node))
+            step = self._step(name, nodes, path, _note_of(name, node))
             if path and (name == "Experts" or self._closed(node) is not None):
                 # Also what these tokens do not use, as experts that they are not routed to.
                 below = self._architecture.tensors_below(path)

@@ -18,20 +18,10 @@ SectionKind = Literal["embeddings", "layer", "others", "rest"]
 
 @frozen
 class StepShape:
-    """A tensor's shape: ``symbols`` as ``("B", "S", "D")``, ``sizes`` with known values put in."""
+    """A tensor's shape, in symbols as ``[B, S, D]`` and in numbers as far as they are known."""
 
-    symbols: tuple[str, ...]
-    sizes: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """The shape in symbols: ``[B, S, D]``."""
-        return f"[{', '.join(self.symbols)}]"
-
-    @property
-    def numbers(self) -> str:
-        """The shape in numbers; a symbol stays where its value is not known."""
-        return f"[{', '.join(self.sizes)}]"
+    text: str
+    numbers: str
 
 
 @frozen

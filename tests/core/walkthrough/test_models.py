@@ -144,7 +144,7 @@ def test_features_may_stand_before_places() -> None:
 
 def test_images_are_no_sentences() -> None:
     shapes = [s.output_shape for s in build_walkthrough(small("vit")).steps]
-    assert all(shape is None or "S" not in shape.symbols for shape in shapes)
+    assert all(shape is None or "S" not in shape.text for shape in shapes)
 
 
 def test_a_table_of_distances_is_not_looked_up_by_tokens() -> None:
