@@ -46,10 +46,12 @@ class ShapeReader:
 
     def _names(self, sizes: Shape) -> Iterator[str]:
         tokens = {self._lengths.get(each): each for each in ("S_d", "S", self._length)}
+        # Some layers have the features before the positions.
+        places = (0, 2) if len(sizes) == 3 and sizes[1] not in tokens else (0, 1)
         for place, size in enumerate(sizes):
             if place == 0 and len(sizes) > 1 and size == self._lengths.get("B"):
                 yield "B"
-            elif place < 2 and self._has_text and size in tokens:
+            elif place in places and self._has_text and size in tokens:
                 yield tokens[size]
             else:
                 is_last = place == len(sizes) - 1 > 0

@@ -201,15 +201,13 @@ class StepReader:
     def _name_of(self, node: Node) -> str:
         if self._attends(node):
             return SELF_ATTENTION
-        names = (node.path or "").split(".")
-        is_module = self._place == "rest" and node.operation in (None, "linear")
-        if is_module and any(name.endswith("pooler") for name in names):
+        is_after = self._place == "rest" and bool(self._edges.flow.edges)  # as far as it is known
+        is_pooler = any(name.endswith("pooler") for name in (node.path or "").split("."))
+        if is_after and is_pooler and node.operation in (None, "linear"):
             return "Pooler"
         if node.operation is not None:
             return self._name(node.operation)
-        is_traced = bool(self._edges.flow.edges)
-        is_head = self._place == "rest" and self._architecture.source.task != "base"
-        return "Head" if is_head and is_traced else node.name
+        return "Head" if is_after and self._architecture.source.task != "base" else node.name
 
     def _sum(self, node: Node) -> Iterator[Step]:
         """Yield an addition, after the fixed vectors that it adds.
