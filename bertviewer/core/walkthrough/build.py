@@ -208,7 +208,7 @@ class _Builder:
         flow, layer = self._flows.flow(path), self._architecture.module(path)
         if is_shown or flow is None or layer is None:
             return
-        for step in self._reader(self._edges, "rest").tables_read(node, node):
+        for step in self._reader(self._edges, "rest").tables_read(node):
             self._add_read(step)
         title = layers.title.lower().replace("layer", f"{side}layer").capitalize()
         times = len(layers.paths)

@@ -88,8 +88,8 @@ class StepReader:
             done: tuple[Node, ...] = (node,)
             if node.id in self._attention_of:
                 name, done = self._attention_of[node.id]
-                nodes = [each for each in done if each.kind not in ("constant", "parameter")]
-                path = nodes[0].path if len(nodes) == 1 else self._path_around(nodes)
+                own = [each for each in done if each.kind not in ("constant", "parameter")]
+                path = own[0].path if len(own) == 1 else self._path_around(own)
                 yield self._step(name, done, path, _PER_HEAD)
             elif inner := self._opened(node):
                 for flow in inner:
@@ -169,10 +169,9 @@ class StepReader:
                 yield self._step(factor[0], nodes, node.path, factor[1])
         elif node.reads or node.kind in ("module", "group") or joins or is_activation:
             name, path = self._name_of(node), node.path
-            if not data and node.operation in NORMS:
-                for table in self.tables_read(node, next(iter(self._edges.users(node)), node)):
-                    yield table
-                    name = f"{table.name} norm"
+            for table in self.tables_read(node) if node.operation in NORMS and not data else ():
+                yield table
+                name = f"{table.name} norm"
             if node.nodes and "parameters" not in node.details:
                 path = self._path_around([each for each in node.nodes if each.path])
             step = self._step(name, nodes, path, _note_of(name, node))
@@ -182,10 +181,11 @@ class StepReader:
                 step = replace(step, reads=tuple(tensor.name for tensor in below))
             yield step
 
-    def tables_read(self, node: Node, user: Node) -> Iterator[Step]:
-        """Yield the tables that no step looks up, but that a node passes on to its user."""
-        layer = self._flows.flow(user.path) if user.path is not None else None
-        nodes = layer.all_nodes() if layer is not None else ()
+    def tables_read(self, node: Node) -> Iterator[Step]:
+        """Yield the tables that no step looks up, but that a layer reads, or a node for it."""
+        readers = (node, *self._edges.users(node)[:1])
+        flows = [self._flows.flow(each.path) for each in readers if each.path]
+        nodes = (each for flow in flows if flow is not None for each in flow.all_nodes())
         is_of_distances = any(each.operation == "position bias" for each in nodes)
         name = _DISTANCE_EMBEDDING if is_of_distances else _TABLE
         for tensor in node.reads:

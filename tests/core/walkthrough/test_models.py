@@ -139,7 +139,6 @@ def test_features_may_stand_before_places() -> None:
     attention = step(build_walkthrough(small("squeezebert")), ATTENTION)
     assert attention.input_shape is not None
     assert attention.input_shape.text == "[B, 24, S]"
-    assert attention.note.endswith("[B, D, S].")
 
 
 def test_images_are_no_sentences() -> None:
