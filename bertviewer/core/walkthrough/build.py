@@ -85,7 +85,12 @@ class _Builder:
     def build(self) -> tuple[Section, ...]:
         """Return the sections, those of a decoder after those of its encoder."""
         given = {n.id for n in self._nodes if n.kind == "input" and n.name.startswith("decoder ")}
-        target = {node.id for node in self._nodes if given and self._depends_on(given, node)}
+        inputs = {node.id: self._edges.inputs_of(node) for node in self._nodes}
+        target = {at for at, found in inputs.items() if found & given}
+        for node in reversed(self._nodes):  # and what is computed for the decoder alone
+            users = {user.id for user in self._edges.users(node)}
+            if users and users <= target and not inputs[node.id]:
+                target.add(node.id)
         self._side("encoder " if target else "", [n for n in self._nodes if n.id not in target])
         if target:
             self._shapes.turn_to_target()
@@ -93,21 +98,14 @@ class _Builder:
             self._side("decoder ", [node for node in self._nodes if node.id in target])
         for unused in self._counter.unused().items():
             self._add_unused(*unused)
-        found: list[Section] = []
+        sections: list[Section] = []
         number = 1
         for section in self._sections:
             steps = tuple(replace(s, number=at) for at, s in enumerate(section.steps, number))
             number += len(steps)
             expected = section.expected or section.parameters
-            found += [replace(section, steps=steps, expected=expected)] if steps else []
-        return tuple(found)
-
-    def _depends_on(self, inputs: set[str], node: Node) -> bool:
-        """Return whether a node depends on some inputs, or on none and only such nodes read it."""
-        if found := self._edges.inputs_of(node):
-            return bool(found & inputs)
-        users = self._edges.users(node)
-        return bool(users) and all(self._depends_on(inputs, user) for user in users)
+            sections += [replace(section, steps=steps, expected=expected)] if steps else []
+        return tuple(sections)
 
     def _side(self, side: str, nodes: Sequence[Node]) -> None:
         """Add the layers of one side of the model, and what is before, between and after them."""
