@@ -127,6 +127,7 @@ class Names:
         inputs = [node for node, name in wanted if node.kind == "input" and not name]
         for node, name in wanted:
             is_main = bool(inputs) and node is inputs[0]
+            name = "s" if name == "p" and "p" in self.naming.results else name
             if not self.steps.steps and node.kind == "constant":
                 self.places[node.id, ()] = quoted(node.name)
                 continue
