@@ -123,11 +123,13 @@ class Names:
             yield operand
 
     def _name_given(self) -> None:
-        wanted = [(node, _given_name(node)) for node in self.steps.given.values()]
+        # Positions are s where p is the pooled output.
+        positions = "s" if "p" in self.naming.results else "p"
+        found = [(node, _given_name(node)) for node in self.steps.given.values()]
+        wanted = [(node, positions if name == "p" else name) for node, name in found]
         inputs = [node for node, name in wanted if node.kind == "input" and not name]
         for node, name in wanted:
             is_main = bool(inputs) and node is inputs[0]
-            name = "s" if name == "p" and "p" in self.naming.results else name
             if not self.steps.steps and node.kind == "constant":
                 self.places[node.id, ()] = quoted(node.name)
                 continue
