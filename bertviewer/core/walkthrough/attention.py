@@ -1,97 +1,78 @@
-"""The nodes of an attention step: the attention with its Q, K, V and output projections."""
+"""Attention steps: the nodes of an attention with its Q, K, V and output projections."""
 
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Iterator, Sequence
 
-from bertviewer.core.architecture.flow import Edge, Node
-from bertviewer.core.frozen import frozen
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.walkthrough.edges import FlowEdges
+
+SELF_ATTENTION = "Multi-head self-attention"
 
 NORMS = frozenset(("layer norm", "rms norm", "layer_norm"))
 TRANSFORMS = frozenset(("attention", "feed-forward", "gated feed-forward", "routing", "experts"))
 BLOCKS = TRANSFORMS | {"residual"}
 """Operations of a layer that are always separate steps."""
-_PARTS = ("part", "chunk", "split", "unbind", "narrow", "select")
 
 
-@frozen
-class Attention:
-    """One attention of a flow.
+def attentions_of(edges: FlowEdges, *, in_layer: bool) -> Iterator[tuple[str, tuple[Node, ...]]]:
+    """Yield the name of each attention of a graph, and its nodes in execution order.
 
-    Attributes:
-        nodes: its nodes, in execution order.
-        is_cross: whether keys come from other inputs than queries.
-        is_masked: whether a mask, bias or causal order limits which tokens are attended to.
+    In a layer, the softmax of a module counts as an attention.
     """
-
-    nodes: tuple[Node, ...]
-    is_cross: bool
-    is_masked: bool
-
-
-def attentions_of(edges: FlowEdges, *, in_layer: bool) -> Iterator[Attention]:
-    """Yield the attentions of a flow; in a layer the softmax of a module counts as one."""
+    found: list[tuple[tuple[Node, ...], bool, bool]] = []
     for node in edges.flow.nodes:
         is_other = in_layer and node.operation == "softmax" and node.path != edges.flow.path
         if node.operation == "attention" or is_other:
-            yield _attention(edges, node)
+            roles = {edge.role: edges.source(edge) for edge in edges.into(node)}
+            projected = [roles[each] for each in ("query", "key", "value") if each in roles]
+            inputs = [edges.inputs_of(each) for each in projected[:2]]
+            is_cross = len(inputs) == 2 and bool(inputs[0] - inputs[1])
+            nodes: tuple[Node, ...] = (node,)
+            if "projections" in node.details:
+                is_cross = len(edges.data(node)) > 1
+            else:
+                ids = _nodes_of(edges, node, [edges.ancestors(each) for each in projected])
+                nodes = tuple(each for each in edges.flow.nodes if each.id in ids)
+            is_masked = bool(node.details.get("causal") or {"mask", "bias"} & roles.keys())
+            found.append((nodes, is_cross, is_masked))
+    has_cross = any(is_cross for _, is_cross, _ in found)
+    for nodes, is_cross, is_masked in found:
+        name = "Masked self-attention" if has_cross and is_masked else SELF_ATTENTION
+        yield "Multi-head cross-attention" if is_cross else name, nodes
 
 
-def _attention(edges: FlowEdges, node: Node) -> Attention:
-    roles = {edge.role: edge for edge in edges.into(node)}
-    is_masked = bool(node.details.get("causal") or {"mask", "bias"} & roles.keys())
-    if "projections" in node.details:
-        return Attention((node,), len(edges.data(node)) > 1, is_masked)
-    projected = [roles[role] for role in ("query", "key", "value") if role in roles]
-    inputs = [edges.inputs_of(edges.source(edge)) for edge in projected[:2]]
-    is_cross = len(inputs) == 2 and bool(inputs[0] - inputs[1])
-    found = _nodes_of(edges, node, projected)
-    nodes = tuple(each for each in edges.flow.nodes if each.id in found)
-    return Attention(nodes, is_cross, is_masked)
-
-
-def _nodes_of(edges: FlowEdges, node: Node, projected: list[Edge]) -> set[str]:
-    """Return the ids of an attention's nodes, back to Q, K and V and on to the output."""
+def _nodes_of(edges: FlowEdges, node: Node, before: Sequence[set[str]]) -> set[str]:
+    """Return the ids of an attention's nodes; ``before`` is what Q, K and V depend on."""
     # Where a layer itself attends, its path does not tell which nodes belong to the attention.
-    holder = node.path if node.path and node.path != edges.flow.path else None
-    before = [edges.ancestors(edges.source(edge)) for edge in projected]
-    shared = reduce(set[str].__and__, before) if before else set[str]()
-    found = {node.id}
+    holder = f"{node.path}." if node.path and node.path != edges.flow.path else None
+    shared = set[str]().union(*before).intersection(*before)
+
+    def is_end(each: Node) -> bool:
+        return each.kind in ("input", "output") or each.operation in BLOCKS
 
     def is_inside(each: Node) -> bool:
-        return holder is not None and f"{each.path}.".startswith(f"{holder}.")
+        return holder is not None and f"{each.path}.".startswith(holder)
 
-    def belongs(each: Node, edge: Edge, *, is_projected: bool) -> bool:
-        if each.kind in ("input", "output") or each.operation in BLOCKS:
-            return False
+    def belongs(each: Node, *, is_projected: bool) -> bool:
         if each.id in shared:  # what Q, K and V are projected from, or one projection for all
-            is_split = any(word.startswith(_PARTS) for word in edge.movement)
-            return each.operation == "linear" and is_split and not is_projected
-        if is_inside(each) or (is_projected and each.kind in ("constant", "parameter")):
+            return each.operation == "linear" and not is_projected
+        if is_inside(each) or each.kind in ("constant", "parameter"):
             return True
-        is_unknown = each.kind == "module" and each.operation is None
-        return not (is_projected or is_unknown or each.operation in NORMS)
+        return not is_projected and each.operation not in {*NORMS, None}
 
-    waiting = [(edge, False) for edge in edges.into(node)]
-    while waiting:
-        edge, is_projected = waiting.pop()
-        each = edges.source(edge)
-        if each.id not in found and belongs(each, edge, is_projected=is_projected):
+    chain = [node]  # on to the output projection
+    while len(users := edges.users(chain[-1])) == 1 and not is_end(user := users[0]):
+        is_linear = user.operation == "linear"
+        if is_linear or is_inside(user):
+            chain.append(user)
+        if is_linear or not is_inside(user):
+            break
+    found = {each.id for each in chain}
+    waiting = [(source, False) for each in chain for source in edges.sources(each)]
+    while waiting:  # back to Q, K and V, and to what else works for it, as a gate
+        each, is_projected = waiting.pop()
+        is_new = each.id not in found and not is_end(each)
+        if is_new and belongs(each, is_projected=is_projected):
             found.add(each.id)
             is_projected = is_projected or each.operation == "linear"
-            waiting += [(before, is_projected) for before in edges.into(each)]
-    each = node
-    while len(users := edges.users(each)) == 1 and users[0].operation not in BLOCKS:
-        each = users[0]
-        if each.operation != "linear" and not is_inside(each):
-            break
-        found.add(each.id)
-        if each.operation == "linear":
-            break
-    for each in reversed(edges.flow.nodes):  # what works for it alone, as a gate
-        users = edges.users(each)
-        is_end = each.kind in ("input", "output") or each.operation in BLOCKS
-        is_own = is_inside(each) and each.id not in shared and not is_end
-        if is_own and users and found.issuperset(user.id for user in users):
-            found.add(each.id)
+            waiting += [(source, is_projected) for source in edges.sources(each)]
     return found

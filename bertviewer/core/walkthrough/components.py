@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walkthrough.pieces import collected, has_symbols, rewritten, spaced, value_of
-from bertviewer.core.walkthrough.walkthrough import Section, Step, Walkthrough
+from bertviewer.core.walkthrough.sums import collected, names_in, spaced
+from bertviewer.core.walkthrough.walkthrough import Section, Walkthrough
 
 _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
 
@@ -22,15 +20,15 @@ class Component:
 
     Attributes:
         title: its usual name.
+        parameters: the number of elements in the component.
         spelled: the sum, tensor by tensor; empty where no formula is known.
         collected: the same with like terms together.
-        parameters: the value of both, the number of elements in the component.
     """
 
     title: str
-    spelled: str
-    collected: str
     parameters: int
+    spelled: str = ""
+    collected: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -65,12 +63,9 @@ class ComponentCounts:
 
 def usual_relations(symbols: Sequence[Symbol]) -> tuple[Relation, ...]:
     """Return the usual ways to write symbols: I as ``4*D`` where so, T as its number."""
+    segments = next((str(symbol.value) for symbol in symbols if symbol.letter == "T"), None)
     found = relations(symbols)
-    segments = next((symbol for symbol in symbols if symbol.letter == "T"), None)
-    if segments is None:
-        return found
-    number = str(segments.value)
-    return (*found, Relation(segments.letter, number, f"{segments.letter} = {number}"))
+    return found if segments is None else (*found, Relation("T", segments, f"T = {segments}"))
 
 
 def relations_text(declared: Sequence[Relation]) -> str:
@@ -88,28 +83,32 @@ def count_components(
         architecture: the model.
         declared: symbols to write by others; those that no count contains are left out.
     """
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
     # Other layers are counted with the one that is shown, and what follows layers is one component.
-    rest = tuple(s for each in walkthrough.sections if each.kind == "rest" for s in each.steps)
     sections = [each for each in walkthrough.sections if each.kind not in ("others", "rest")]
-    sections.append(Section("rest", _title_of_rest(rest, architecture), rest, 0))
-    pieces = chain.from_iterable(step.count.pieces for step in walkthrough.steps)
-    dims = chain.from_iterable(dims for piece in pieces for dims in piece.tensors)
-    symbols = set().union(*map(letters_of, set(dims)))
+    rest = [step for each in walkthrough.sections if each.kind == "rest" for step in each.steps]
+    is_base = architecture.source.task == "base"
+    title = "After the blocks" if is_base else "Head"
+    if {step.name for step in rest if step.count.parameters} == {"Pooler"}:
+        title = "Pooler"
+    sections.append(Section("rest", title, tuple(rest)))
+    symbols = names_in(" ".join(step.count.symbols for step in walkthrough.steps))
     used = tuple(relation for relation in declared if relation.letter in symbols)
-    components = (_component(section, used, values) for section in sections)
     return ComponentCounts(
-        tuple(component for component in components if component.parameters),
+        tuple(_component(section, used) for section in sections if section.parameters),
         used,
         architecture.root.parameters,
         architecture.tensor_count,
     )
 
 
-def _title_of_rest(steps: Sequence[Step], architecture: Architecture) -> str:
-    if {step.name for step in steps if step.count.parameters} == {"Pooler"}:
-        return "Pooler"
-    return "After the blocks" if architecture.source.task == "base" else "Head"
+def _component(section: Section, declared: Sequence[Relation]) -> Component:
+    title, parameters = _title(section), section.times * section.parameters
+    pieces = [piece for step in section.steps for piece in step.count.pieces]
+    sums = [write(pieces, lambda dim: substituted(dim, declared)) for write in (spaced, collected)]
+    if not any(step.count.symbols for step in section.steps):
+        return Component(title, parameters)
+    times = section.symbols or section.times
+    return Component(title, parameters, *(s if times == 1 else f"{times}*({s})" for s in sums))
 
 
 def _title(section: Section) -> str:
@@ -118,19 +117,6 @@ def _title(section: Section) -> str:
         blocks = title.replace("layer", "blocks").capitalize()
         return blocks if title != section.title else f"Blocks like {title[:1].lower()}{title[1:]}"
     return "Embedding" if section.title == "Embeddings" else section.title
-
-
-def _component(
-    section: Section, declared: Sequence[Relation], values: Mapping[str, int]
-) -> Component:
-    parameters = section.times * section.parameters
-    pieces = tuple(chain.from_iterable(step.count.pieces for step in section.steps))
-    written = rewritten(pieces, lambda dim: substituted(dim, declared))
-    if not has_symbols(pieces) or section.times * value_of(written, values) != parameters:
-        return Component(_title(section), "", "", parameters)
-    frame = "{}" if section.times == 1 else f"{section.symbols or section.times}*({{}})"
-    sums = (frame.format(spaced(written)), frame.format(collected(written)))
-    return Component(_title(section), *sums, parameters)
 
 
 @frozen

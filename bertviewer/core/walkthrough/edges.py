@@ -1,4 +1,4 @@
-"""Edges of a flow by source and target, and what a node depends on."""
+"""Edges of a graph by source and target, and what a node depends on."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ _AUXILIARY = ("mask", "position")
 
 
 class FlowEdges:
-    """Adjacency lists of one flow."""
+    """Adjacency lists of one graph."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self.nodes = {node.id: node for node in flow.nodes}
+        self._nodes = {node.id: node for node in flow.nodes}
         self._into: dict[str, list[Edge]] = {}
         self._out: dict[str, list[Edge]] = {}
         for edge in flow.edges:
@@ -31,12 +31,16 @@ class FlowEdges:
 
     def source(self, edge: Edge) -> Node:
         """Return the node that an edge comes from."""
-        return self.nodes[edge.source]
+        return self._nodes[edge.source]
+
+    def sources(self, node: Node) -> list[Node]:
+        """Return the nodes that a node reads, one for each edge."""
+        return [self.source(edge) for edge in self.into(node)]
 
     def users(self, node: Node) -> list[Node]:
-        """Return the nodes that read a node's result, without the outputs of the flow."""
+        """Return the nodes that read a node's result, without the outputs of the graph."""
         found = dict.fromkeys(edge.target for edge in self.out(node))
-        return [self.nodes[each] for each in found if self.nodes[each].kind != "output"]
+        return [self._nodes[each] for each in found if self._nodes[each].kind != "output"]
 
     def data(self, node: Node) -> list[Edge]:
         """Return the edges into a node that carry activations: no masks, positions, parameters."""
@@ -53,7 +57,7 @@ class FlowEdges:
 
     def inputs_of(self, node: Node) -> set[str]:
         """Return the ids of the inputs with data that a node depends on."""
-        found = (self.nodes[each] for each in self.ancestors(node))
+        found = map(self._nodes.__getitem__, self.ancestors(node))
         return {each.id for each in found if each.kind == "input" and is_data(each)}
 
 

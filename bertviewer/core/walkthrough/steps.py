@@ -1,42 +1,25 @@
-"""Steps of a flow: which nodes form one, its usual name and its note."""
+"""Steps of a graph: which nodes form one, its usual name and its note."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import isclose, prod, sqrt
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.walkthrough.attention import NORMS, TRANSFORMS, Attention, attentions_of
+from bertviewer.core.walkthrough.attention import NORMS, SELF_ATTENTION, TRANSFORMS, attentions_of
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.shapes import ShapeReader
-from bertviewer.core.walkthrough.walkthrough import Step, StepShape
+from bertviewer.core.walkthrough.walkthrough import Step
 
 Place = Literal["embeddings", "layer", "rest"]
 """Where nodes are: before the layers, in one, or after them."""
 
 TOKEN_EMBEDDING, SEGMENT_EMBEDDING = "Token embedding", "Segment embedding"
 _POSITION_EMBEDDING, _DISTANCE_EMBEDDING = "Position embedding", "Distance embedding"
-_EMBEDDING_NORM, _SELF_ATTENTION = "Embedding norm", "Multi-head self-attention"
-_NAMES = {
-    **dict.fromkeys(NORMS, "Norm"),
-    **dict.fromkeys(("feed-forward", "gated feed-forward"), "Feed-forward network"),
-    **dict.fromkeys(("mul", "matmul", "bmm"), "Multiply"),
-    "routing": "Router",
-    "cat": "Concatenate",
-    "sub": "Subtract",
-    "div": "Divide",
-}
-_NAMES_OF_EMBEDDINGS = {
-    **dict.fromkeys(NORMS, _EMBEDDING_NORM),
-    "linear": "Embedding projection",
-    "dropout": "Embedding dropout",
-}
-_JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
-"""Operations that are steps where they join two activations."""
-_MOST_NODES = 12
-"""A module that normalises inside and has more nodes is one step."""
+_TABLE = "Embedding table"
+_FEED_FORWARD = "Feed-forward network"
 
 SINUSOIDS = (
     "Sines and cosines of the position are added to the token vectors; nothing is learned here."
@@ -45,20 +28,43 @@ RESIDUAL = "Residual connection: the block’s input is added to its output."
 DISTANCES = "One vector per distance, used by the attention in every layer."
 _SUM = "Element-wise sum of the vectors; nothing is learned here."
 _PER_HEAD = "The Q, K, V and output projections, divided among the heads."
-_FEATURES_FIRST = " Inside the layers, the features come before the positions: [B, D, S]."
+
+_NAMES = {
+    **dict.fromkeys(NORMS, "Norm"),
+    **dict.fromkeys(("feed-forward", "gated feed-forward"), _FEED_FORWARD),
+    **dict.fromkeys(("mul", "matmul", "bmm"), "Multiply"),
+    "routing": "Router",
+    "cat": "Concatenate",
+    "sub": "Subtract",
+    "div": "Divide",
+}
+"""What steps are called, by their operation; others after it."""
+_NAMES_OF_EMBEDDINGS = {
+    "Norm": "Embedding norm",
+    "Linear": "Embedding projection",
+    "Dropout": "Embedding dropout",
+}
+"""What steps before the layers are called."""
 _NOTES = {
     TOKEN_EMBEDDING: "One vector per token id.",
     SEGMENT_EMBEDDING: "One vector per segment type.",
     _POSITION_EMBEDDING: "One vector per position in the sequence.",
     _DISTANCE_EMBEDDING: DISTANCES,
+    _TABLE: "Every layer reads the whole table.",
     "Dropout": "Active only in training; nothing is learned here.",
-    _SELF_ATTENTION: "A special form of attention; its module contains the projections.",
-    "Feed-forward network": "Widens each position’s vector and narrows it again.",
+    SELF_ATTENTION: "A special form of attention; its module contains the projections.",
+    _FEED_FORWARD: "Widens each position’s vector and narrows it again.",
+    "Router": "Selects {chosen} of {experts} experts for each token.",
+    "Experts": "{experts} feed-forward networks; each token is routed to {chosen} of them.",
 }
+_JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
+"""Operations that are steps where they join two activations."""
+_MOST_NODES = 12
+"""A module of a layer that normalises inside and has more nodes is one step."""
 
 
 class StepReader:
-    """Groups the nodes of one flow into steps; opens the modules that contain several.
+    """Groups the nodes of one graph into steps; opens the modules that contain several.
 
     Steps have no ``paths`` and no counts yet.
     """
@@ -70,26 +76,28 @@ class StepReader:
         self._architecture, self._flows = architecture, architecture.flows
         self._shapes, self._edges, self._place = shapes, edges, place
         self._base = common_path(n.path for n in edges.flow.nodes if n.kind not in ENDS)
-        attentions = list(attentions_of(edges, in_layer=place == "layer"))
-        self._attention_of = {node.id: each for each in attentions for node in each.nodes}
-        self._has_cross = any(each.is_cross for each in attentions)
+        attentions = attentions_of(edges, in_layer=place == "layer")
+        self._attention_of = {n.id: (name, nodes) for name, nodes in attentions for n in nodes}
         self._done: set[str] = set()
 
     def steps(self, nodes: Iterable[Node]) -> Iterator[Step]:
-        """Yield the steps of some nodes of the flow, in execution order."""
+        """Yield the steps of some nodes of the graph, in execution order."""
         for node in nodes:
             if node.id in self._done or node.kind in ENDS:
                 continue
             done: tuple[Node, ...] = (node,)
-            if (attention := self._attention_of.get(node.id)) is not None:
-                yield self._attention(attention)
-                done = attention.nodes
+            if node.id in self._attention_of:
+                name, done = self._attention_of[node.id]
+                own = [each for each in done if each.kind not in ("constant", "parameter")]
+                path = own[0].path if len(own) == 1 else self._path_around(own)
+                yield self._step(name, done, path, _PER_HEAD)
             elif inner := self._opened(node):
-                for edges in map(FlowEdges, inner):
+                for flow in inner:
+                    edges = FlowEdges(flow)
                     reader = StepReader(self._architecture, self._shapes, edges, self._place)
-                    yield from reader.steps(edges.flow.nodes)
+                    yield from reader.steps(flow.nodes)
             else:
-                if self._place == "rest" and node.operation == "linear" and self._is_pooling(node):
+                if node.operation == "linear" and self._name_of(node) == "Pooler":
                     users = self._edges.users(node)
                     done += tuple(user for user in users if user.operation == "activation")
                 yield from self._steps_of(done)
@@ -105,41 +113,38 @@ class StepReader:
             flow = self._flows.flow(node.path or "")
             ends = {each.id for each in flow.nodes if each.kind == "output"} if flow else set()
             edges = [edge for edge in (flow.edges if flow else ()) if edge.target in ends] + edges
-        seen: set[str | None] = set()
-        for edge in edges:
-            path = next(iter(edge.through), None)
-            if "dropout" in edge.movement and path not in seen:
-                seen.add(path)
-                step = self._step(self._name("dropout"), (node,), path)
-                note, shape = _NOTES.get(step.name, ""), self._shape(edge)
-                yield replace(step, input_shape=shape, output_shape=shape, note=note, reads=())
+        found = {next(iter(e.through), None): e for e in reversed(edges) if "dropout" in e.movement}
+        for path, edge in reversed(found.items()):
+            name = self._name("dropout")
+            shape = self._shapes.shape(edge)
+            step = self._step(name, (node,), path, _NOTES.get(name, ""))
+            yield replace(step, input_shape=shape, output_shape=shape, reads=())
 
     def _opened(self, node: Node) -> list[Flow]:
-        """Return the flows of a closed module that contains several steps, and of its equals."""
+        """Return the graphs of a closed module that contains several steps, and of its equals."""
         found = self._closed(node)
         if found is None or self._attends(node):
             return []
         inside = self._operations(found)
-        if self._place == "layer":
-            is_small = sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
-            is_open = bool(inside & TRANSFORMS) or (is_small and bool(inside & NORMS))
-        else:
-            is_open = self._place == "embeddings" or bool(inside & {*TRANSFORMS, "residual"})
+        is_open = self._place == "embeddings" or bool(inside & TRANSFORMS)
+        if self._place == "rest":
+            is_open |= "residual" in inside
+        elif inside & NORMS:
+            is_open |= sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
         return [f for path in node.layers if (f := self._flows.flow(path))] if is_open else []
 
     def _closed(self, node: Node) -> Flow | None:
+        """Return the graph of a module that is no single known operation."""
         is_closed = node.kind == "module" and node.operation is None
         if not is_closed or node.path is None or node.path == self._edges.flow.path:
             return None
         return self._flows.flow(node.path)
 
-    def _operations(self, flow: Flow) -> set[str]:
+    def _operations(self, flow: Flow) -> set[str | None]:
         """Return the operations of a module, and of the closed modules in it."""
-        found = {node.operation for node in flow.nodes if node.operation}
-        for node in flow.nodes:
-            inner = self._closed(node) if node.path != flow.path else None
-            found |= self._operations(inner) if inner is not None else set()
-        return found
+        inner = (self._closed(node) for node in flow.nodes if node.path != flow.path)
+        own = {node.operation for node in flow.nodes}
+        return own.union(*(self._operations(each) for each in inner if each is not None))
 
     def _attends(self, node: Node) -> bool:
         """Return whether a closed module of a layer computes attention in another way."""
@@ -156,21 +161,17 @@ class StepReader:
             name = table_name(node, self._edges)
             step = self._step(name, nodes, node.path, _NOTES[name])
             # One vector per index, so that the shape of the result has the shape of the indices.
-            symbols = node.symbolic_shape and node.symbolic_shape[:-1]
-            yield replace(step, input_shape=self._shapes.shape(node.shape[:-1], symbols))
+            yield replace(step, input_shape=self._shapes.shape(node, slice(-1)))
         elif node.operation in ("residual", "add"):
             yield from self._sum(node)
         elif in_embeddings and (factor := self._factor(node)) is not None:
             if factor != ("", ""):
                 yield self._step(factor[0], nodes, node.path, factor[1])
-        elif not data and node.operation in NORMS:
-            tables = list(tables_read(self._flows, node, next(iter(self._edges.users(node)), node)))
-            yield from tables
-            name = f"{tables[-1].name} norm" if tables else _EMBEDDING_NORM
-            own = tuple(name for name in node.reads if name.startswith(f"{node.path}."))
-            yield Step(name, (), node.path, reads=own)
         elif node.reads or node.kind in ("module", "group") or joins or is_activation:
             name, path = self._name_of(node), node.path
+            for table in self.tables_read(node) if node.operation in NORMS and not data else ():
+                yield table
+                name = f"{table.name} norm"
             if node.nodes and "parameters" not in node.details:
                 path = self._path_around([each for each in node.nodes if each.path])
             step = self._step(name, nodes, path, _note_of(name, node))
@@ -180,43 +181,40 @@ class StepReader:
                 step = replace(step, reads=tuple(tensor.name for tensor in below))
             yield step
 
+    def tables_read(self, node: Node) -> Iterator[Step]:
+        """Yield the tables that no step looks up, but that a layer reads, or a node for it."""
+        readers = (node, *self._edges.users(node)[:1])
+        flows = [self._flows.flow(each.path) for each in readers if each.path]
+        nodes = (each for flow in flows if flow is not None for each in flow.all_nodes())
+        is_of_distances = any(each.operation == "position bias" for each in nodes)
+        name = _DISTANCE_EMBEDDING if is_of_distances else _TABLE
+        for tensor in node.reads:
+            owner = tensor.rpartition(".")[0]
+            if not tensor.startswith(f"{node.path}.") and self._flows.flow(owner) is None:
+                yield Step(name, (), owner, note=_NOTES[name], reads=(tensor,))
+
     def _name(self, operation: str) -> str:
         words = operation.replace("_", " ")
         name = _NAMES.get(operation, words[:1].upper() + words[1:])
-        return _NAMES_OF_EMBEDDINGS.get(operation, name) if self._place == "embeddings" else name
+        return _NAMES_OF_EMBEDDINGS.get(name, name) if self._place == "embeddings" else name
 
     def _name_of(self, node: Node) -> str:
         if self._attends(node):
-            return _SELF_ATTENTION
-        if self._place == "rest" and self._is_pooling(node):
+            return SELF_ATTENTION
+        is_after = self._place == "rest" and bool(self._edges.flow.edges)  # as far as it is known
+        is_pooler = any(name.endswith("pooler") for name in (node.path or "").split("."))
+        if is_after and is_pooler and node.operation in (None, "linear"):
             return "Pooler"
         if node.operation is not None:
             return self._name(node.operation)
-        is_traced = bool(self._edges.flow.edges)
-        is_head = self._place == "rest" and self._architecture.source.task != "base"
-        return "Head" if is_head and is_traced else node.name
-
-    def _attention(self, attention: Attention) -> Step:
-        name, note = _SELF_ATTENTION, _PER_HEAD
-        if attention.is_cross:
-            name = "Multi-head cross-attention"
-        elif self._has_cross and attention.is_masked:
-            name = "Masked self-attention"
-        nodes = [n for n in attention.nodes if n.kind not in ("constant", "parameter")]
-        path = nodes[0].path if len(nodes) == 1 else self._path_around(nodes)
-        linear = next((node for node in nodes if node.operation == "linear"), None)
-        if linear is not None and len(linear.shape) == 3:
-            width = linear.details.get("out_features")
-            if linear.shape[1] == width != linear.shape[-1]:
-                note += _FEATURES_FIRST
-        return self._step(name, attention.nodes, path, note)
+        return "Head" if is_after and self._architecture.source.task != "base" else node.name
 
     def _sum(self, node: Node) -> Iterator[Step]:
         """Yield an addition, after the fixed vectors that it adds.
 
         A sum of several embeddings is one step that names all of them.
         """
-        sources = [self._edges.source(edge) for edge in self._edges.into(node)]
+        sources = self._edges.sources(node)
         in_embeddings = self._place == "embeddings" and node.operation == "add"
         fixed = [each for each in sources if in_embeddings and _is_position_vectors(each, node)]
         has_sines = any(each.name == "sines and cosines" for each in fixed)
@@ -225,23 +223,21 @@ class StepReader:
             what = "Sines and cosines of each position" if has_sines else "One vector per position"
             yield self._step(name, (each,), None, f"{what}; nothing is learned here.")
         note = RESIDUAL if node.operation == "residual" else SINUSOIDS if has_sines else _SUM
+        is_named = False
         if in_embeddings and not fixed:
-            if any(each.operation == "add" for each in sources):
-                if node.reads:
-                    yield self._step("Add", (node,))
-                return
+            is_named = any(each.operation == "add" for each in sources)
             later = (f"The {name.lower()} is added as well." for name in self._added_later(node))
-            note = " ".join((note, *later))
-        if sum(map(is_data, sources)) + len(fixed) > 1 or node.reads:
+            note = "" if is_named else " ".join((_SUM, *later))
+        is_sum = not is_named and sum(map(is_data, sources)) + len(fixed) > 1
+        if is_sum or node.reads:
             yield self._step("Add", (node,), None, note)
 
     def _added_later(self, node: Node) -> Iterator[str]:
         """Yield the names of the tables whose vectors are added to a sum right after it."""
         for user in self._edges.users(node):
             if user.operation == "add":
-                for edge in self._edges.into(user):
-                    if (source := self._edges.source(edge)).operation == "embedding":
-                        yield table_name(source, self._edges)
+                tables = (s for s in self._edges.sources(user) if s.operation == "embedding")
+                yield from (table_name(table, self._edges) for table in tables)
                 yield from self._added_later(user)
 
     def _factor(self, node: Node) -> tuple[str, str] | None:
@@ -254,71 +250,47 @@ class StepReader:
         if node.operation not in ("mul", "div") or node.reads or not (is_single and node.shape):
             return None
         name, verb = ("Scale", "multiplied") if node.operation == "mul" else ("Divide", "divided")
-        root = sqrt(node.shape[-1])
-        modules = (each for each in self._architecture.modules if each.path == node.path)
-        attributes = [value for each in modules for value in each.attributes.values()]
-        if numbers == [""]:  # a buffer, which often has the value of an attribute
-            found = (v for v in attributes if isinstance(v, float) and isclose(v, root))
-            numbers = [str(next(found, ""))]
+        width = node.shape[-1]
+        module = self._architecture.module(node.path or "")
+        values = module.attributes.values() if module is not None else ()
+        # A buffer often has the value of an attribute.
+        known = [v for v in values if isinstance(v, float) and isclose(v, sqrt(width))]
         try:
-            factor = float(numbers[0])
-        except ValueError:
+            factor = float(numbers[0] or known[0])
+        except (ValueError, IndexError):
             return name, f"Each vector is {verb} by one number."
-        if factor == 1:
-            return "", ""
         text = equal = f"{factor:.6g}"
-        if isclose(factor, root, rel_tol=1e-4):
-            sign, number = "=" if root.is_integer() else "≈", f"√{node.shape[-1]}"
+        if isclose(factor, sqrt(width), rel_tol=1e-4):
             symbol = node.symbolic_shape[-1] if node.symbolic_shape else ""
-            text = f"√{symbol}" if symbol.isidentifier() else number
-            equal = f"{' = '.join(dict.fromkeys((text, number)))} {sign} {equal}"
-        return f"{name} by {text}", f"Each vector is {verb} by {equal}."
-
-    def _is_pooling(self, node: Node) -> bool:
-        """Return whether a node makes one vector of the first token's, with the same width."""
-        edges = list(self._edges.into(node))
-        if (inner := self._closed(node)) is not None:
-            edges += inner.edges
-        elif node.operation != "linear":
-            return False
-        first = (e for e in edges if any(word.startswith("part [:, 0") for word in e.movement))
-        return any(edge.shape[-1:] == node.shape[-1:] for edge in first)
+            text = f"√{symbol if symbol.isidentifier() else width}"
+            sign = "=" if sqrt(width).is_integer() else "≈"
+            equal = f"{' = '.join(dict.fromkeys((text, f'√{width}')))} {sign} {equal}"
+        is_one = factor == 1
+        return ("", "") if is_one else (f"{name} by {text}", f"Each vector is {verb} by {equal}.")
 
     def _step(
         self, name: str, nodes: Sequence[Node], path: str | None = None, note: str = ""
     ) -> Step:
         """Return a step of some nodes with what it reads, its input and its output."""
         inside = {node.id for node in nodes}
-        reads = dict.fromkeys(name for node in nodes for name in node.reads)
         into = (edge for node in nodes for edge in self._edges.data(node))
         taken: Node | Edge | None = next((e for e in into if e.source not in inside), None)
-        if isinstance(taken, Edge):
-            before = self._edges.source(taken)
-            if len(taken.shape) < len(before.shape) == 3 and prod(taken.shape) == prod(
-                before.shape
-            ):
-                taken = before  # tokens that were put in one row
+        if isinstance(taken, Edge) and _in_one_row(taken, self._edges.source(taken)):
+            taken = self._edges.source(taken)
         made: Node | Edge = nodes[-1]
-        for edge in self._edges.out(nodes[-1]):
-            if len(edge.shape) == 3 > len(nodes[-1].shape):
-                made = edge  # tokens in one row are split again
-        sizes, symbols = made.shape, made.symbolic_shape
-        is_row = taken is not None and len(taken.shape) == 3 and len(sizes) == 2
-        if taken is not None and is_row and sizes[0] == prod(taken.shape[:2]):
-            sizes, symbols = (*taken.shape[:2], sizes[1]), None
+        made = next((edge for edge in self._edges.out(nodes[-1]) if _in_one_row(made, edge)), made)
+        if taken is not None and _in_one_row(made, taken):
+            made = replace(taken, shape=(*taken.shape[:2], made.shape[-1]), symbolic_shape=None)
         return Step(
             name,
             module=path,
-            input_shape=None if taken is None else self._shape(taken),
-            output_shape=self._shapes.shape(sizes, symbols),
+            input_shape=None if taken is None else self._shapes.shape(taken),
+            output_shape=self._shapes.shape(made),
             note=note,
-            reads=tuple(reads),
-            flow=self._edges.flow.path,
+            reads=tuple(dict.fromkeys(name for node in nodes for name in node.reads)),
+            flow=self._edges.flow.path if self._edges.flow.edges else None,
             nodes=tuple(node.id for node in nodes),
         )
-
-    def _shape(self, found: Node | Edge) -> StepShape | None:
-        return self._shapes.shape(found.shape, found.symbolic_shape)
 
     def _path_around(self, nodes: Sequence[Node]) -> str | None:
         """Return the module around nodes; of several in the layer itself the first."""
@@ -330,23 +302,15 @@ class StepReader:
         return ".".join(filter(None, (self._base, first)))
 
 
-def tables_read(flows: Flows, node: Node, user: Node) -> Iterator[Step]:
-    """Yield the tables that no step of a flow looks up, but that a node passes on to its user."""
-    for name in node.reads:
-        owner = name.rpartition(".")[0]
-        if name.startswith(f"{node.path}.") or flows.flow(owner) is not None:
-            continue
-        layer = flows.flow(user.path) if user.path is not None else None
-        if any(each.operation == "position bias" for each in (layer.all_nodes() if layer else ())):
-            yield Step(_DISTANCE_EMBEDDING, (), owner, note=DISTANCES, reads=(name,))
-        else:
-            note = "Every layer reads the whole table."
-            yield Step("Embedding table", (), owner, note=note, reads=(name,))
+def _in_one_row(found: Node | Edge, tokens: Node | Edge) -> bool:
+    """Return whether the vectors of all sentences are one row: [B*S, D] for [B, S, D]."""
+    shape, whole = found.shape, tokens.shape
+    return len(shape) == 2 and len(whole) == 3 and shape[0] == prod(whole[:2])
 
 
 def table_name(node: Node, edges: FlowEdges) -> str:
     """Return the name of an embedding table, by what its rows are looked up by."""
-    for source in map(edges.source, edges.into(node)):
+    for source in edges.sources(node):
         # Ids in another form than the model takes them are no input node any more.
         is_ids = source.name.endswith("ids") and "position" not in source.name
         if is_ids or is_data(source):
@@ -358,15 +322,11 @@ def table_name(node: Node, edges: FlowEdges) -> str:
 
 
 def _note_of(name: str, node: Node) -> str:
-    if name in ("Norm", _EMBEDDING_NORM):
+    if name.lower().endswith("norm") and node.operation in NORMS:
         has_bias = any(read.endswith("bias") for read in node.reads)
         return "A scale and a bias per feature." if has_bias else "A scale per feature."
-    if name in ("Router", "Experts"):
-        experts, some = (node.details.get(key, "some") for key in ("experts", "chosen"))
-        if name == "Router":
-            return f"Selects {some} of {experts} experts for each token."
-        return f"{experts} feed-forward networks; each token is routed to {some} of them."
-    return _NOTES.get(name, "")
+    numbers = {key: node.details.get(key, "some") for key in ("experts", "chosen")}
+    return _NOTES.get(name, "").format(**numbers)
 
 
 def _is_position_vectors(node: Node, total: Node) -> bool:
@@ -379,9 +339,5 @@ def _is_position_vectors(node: Node, total: Node) -> bool:
 def common_path(paths: Iterable[str | None]) -> str:
     """Return the innermost module that contains all of these, or is one of them."""
     parts = [path.split(".") for path in paths if path is not None]
-    found: list[str] = []
-    for names in zip(*parts, strict=False):
-        if len(set(names)) > 1:
-            break
-        found.append(names[0])
-    return ".".join(found)
+    same = takewhile(lambda names: len(set(names)) == 1, zip(*parts, strict=False))
+    return ".".join(names[0] for names in same)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walkthrough.pieces import Piece
+from bertviewer.core.walkthrough.sums import Piece
 
 TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
 
@@ -17,20 +18,10 @@ SectionKind = Literal["embeddings", "layer", "others", "rest"]
 
 @frozen
 class StepShape:
-    """A tensor's shape: ``symbols`` as ``("B", "S", "D")``, ``sizes`` with known values put in."""
+    """A tensor's shape, in symbols as ``[B, S, D]`` and in numbers as far as they are known."""
 
-    symbols: tuple[str, ...]
-    sizes: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """The shape in symbols: ``[B, S, D]``."""
-        return f"[{', '.join(self.symbols)}]"
-
-    @property
-    def numbers(self) -> str:
-        """The shape in numbers; a symbol stays where its value is not known."""
-        return f"[{', '.join(self.sizes)}]"
+    text: str
+    numbers: str
 
 
 @frozen
@@ -68,7 +59,7 @@ class Step:
         is_layers: whether the step is whole layers, those at ``paths``.
         number: its number in the walkthrough, from 1.
         reads: the parameters that it reads.
-        flow: the module in whose flow ``nodes`` are, ``None`` for no nodes.
+        flow: the module in whose graph ``nodes`` are, ``None`` for no nodes.
         nodes: the ids of the nodes that the step consists of.
     """
 
@@ -99,9 +90,9 @@ class Step:
         if not self.is_layers or len(self.paths) == 1:
             return self.paths
         first, *numbers = (int(path.rpartition(".")[2]) for path in self.paths)
-        is_range = numbers[-1] - first == len(numbers)
-        text = f"\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}{numbers[-1]}"
-        return (self.paths[0] + (text if is_range else "".join(f", {at}" for at in numbers)),)
+        if numbers[-1] - first == len(numbers):
+            return (f"{self.paths[0]}\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}{numbers[-1]}",)
+        return (", ".join((self.paths[0], *map(str, numbers))),)
 
     @property
     def is_input(self) -> bool:
@@ -121,7 +112,7 @@ class Section:
         path: the layer that it shows, empty if it shows none.
         times: how many layers of the model are equal to that one.
         symbols: the same in symbols, empty where not known.
-        is_executed: whether steps are in execution order; without a flow they are modules in the
+        is_executed: whether steps are in execution order; without a graph they are modules in the
             order of the tree, under their own names.
     """
 
@@ -184,20 +175,18 @@ def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> S
     That is the step of this module, else the first step inside it, else the innermost one around
     it; for a module whose tensors are counted under another name, the step of that name.
     """
-    if not path:
-        return None
+    flows, below = architecture.flows, f"{path}."
     single = [step for step in steps if not step.is_layers]
-    around = [step for step in steps if any(_contains(each, path) for each in _places(step))]
-    found = (
-        next((step for step in single if path in _places(step)), None)
-        or next(
-            (s for s in single if any(_contains(path, p) for p in _modules(s, architecture))), None
-        )
-        or max(around, key=lambda step: max(map(len, _places(step))), default=None)
+    found = next((step for step in single if path in _places(step)), None)
+    found = found or next(
+        (s for s in single if any(f"{at}.".startswith(below) for at in _modules(s, flows))), None
     )
-    if found is not None:
-        return found
-    tied = (t.owner for t in architecture.parameters if t.tied_to and _contains(path, t.tied_to))
+    around = [(at, step) for step in steps for at in _places(step) if below.startswith(f"{at}.")]
+    if found is None and around:
+        found = max(around, key=lambda place: len(place[0]))[1]
+    if found is not None or not path:
+        return found if path else None
+    tied = (t.owner for t in architecture.parameters if (t.tied_to or "").startswith(below))
     return next((step for at in tied if (step := find_step(steps, architecture, at))), None)
 
 
@@ -205,19 +194,10 @@ def _places(step: Step) -> tuple[str, ...]:
     return step.paths if step.module is None else (*step.paths, step.module)
 
 
-def _modules(step: Step, architecture: Architecture) -> set[str]:
+def _modules(step: Step, flows: Flows | None) -> set[str]:
     """Return the modules of a step, and those of its nodes and the nodes inside them."""
-    found = set(_places(step))
-    flow = None if architecture.flows is None else architecture.flows.flow(step.flow or "")
-    waiting = [node for node in (flow.nodes if flow else ()) if node.id in step.nodes]
-    while waiting:
-        node = waiting.pop()
-        waiting += node.nodes or ()
-        if node.path and node.path != step.flow:
-            found.add(node.path)
-    return found
-
-
-def _contains(path: str, other: str) -> bool:
-    """Return whether a module is at a path or below it."""
-    return other == path or other.startswith(f"{path}.")
+    flow = flows.flow(step.flow) if flows and step.flow is not None else None
+    nodes = [node for node in (flow.nodes if flow else ()) if node.id in step.nodes]
+    for node in nodes:
+        nodes += node.nodes or ()
+    return {*_places(step), *(node.path for node in nodes if node.path and node.path != step.flow)}

@@ -139,12 +139,11 @@ def test_features_may_stand_before_places() -> None:
     attention = step(build_walkthrough(small("squeezebert")), ATTENTION)
     assert attention.input_shape is not None
     assert attention.input_shape.text == "[B, 24, S]"
-    assert attention.note.endswith("[B, D, S].")
 
 
 def test_images_are_no_sentences() -> None:
     shapes = [s.output_shape for s in build_walkthrough(small("vit")).steps]
-    assert all(shape is None or "S" not in shape.symbols for shape in shapes)
+    assert all(shape is None or "S" not in shape.text for shape in shapes)
 
 
 def test_a_table_of_distances_is_not_looked_up_by_tokens() -> None:

@@ -22,11 +22,12 @@ class Shapes:
     def sized(self, symbol: str, node: Node, *, vectors: bool = False) -> str:
         """Return a symbol with its sizes below it, if it is one vector for each position.
 
-        ``vectors`` shows those of a single vector, and of one number for each position, as well.
+        ``vectors`` shows those of a single vector as well.
         """
         found = self._of_sentence(node)
         is_plain = len(found) == 2 and found[0] in _LETTERS and isinstance(found[1], int)
-        return sized(symbol, *found) if is_plain or (vectors and len(found) == 1) else symbol
+        is_vector = len(found) == 1 and isinstance(found[0], int)
+        return sized(symbol, *found) if is_plain or (vectors and is_vector) else symbol
 
     def text(self, node: Node) -> str | None:
         """Return a node's shape."""

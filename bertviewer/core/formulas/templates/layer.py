@@ -186,6 +186,8 @@ _LAYER_KEYS = ("width", "heads", "feed-forward", "activation", "norm first")
 LAYER = tuple(
     Template(role, _case(case), title, summary, _NOTES, keys, f"{source}{{source}}")
     for case, role, title, summary, keys, source in (
+        ("layer", "layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),
+        ("sub-layer", "sub-layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),
         (
             *("output", "add & norm", "Output projection, add & norm"),
             "Mixes the heads’ outputs, adds the attention’s input (the residual) and normalises "
@@ -231,7 +233,5 @@ LAYER = tuple(
             ("width", "feed-forward", "experts", "activation", "epsilon", "dropout"),
             "Vaswani et al. 2017, sections 3.1 and 3.3",
         ),
-        ("layer", "layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),
-        ("sub-layer", "sub-layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),
     )
 )

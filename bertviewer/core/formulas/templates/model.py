@@ -3,100 +3,28 @@
 from dataclasses import replace
 
 from bertviewer.core.analysis.causality import is_causal
-from bertviewer.core.formulas.facts import (
-    has_two_kinds_of_layers,
-    has_windows,
-    hides_later,
-    rotates,
-    sees_later,
-    shares_its_table,
-)
-from bertviewer.core.formulas.graph import ModuleGraph, Step, graph_of
+from bertviewer.core.formulas.facts import has_two_kinds_of_layers, shares_its_table
+from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.steps.expressions import reads_first
 from bertviewer.core.formulas.steps.formula import write
-from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
-from bertviewer.core.formulas.templates.embeddings import Lookup, lookups_of, position_note
+from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.layers import runs_of, stacks_of
+from bertviewer.core.formulas.templates.model_facts import (
+    about,
+    embeddings_of,
+    is_tower,
+    model_values,
+    reads_data,
+)
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.formulas.templates.residual import ResidualPath, residual_path
-from bertviewer.core.formulas.templates.stack import extras_of, naming_of
+from bertviewer.core.formulas.templates.residual import residual_path
+from bertviewer.core.formulas.templates.stack import calls_of, extras_of
 from bertviewer.core.formulas.templates.template import Match, Template
 
 _ENCODER = 'X_"enc"'
-_VISION, _SOUND = "pixel values", ("input features", "input values")
-_NO_VECTORS = "There are no position vectors: "
-
-# What a module is, by its data and by what its positions see: title and summary.
-_ABOUT = {
-    "image": (
-        "Image encoder",
-        "Maps an image to one vector per patch, which depends on all others.",
-    ),
-    "sound": (
-        "Audio encoder",
-        "Maps sound to one vector per time step, which depends on the whole recording.",
-    ),
-    "decoder": (
-        "Decoder-only model",
-        "Maps a sequence of token ids to one vector per token, which depends on that token and the "
-        "preceding ones.",
-    ),
-    "encoder": (
-        "Encoder model",
-        "Maps a sequence of token ids to one context-dependent vector per token.",
-    ),
-    "": ("Sequence model", "Maps a sequence of token ids to one vector per token."),
-}
-
-
-def _about(view: ModuleView) -> str:
-    """Return what a model is, a key of ``_ABOUT``."""
-    names = _input_names(view)
-    if _VISION in names:
-        return "image"
-    if names.intersection(_SOUND):
-        return "sound"
-    causal, mixing = is_causal(view.architecture, view.node.path), mixing_of(view)
-    if causal or (causal is None and mixing == "recurrence"):
-        return "decoder"
-    return "" if causal is None and not mixing else "encoder"
-
-
-def _input_names(view: ModuleView) -> set[str]:
-    return {node.name for node in view.calls.inputs} if view.calls else set()
-
-
-def mixing_of(view: ModuleView) -> str:
-    """Return what moves information between positions in a model without attention."""
-    flows = view.architecture.flows
-    known = () if flows is None else tuple(flows.distinct.values())
-    operations = {node.operation or "" for flow in known for node in flow.all_nodes()}
-    if operations & {"attention", "softmax"}:
-        return "attention" if "attention" in operations else ""
-    if any("fft" in operation for operation in operations):
-        return "fourier"
-    return "recurrence" if any(folded(graph_of(flow)).rounds for flow in known) else ""
-
-
-def _reads_data(calls: ModuleGraph) -> bool:
-    """Return whether a module reads token ids, an image or sound, not vectors."""
-    return any(
-        len(node.shape) != 3 or node.name in (_VISION, "input features")
-        for node in calls.inputs
-        if "mask" not in node.name
-    )
-
-
-def is_tower(view: ModuleView) -> bool:
-    """Return whether a module is one of several stacks of a model, or all that a wrapper holds."""
-    around = None if view.node.parent is None else view.at(view.node.parent)
-    if around is None:
-        return False
-    return around.calls is None or len(stacks_of(around)) > 1 or len(around.calls.steps) == 1
 
 
 def _tower(view: ModuleView) -> Match | None:
@@ -104,318 +32,115 @@ def _tower(view: ModuleView) -> Match | None:
     calls, runs = view.calls, runs_of(view)
     if calls is None or len(runs) != 1 or stacks_of(view) or not calls.results:
         return None
-    if not _reads_data(calls):
+    kinds = [each.kind for each in lookups_of(view)]
+    if not reads_data(calls):
         if view.node.name.isdecimal():
             return None
-        count = runs[0].node.repeat.count if runs[0].node.repeat else 0
-        summary = f"Runs {count} layers in sequence, each with its own weights."
-        return _of_run(view, calls, runs[0], "Stack of layers", summary)
-    lookups = lookups_of(view)
-    if not is_tower(view) or "token" not in {each.kind for each in lookups}:
+        title = "Stack of layers"
+        summary = f"Runs {calls_of(runs[0])} layers in sequence, each with its own weights."
+    elif is_tower(view) and "token" in kinds:
+        reads_encoder = any("encoder" in node.name for node in calls.inputs)
+        is_decoder = reads_encoder or is_causal(view.architecture, view.node.path)
+        title = f"{'Decoder' if is_decoder else 'Encoder'} with its embeddings"
+        summary = _summary(calls, adds=len(kinds) > 1 or bool(calls.of("add", "residual")))
+    else:
         return None
-    reads_encoder = any("encoder" in node.name for node in calls.inputs)
-    is_decoder = reads_encoder or is_causal(view.architecture, view.node.path)
+    return _written(view, calls, title=title, summary=summary)
+
+
+def _summary(calls: ModuleGraph, *, adds: bool) -> str:
+    """Return what an encoder or decoder does that looks tokens up itself."""
     norms = [step for step in calls.steps if is_norm(step)]
     is_last = bool(norms) and calls.is_result(norms[-1])
-    if len(lookups) == 1 and not calls.of("add", "residual"):
+    if not adds:
         end = " and normalises the result" if is_last else ""
-        summary = f"Looks up token vectors, applies the layers in sequence{end}."
-    else:
-        added = "adds and normalises them" if len(norms) > is_last else "adds them"
-        summary = (
-            f"Looks up token and position vectors, {added}, and applies the layers in sequence."
-        )
-    title = f"{'Decoder' if is_decoder else 'Encoder'} with its embeddings"
-    return _of_run(view, calls, runs[0], title, summary)
+        return f"Looks up token vectors, applies the layers in sequence{end}."
+    added = "adds and normalises them" if len(norms) > is_last else "adds them"
+    return f"Looks up token and position vectors, {added}, and applies the layers in sequence."
 
 
-def _embeddings(view: ModuleView) -> ModuleView | None:
-    """Return the child that looks tokens up for the first layer."""
-    steps = () if view.calls is None else view.calls.steps
-    names = [step.node.path or "" for step in steps if step.is_call]
-    children = (view.at(path) for path in names if "embed" in path.rpartition(".")[2])
-    return next((c for c in children if c is not None and lookups_of(c)), None)
+def _model(view: ModuleView) -> Match | None:
+    """A model that applies its layers itself or in a child (Devlin et al. 2019, section 3)."""
+    calls, runs, stacks = view.calls, runs_of(view), stacks_of(view)
+    if calls is None or not calls.results or not (runs or stacks) or view.node.name.isdecimal():
+        return None
+    is_usual = len(runs) + len(stacks) == 1
+    if not is_usual and not reads_data(calls):
+        return None
+    title, summary = about(view)
+    return _written(view, calls, title=title, summary=summary)
 
 
-def _of_run(view: ModuleView, calls: ModuleGraph, run: Step, title: str, summary: str) -> Match:
-    """A module that applies its layers itself."""
-    extras = extras_of(view, run)
-    naming = _with_pooled(view, naming_of(run, extras))
-    result = calls.maker(calls.results[0][1])
-    norm = Norm.of(result) if is_norm(result) else None
-    name = "" if result is None else result.node.name
-    path = _residual_path(view, run)
-    is_pre_norm = norm is not None and path is not None and path.branches[-1].before is not None
+def _written(view: ModuleView, calls: ModuleGraph, **texts: str) -> Match:
+    runs, stacks = runs_of(view), stacks_of(view)
+    run = runs[0] if len(runs) == 1 and not stacks else None
+    stack = stacks[0] if len(stacks) == 1 and not runs else None
+    extras = () if run is None else extras_of(view, run)
+    symbols: dict[Place, str] = {
+        (each.step.node.id, ()): each.symbol for each in extras if each.step is not None
+    }
+    starts = [] if stack is None else [calls.maker(operand) for operand in stack.tensors]
+    for start in starts[:1]:
+        if start is not None and len(start.ids) == 1:
+            symbols[start.node.id, ()] = "X_0"
+    unit = "token" if "vocab_size" in view.config else "position"
+    meanings = {
+        "X_0": "input of the first layer",
+        "Y": "last hidden state, one row per position",
+        "p": "pooled output: one vector for the whole sequence",
+        "y_0": f"row of Y of the first {unit}",
+        "y_e": "row of Y of the end-of-text token",
+        **{each.symbol: each.meaning for each in extras},
+    }
+    is_base = stack is not None and len(calls.steps) > 1
+    is_alone = stack is not None and not is_base and "shared" in view.children
+    naming = Naming(
+        _results(calls),
+        symbols,
+        assumed=_rows(calls),
+        meanings=meanings,
+        functions={stack.node.id: '"Encoder"'} if stack is not None and is_base else {},
+        teaches=True,
+    )
     values = {
-        **_values(view),
-        "title": title,
-        "summary": summary,
-        "source": _source(view, norm),
-        "final_norm": ("norm" if "norm" in name else f"norm ({name})") if is_pre_norm else None,
-        "bias": _bias_text(view, run),
-        "direction": _direction(view),
-        "no_pooler": len(naming.results) == 1 and _embeddings(view) is not None,
+        **texts,
+        **model_values(view, run, _last_norm(calls)),
+        "final_norm": _final_norm(view, calls, run),
+        "no_pooler": len(naming.results) == 1
+        and (is_base or (run is not None and embeddings_of(view) is not None)),
+        "stack": stack.node.name if stack is not None and is_base else None,
+        "child": stack.node.name if stack is not None and not (is_base or is_alone) else None,
+        "alone": is_alone,
     }
     notes = tuple(note for each in extras for note in each.notes)
     return replace(write(calls, view, naming), values=values, notes=notes)
 
 
-def _residual_path(view: ModuleView, run: Step) -> ResidualPath | None:
-    layer = view.at(run.parts[-1].node.path or "")
-    return None if layer is None else residual_path(layer)
+def _results(calls: ModuleGraph) -> tuple[str, ...]:
+    """Return the symbols of the hidden state, and of a vector for the whole sequence."""
+    ranks = [len(node.shape) for node, _ in calls.results[:2]]
+    return {(3,): ("Y",), (3, 2): ("Y", "p")}.get(tuple(ranks), ("Y",) if ranks[0] == 3 else ())
 
 
-def _with_pooled(view: ModuleView, naming: Naming) -> Naming:
-    """Add the vector for the whole sequence that a model returns besides its hidden state."""
-    calls = view.calls
-    hidden = "last hidden state, one row per position"
-    naming = replace(
-        naming, meanings={"X_0": "input of the first layer", "Y": hidden, **naming.meanings}
-    )
-    if calls is None or not _pooled(calls):
-        return naming
-    meanings = {
-        **naming.meanings,
-        "p": "pooled output: one vector for the whole sequence",
-        "y_0": f"row of Y of the first {_unit(view)}",
-        "y_e": "row of Y of the end-of-text token",
-    }
-    step = calls.maker(calls.results[1][1])
-    ends = step is not None and step.operation == "look-up"
-    assumed = {step.node.id: "y_e"} if step is not None and ends else {}
-    return replace(naming, results=("Y", "p"), meanings=meanings, assumed=assumed)
+def _rows(calls: ModuleGraph) -> dict[str, str]:
+    """Return the symbol of the row of the hidden state that is looked up as the second result."""
+    step = calls.maker(calls.results[1][1]) if len(calls.results) > 1 else None
+    return {} if step is None or step.operation != "look-up" else {step.node.id: "y_e"}
 
 
-def _pooled(calls: ModuleGraph) -> bool:
-    shapes = [node.shape for node, _ in calls.results[:2]]
-    return [len(shape) for shape in shapes] == [3, 2]
+def _last_norm(calls: ModuleGraph) -> Norm | None:
+    step = calls.maker(calls.results[0][1])
+    return Norm.of(step) if is_norm(step) else None
 
 
-def _unit(view: ModuleView) -> str:
-    return "token" if "vocab_size" in view.config else "position"
-
-
-def _pooling(view: ModuleView) -> str:
-    """Return what the pooled output is, in words."""
-    calls = view.calls
-    if calls is None or not _pooled(calls):
+def _final_norm(view: ModuleView, calls: ModuleGraph, run: Step | None) -> str:
+    """Return what the norm after pre-norm layers is called, "" for none."""
+    step = calls.maker(calls.results[0][1])
+    layer = None if run is None else view.at(run.parts[-1].node.path or "")
+    path = None if layer is None else residual_path(layer)
+    if step is None or not is_norm(step) or path is None or path.branches[-1].before is None:
         return ""
-    step = calls.maker(calls.results[1][1])
-    if step is not None and step.operation == "look-up":
-        return "The pooled output is the row of the end-of-text token, which sees the whole text."
-    if step is not None and step.operation in ("mean", "adaptive_avg_pool1d"):
-        return "The pooled output is the mean over all positions."
-    child = None if step is None or not step.is_call else view.at(step.node.path or "")
-    if child is None or reads_first(child):
-        if _unit(view) == "token":
-            return "The pooler reads only the first token ([CLS] in BERT)."
-        return "The pooler reads only the first position."
-    return f"“{child.node.name}” computes one vector from those of all positions."
-
-
-def _values(view: ModuleView) -> dict[str, object]:
-    """Return what is said about all models."""
-    lookups, inner = lookups_of(view), _embeddings(view)
-    position = next((each for each in lookups if each.kind == "position"), None)
-    below = lookups if inner is None else lookups_of(inner)
-    names = (node.name for node in view.architecture.children(view.node.path))
-    angles = next((f", by the angles of “{name}”" for name in names if "rotary" in name), "")
-    return {
-        "mixing": _MIXING.get(mixing_of(view)),
-        "position_note": position and position_note(position),
-        "rotated": _rotated(view, below, angles),
-        "pooling": _pooling(view),
-    }
-
-
-def _rotated(view: ModuleView, lookups: tuple[Lookup, ...], angles: str) -> str:
-    kinds = {each.kind for each in lookups}
-    if "token" not in kinds or "position" in kinds or not rotates(view):
-        return ""
-    return f"{_NO_VECTORS}attention rotates queries and keys according to their positions{angles}."
-
-
-_MIXING = {
-    "fourier": "There is no attention: every layer mixes the positions by a Fourier transform, "
-    "which has no parameters. Each output depends on all positions.",
-    "recurrence": "There is no attention: every layer carries a state from position to position, "
-    "so a position depends on itself and earlier ones, and the work grows linearly with the "
-    "length.",
-}
-
-
-def _bias_text(view: ModuleView, run: Step) -> str:
-    """Say where a table of distance biases is, as in T5, or that distances are given (XLNet)."""
-    calls = view.calls
-    given = {} if calls is None else calls.given
-    names = {given[o.node].name for o in run.operands if o.node in given}
-    if "sines and cosines" in names and not rotates(view):
-        return (
-            f"{_NO_VECTORS}every layer is given the sines and cosines of the distances between "
-            "positions, with which its attention compares the tokens."
-        )
-    start = (run.node.path or "").rpartition(".")[0]
-    first, later = (view.at(f"{start}.{number}") for number in (0, 1))
-    if first is None or not _has_bias_table(first):
-        return ""
-    if later is not None and not _has_bias_table(later):
-        return (
-            f"{_NO_VECTORS}the first layer’s attention holds a table of distance biases, which "
-            "every layer adds to its scores."
-        )
-    return (
-        f"{_NO_VECTORS}every layer’s attention holds a table of distance biases, which it adds to "
-        "its scores."
-    )
-
-
-def _has_bias_table(view: ModuleView) -> bool:
-    """Return whether a layer looks up a bias for every pair of positions."""
-    steps = () if view.graph is None else view.graph.of("embedding")
-    shapes = (step.node.shape for step in steps)
-    return any(len(shape) == 3 and shape[0] == shape[1] for shape in shapes)
-
-
-def _direction(view: ModuleView) -> str:
-    """Say what positions see, "" where attention is within windows or nothing is known."""
-    if not _sees_all(view) or not (hides_later(view) or sees_later(view)):
-        return ""
-    if hides_later(view):
-        causal = "Attention is causal: each position attends only to itself and earlier positions"
-        near = ", in layers with a window only to the nearest of them"
-        return f"{causal}{near if has_windows(view) else ''}."
-    if has_windows(view):
-        return (
-            "Every position attends in both directions, in layers with a window only to the "
-            "nearest positions."
-        )
-    return "Every position attends to the whole sequence, in both directions."
-
-
-def _sees_all(view: ModuleView) -> bool:
-    """Return whether attention spans all positions, not windows of an image (Swin)."""
-    graph, flows = view.graph, view.architecture.flows
-    if _VISION not in _input_names(view) or graph is None:
-        return True
-    lengths = [step.node.shape[-2] for step in graph.steps if len(step.node.shape) == 3]
-    known = () if flows is None else flows.distinct.values()
-    found = [n for flow in known for n in flow.all_nodes() if n.operation == "attention"]
-    return all(max(lengths, default=0) in node.shape for node in found)
-
-
-def _source(view: ModuleView, norm: Norm | None) -> str:
-    """Return the paper that a model's structure is from."""
-    mixing = mixing_of(view)
-    if mixing == "fourier":
-        return "Lee-Thorp et al. 2022; Devlin et al. 2019, section 3"
-    if mixing == "recurrence":
-        return "transformers’ code, as traced"
-    if _VISION in _input_names(view):
-        return "Dosovitskiy et al. 2021, section 3.1"
-    if is_tower(view) and any(each.kind == "position" for each in lookups_of(view)):
-        return "Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1"
-    if norm is not None and norm.name == "RMS norm":
-        is_rotated = rotates(view)
-        llama, t5 = "Touvron et al. 2023, section 2.2", "Raffel et al. 2020, section 2.1"
-        return llama if is_rotated else t5
-    if norm is not None and hides_later(view):
-        return "Radford et al. 2019, section 2.3"
-    return "Vaswani et al. 2017, section 3.1"
-
-
-def _model(view: ModuleView) -> Match | None:
-    """A model that applies its layers itself."""
-    calls, runs = view.calls, runs_of(view)
-    if calls is None or len(runs) != 1 or stacks_of(view) or not calls.results:
-        return None
-    if len(calls.results[0][0].shape) != 3 or view.node.name.isdecimal():
-        return None
-    return _of_run(view, calls, runs[0], *_ABOUT[_about(view)])
-
-
-def _base(view: ModuleView) -> Match | None:
-    """Embeddings, a child with the layers and, if there is one, a pooler (Devlin et al. 2019)."""
-    calls, stacks = view.calls, stacks_of(view)
-    if calls is None or runs_of(view) or len(stacks) != 1 or len(calls.steps) == 1:
-        return None
-    (stack,) = stacks
-    result = calls.maker(calls.results[0][1]) if calls.results else None
-    norm = Norm.of(result) if is_norm(result) else None
-    if norm is not None and result is not None:
-        result = calls.maker(result.tensors[0])
-    if result is not stack or len(calls.results[0][0].shape) != 3 or _holds_pair(view):
-        return None
-    starts = [step for o in stack.tensors if (step := calls.maker(o)) is not None]
-    start = next((step for step in starts if step.is_call), starts[0] if starts else None)
-    symbols: dict[Place, str] = {}
-    if start is not None and len(start.ids) == 1:
-        symbols = {(start.node.id, ()): "X_0"}
-    child = view.at(stack.node.path or "")
-    functions = {stack.node.id: '"Encoder"'}
-    naming = _with_pooled(view, Naming(("Y",), symbols, functions=functions, teaches=True))
-    is_text = "vocab_size" in view.config and mixing_of(view) != "fourier"
-    title, summary = _ABOUT[_about(view)]
-    values = {
-        **_values(view),
-        "title": title,
-        "summary": summary,
-        "stack": child and child.node.name,
-        "seen": _seen(view),
-        "uncalled": _uncalled(view),
-        "no_pooler": len(naming.results) == 1,
-        "source": "Devlin et al. 2019, section 3" if is_text else _source(view, norm),
-    }
-    return replace(write(calls, view, naming), values=values)
-
-
-def _seen(view: ModuleView) -> str:
-    """Return what a position of the sequence sees, in words, and the end of the sentence."""
-    causal = is_causal(view.architecture, view.node.path) if _sees_all(view) else None
-    if causal is None:
-        return "."
-    if causal:
-        return ". It is a decoder: each position attends only to itself and earlier positions."
-    if view.config.get("attention_type") == "block_sparse":
-        return (
-            "; in a long sequence, each position attends only to some blocks before and after it."
-        )
-    return "; every position attends to the whole sequence, in both directions."
-
-
-def _uncalled(view: ModuleView) -> str:
-    """Name a head inside of a base model that is not called in a forward pass (ESM)."""
-    flows = view.architecture.flows
-    called = set() if flows is None else {*flows.distinct, *flows.like}
-    return next(
-        (
-            name
-            for name, node in view.children.items()
-            if name.endswith("_head") and node.parameters and node.path not in called
-        ),
-        "",
-    )
-
-
-def _wrapper(view: ModuleView) -> Match | None:
-    """A module that only calls its encoder or decoder."""
-    calls, stacks = view.calls, stacks_of(view)
-    if calls is None or len(stacks) != 1 or len(calls.steps) != 1:
-        return None
-    title, summary = _ABOUT[_about(view)]
-    name = stacks[0].node.name
-    is_encoder = name == "encoder"
-    values = {
-        "title": title,
-        "summary": summary,
-        "child": None if is_encoder and "shared" in view.children else name,
-        "alone": is_encoder and "shared" in view.children,
-        "source": "Raffel et al. 2020, section 2.1"
-        if is_encoder
-        else "Vaswani et al. 2017, section 3.1",
-    }
-    meanings = {"Y": "last hidden state"}
-    written = write(calls, view, Naming(("Y",), meanings=meanings, teaches=True))
-    return replace(written, values=values)
+    return "norm" if "norm" in step.node.name else f"norm ({step.node.name})"
 
 
 def _pair(view: ModuleView) -> Match | None:
@@ -426,89 +151,70 @@ def _pair(view: ModuleView) -> Match | None:
     first, second = stacks
     if first not in [calls.maker(operand) for operand in second.tensors]:
         return None
-    reads_text = any(
-        calls.given[o.node].name == "input ids" for o in first.tensors if o.node in calls.given
-    )
-    is_data = _reads_data(calls)
-    tables = (t for t in view.architecture.parameters if t.name.endswith("shared.weight"))
-    vectors = [node for node in calls.inputs if "mask" not in node.name] if not is_data else []
+    given = [calls.given[o.node] for o in first.tensors if o.node in calls.given]
+    is_text, is_data = any(node.name == "input ids" for node in given), reads_data(calls)
     symbols: dict[Place, str] = {(first.node.id, ()): _ENCODER}
-    symbols |= {(n.id, ()): s for n, s in zip(vectors, ('X_"src"', 'X_"tgt"'), strict=False)}
+    if not is_data:
+        vectors = (node.id for node in calls.inputs if "mask" not in node.name)
+        symbols |= {(n, ()): s for n, s in zip(vectors, _VECTORS, strict=False)}
     meanings = {
         _ENCODER: "the encoder’s output",
         "Y": "the decoder’s last hidden state, one row per target position",
         'X_"src"': "embedded source sequence",
         'X_"tgt"': "embedded target sequence so far",
+        **({"t": "token ids of the source"} if is_text else {}),
     }
-    meanings |= {"t": "token ids of the source"} if reads_text else {}
-    source = "one sequence" if not is_data else "one sequence of token ids"
-    source = source if reads_text or not is_data else "a recording"
-    target = "another" if reads_text or not is_data else "a sequence of token ids"
+    tables = (t for t in view.architecture.parameters if t.name.endswith("shared.weight"))
+    read = "one sequence of token ids" if is_text else "a recording"
+    made = "another" if is_text else "a sequence of token ids"
+    papers = "Lewis et al. 2020; Raffel et al. 2020" if is_data else "torch.nn.Transformer"
     values = {
         "title": "Encoder-decoder with embeddings" if is_data else "Encoder-decoder",
-        "source_text": source,
-        "target_text": target,
+        "read": read if is_data else "one sequence",
+        "made": made if is_data else "another",
         "table": next((str(list(table.shape)) for table in tables), None),
         "data": is_data,
-        "source": "Vaswani et al. 2017, section 3.1; "
-        + ("Lewis et al. 2020; Raffel et al. 2020" if is_data else "torch.nn.Transformer"),
+        "papers": papers,
     }
     naming = Naming(("Y",), symbols, meanings=meanings, teaches=True)
     return replace(write(calls, view, naming), values=values)
 
 
-def _by_steps(view: ModuleView) -> Match | None:
-    """A model whose parts are put together in an unusual way."""
-    calls = view.calls
-    if calls is None or not (runs_of(view) or stacks_of(view)) or not calls.results:
-        return None
-    if not _input_names(view) & {"input ids", _VISION, *_SOUND}:
-        return None
-    title, summary = _ABOUT[_about(view)]
-    values = {
-        **_values(view),
-        "title": title,
-        "summary": summary,
-        "direction": _direction(view),
-        "source": "transformers’ code, as traced",
-    }
-    return replace(write(calls, view, Naming(teaches=True)), values=values)
+_VECTORS = ('X_"src"', 'X_"tgt"')
 
 
 def _pair_in_child(view: ModuleView) -> Match | None:
     """Embeddings for an encoder-decoder in a child (Vaswani et al. 2017)."""
-    calls = view.calls
-    if calls is None or len(calls.steps) == 1 or not _holds_pair(view):
+    calls, stacks = view.calls, stacks_of(view)
+    if calls is None or len(calls.steps) == 1 or len(stacks) != 1:
         return None
-    (stack,) = stacks_of(view)
-    symbols: dict[Place, str] = {}
-    for operand, symbol in zip(stack.tensors, ('X_"src"', 'X_"tgt"'), strict=False):
-        symbols[operand.node, ()] = symbol
+    child = view.at(stacks[0].node.path or "")
+    if child is None or len(stacks_of(child)) != 2:
+        return None
+    symbols: dict[Place, str] = {
+        (operand.node, ()): symbol
+        for operand, symbol in zip(stacks[0].tensors, _VECTORS, strict=False)
+    }
     meanings = {
         'X_"src"': "vectors of the source",
         'X_"tgt"': "vectors of the target",
         "Y": "the decoder’s last hidden state, one row per target position",
     }
-    scaled = [step for step in calls.of("mul") if any(o.plain for o in step.operands)]
+    is_scaled = any(o.plain for step in calls.of("mul") for o in step.operands)
     values = {
-        "width": view.width if scaled else None,
+        "width": view.width if is_scaled else None,
         "sines": any(node.name == "sines and cosines" for node in calls.given.values()),
     }
-    written = write(calls, view, Naming(("Y",), symbols, meanings=meanings, teaches=True))
-    return replace(written, values=values)
-
-
-def _holds_pair(view: ModuleView) -> bool:
-    children = [view.at(step.node.path or "") for step in stacks_of(view)]
-    return any(child is not None and len(stacks_of(child)) == 2 for child in children)
+    naming = Naming(("Y",), symbols, meanings=meanings, teaches=True)
+    return replace(write(calls, view, naming), values=values)
 
 
 _KEYS = ("vocabulary", "positions", "width", "layers", "heads")
 _ALL_KEYS = ("vocabulary", "width", "layers", "heads", "feed-forward")
-_NO_POOLER = Note(
-    "This model has no pooler: heads read the last hidden state directly.", "no_pooler"
-)
 _NOTES = (
+    "“{stack}” holds the stack of layers{seen}",
+    "All is computed by the child “{child}”, embeddings included.",
+    Note("It is the encoder of an encoder-decoder; this model has no decoder.", "alone"),
     "{position_note}",
     "{rotated}",
     "{bias}",
@@ -520,8 +226,9 @@ _NOTES = (
         has_two_kinds_of_layers,
     ),
     "{direction}",
+    "“{uncalled}” is not part of a normal forward pass.",
     "{pooling}",
-    _NO_POOLER,
+    Note("This model has no pooler: heads read the last hidden state directly.", "no_pooler"),
 )
 MODELS = (
     Template("stack", _tower, "{title}", "{summary}", _NOTES, _KEYS, "{source}"),
@@ -529,8 +236,8 @@ MODELS = (
         "base model",
         _pair,
         title="{title}",
-        summary="The encoder reads {source_text}; the decoder generates {target_text}, attending "
-        "to the encoder’s output.",
+        summary="The encoder reads {read}; the decoder generates {made}, attending to the "
+        "encoder’s output.",
         notes=(
             Note(
                 "Encoder and decoder look up tokens in the same table, “shared”, {table}: it is "
@@ -558,39 +265,7 @@ MODELS = (
             ),
         ),
         keys=_ALL_KEYS,
-        source="{source}",
-    ),
-    Template(
-        "base model",
-        _wrapper,
-        title="{title}",
-        summary="{summary}",
-        notes=(
-            "All is computed by the child “{child}”, embeddings included.",
-            Note(
-                "It is the encoder of an encoder-decoder; this model has no decoder.",
-                "alone",
-            ),
-        ),
-        keys=_ALL_KEYS,
-        source="{source}",
-    ),
-    Template(
-        "base model",
-        _base,
-        title="{title}",
-        summary="{summary}",
-        notes=(
-            "“{stack}” holds the stack of layers{seen}",
-            "{mixing}",
-            "{position_note}",
-            "{rotated}",
-            "“{uncalled}” is not part of a normal forward pass.",
-            "{pooling}",
-            _NO_POOLER,
-        ),
-        keys=_ALL_KEYS,
-        source="{source}",
+        source="Vaswani et al. 2017, section 3.1; {papers}",
     ),
     Template(
         "base model",
@@ -611,6 +286,5 @@ MODELS = (
         keys=("vocabulary", "width", "heads", "feed-forward", "dropout"),
         source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
     ),
-    Template("base model", _model, "{title}", "{summary}", _NOTES, _KEYS, "{source}"),
-    Template("base model", _by_steps, "{title}", "{summary}", _NOTES, _KEYS, "{source}"),
+    Template("base model", _model, "{title}", "{summary}", _NOTES, _ALL_KEYS, "{source}"),
 )

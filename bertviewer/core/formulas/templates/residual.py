@@ -179,12 +179,12 @@ def _kind(graph: ModuleGraph, core: Iterable[Step], state: str) -> BranchKind:
 
 def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     """Return whether an attention's keys come from another input than its queries."""
-    operands = attention.roles.get("query"), attention.roles.get("key")
+    inputs = [attention.roles.get("query"), attention.roles.get("key")]
     if attention.node.details.get("projections"):
-        operands = (*attention.inner[0].tensors, None, None)[:2]
+        inputs = list(attention.inner[0].tensors[:2])
     ends = {state, *(node.id for node in graph.inputs)}
-    queries, keys = (
+    found = [
         ends & _computed_from(graph, "" if each is None else each.node, until=state)
-        for each in operands
-    )
-    return bool(keys) and not keys & queries
+        for each in inputs
+    ]
+    return len(found) == 2 and bool(found[1]) and not found[0] & found[1]

@@ -5,8 +5,8 @@ A tensor is the product of its dimensions, inputs first: a layer from D to I fea
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import prod
 
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.counts import read_count
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
@@ -14,7 +14,12 @@ from bertviewer.core.expressions.letters import letter_order
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, product, total
 from bertviewer.core.frozen import frozen
 
+Dimensions = tuple[str, ...]
+Change = Callable[[str], str]
+"""What writes a dimension in another way."""
+
 _MULTIPLE = re.compile(r"(\d+)\*([A-Za-z]\w{0,3})")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @frozen
@@ -25,28 +30,24 @@ class Piece:
     """
 
     times: int
-    tensors: tuple[tuple[str, ...], ...]
+    tensors: tuple[Dimensions, ...]
 
 
 def pieces_of(
-    modules: Iterable[tuple[str, Sequence[TensorInfo]]], values: Mapping[str, int]
+    modules: Iterable[tuple[ModuleNode | None, Sequence[TensorInfo]]], values: Mapping[str, int]
 ) -> tuple[Piece, ...]:
-    """Return the count of modules in pieces, equal neighbours merged.
+    """Return the count of modules with their own tensors in pieces, equal neighbours merged.
 
-    Args:
-        modules: each module's class and its own tensors.
-        values: the values of symbols. A dimension that does not evaluate stays a plain number.
+    A dimension that does not evaluate to its size with the values of symbols stays a plain number.
     """
     pieces: list[Piece] = []
-    for class_name, tensors in modules:
-        dims = tuple(_dimensions(tensor, class_name, values) for tensor in tensors)
-        if not dims:
-            continue
+    for module, tensors in modules:
+        is_linear = module is not None and module.class_name.endswith("Linear")
+        dims = tuple(_dimensions(tensor, is_linear, values) for tensor in tensors)
         piece = Piece(len(dims), dims[:1]) if len(set(dims)) == 1 else Piece(1, dims)
         if pieces and pieces[-1].tensors == piece.tensors:
-            pieces[-1] = Piece(pieces[-1].times + piece.times, piece.tensors)
-        else:
-            pieces.append(piece)
+            piece = Piece(pieces.pop().times + piece.times, piece.tensors)
+        pieces.append(piece)
     for length in range(2, len(pieces) // 2 + 1):  # equal experts, each of several modules
         times = len(pieces) // length
         if pieces == pieces[:length] * times and all(piece.times == 1 for piece in pieces):
@@ -54,51 +55,29 @@ def pieces_of(
     return tuple(pieces)
 
 
-def rewritten(pieces: Iterable[Piece], change: Callable[[str], str]) -> tuple[Piece, ...]:
-    """Return the pieces with every dimension changed."""
-    return tuple(
-        Piece(piece.times, tuple(tuple(map(change, dims)) for dims in piece.tensors))
-        for piece in pieces
-    )
-
-
-def value_of(pieces: Iterable[Piece], values: Mapping[str, int]) -> int:
-    """Return the number of elements of all pieces."""
-    return sum(
-        piece.times * prod(evaluate(dim, values) for dim in dims)
-        for piece in pieces
-        for dims in piece.tensors
-    )
-
-
-def has_symbols(pieces: Iterable[Piece]) -> bool:
-    """Return whether any dimension is more than a number."""
-    return any(not dim.isdecimal() for piece in pieces for dims in piece.tensors for dim in dims)
-
-
-def compact(pieces: Sequence[Piece]) -> str:
+def compact(pieces: Sequence[Piece], change: Change = str) -> str:
     """Write the pieces as one step: ``(D*I+I)+(I*D+D)``."""
-    return "+".join(_text(piece, in_brackets=len(pieces) > 1) for piece in pieces)
+    return "+".join(_text(piece, change, in_brackets=len(pieces) > 1) for piece in pieces)
 
 
-def spaced(pieces: Sequence[Piece]) -> str:
+def spaced(pieces: Iterable[Piece], change: Change = str) -> str:
     """Write the pieces as one sum: ``4*(D*D+D) + 2*D + D*I + I``."""
-    return " + ".join(
-        text
+    parts = (
+        [piece] if piece.times > 1 else [Piece(1, (dims,)) for dims in piece.tensors]
         for piece in pieces
-        for text in (
-            [_text(piece, in_brackets=True)] if piece.times > 1 else map(_product, piece.tensors)
-        )
     )
+    return " + ".join(_text(each, change, in_brackets=True) for part in parts for each in part)
 
 
-def collected(pieces: Iterable[Piece]) -> str:
+def collected(pieces: Iterable[Piece], change: Change = str) -> str:
     """Write the pieces as one sum with like terms together: ``12*D**2 + 13*D``.
 
     Terms are ordered by their first symbol, V before L before D; then squares come first.
     """
     products = (
-        product((Polynomial.constant(piece.times), *(read_count(dim).value for dim in dims)))
+        product(
+            (Polynomial.constant(piece.times), *(read_count(change(dim)).value for dim in dims))
+        )
         for piece in pieces
         for dims in piece.tensors
     )
@@ -106,7 +85,12 @@ def collected(pieces: Iterable[Piece]) -> str:
     return join_terms(str(Polynomial({symbols: value})) for symbols, value in ordered)
 
 
-def _dimensions(tensor: TensorInfo, class_name: str, values: Mapping[str, int]) -> tuple[str, ...]:
+def names_in(text: str) -> set[str]:
+    """Return the symbols in a sum."""
+    return set(_NAME.findall(text))
+
+
+def _dimensions(tensor: TensorInfo, is_linear: bool, values: Mapping[str, int]) -> Dimensions:
     dims = tuple(map(str, tensor.shape))
     symbols = tensor.symbolic_shape or dims
     try:
@@ -115,19 +99,14 @@ def _dimensions(tensor: TensorInfo, class_name: str, values: Mapping[str, int]) 
     except FormulaError:
         pass
     # torch keeps a linear layer's weight as [out, in]; people write inputs first.
-    is_out_in = class_name.endswith("Linear") or tensor.name.endswith("in_proj_weight")
-    return dims[::-1] if is_out_in else dims
+    return dims[::-1] if is_linear or tensor.name.endswith("in_proj_weight") else dims
 
 
-def _text(piece: Piece, in_brackets: bool) -> str:
-    inner = "+".join(map(_product, piece.tensors))
+def _text(piece: Piece, change: Change, *, in_brackets: bool) -> str:
+    inner = "+".join("*".join(_factor(change(dim)) for dim in dims) for dims in piece.tensors)
     if len(piece.tensors) > 1 and (in_brackets or piece.times > 1):
         inner = f"({inner})"
     return inner if piece.times == 1 else f"{piece.times}*{inner}"
-
-
-def _product(dims: tuple[str, ...]) -> str:
-    return "*".join(map(_factor, dims))
 
 
 def _factor(dim: str) -> str:
