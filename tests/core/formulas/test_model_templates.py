@@ -65,7 +65,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
     ),
     ("gemma", {}, "sequence-classification", "", "Sequence classification model", "Z_e"),
     ("bert", {}, "pretraining", "", "Pretraining model", ', limits(z)_(2) = "Head"(X, p)'),
-    ("t5", {}, "pretraining", "", "Encoder-decoder language model", '"Decoder"(limits(u)_(S_d)'),
+    ("t5", {}, "pretraining", "", "Encoder-decoder language model", '"Decoder"(u, X_"enc")'),
     ("bart", {}, "causal-lm", "", "Causal language model", 'limits(X)_(S times 24) = "Base"'),
 ]
 
