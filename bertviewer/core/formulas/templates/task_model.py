@@ -82,14 +82,15 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
 
 def _task(kind: str, view: ModuleView, *, is_model: bool) -> Match | None:
     """Return what a model with a head for a task computes, or such a head outside of the base."""
-    graph, path, root = view.calls, view.node.path, view.at("")
-    if graph is None or root is None or root.graph is None or is_model == bool(path):
+    path = view.node.path
+    if is_model == bool(path) or any(name.isdigit() for name in path.split(".")):
         return None
-    if _kind(view, graph) != kind or root.graph.results[0][0].name == "last hidden state":
+    graph, outputs = view.calls, _names(view, "output")
+    if graph is None or outputs[:1] == ["last hidden state"] or _kind(view, graph) != kind:
         return None
-    found = {step.node.path or "" for step in stacks_of(root)}
-    inside = any(f"{path}.".startswith(f"{base}.") for base in found)
-    if inside or not found or any(name.isdigit() for name in path.split(".")):
+    root = view.at("")
+    found = {step.node.path or "" for step in (stacks_of(root) if root else ())}
+    if not found or any(f"{path}.".startswith(f"{base}.") for base in found):
         return None
     return _written(kind, view, graph, found if is_model else set())
 
