@@ -64,6 +64,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
         "1/S sum_s x_s",
     ),
     ("gemma", {}, "sequence-classification", "", "Sequence classification model", "Z_e"),
+    ("bert", {}, "pretraining", "", "Pretraining model", ', limits(z)_(2) = "Head"(X, p)'),
+    ("t5", {}, "pretraining", "", "Encoder-decoder language model", '"Decoder"(u, X_"enc")'),
     ("bart", {}, "causal-lm", "", "Causal language model", 'limits(X)_(S times 24) = "Base"'),
 ]
 
