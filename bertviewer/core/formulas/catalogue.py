@@ -4,7 +4,7 @@ import re
 from collections.abc import Hashable
 from dataclasses import replace
 
-from bertviewer.core.architecture.architecture import Architecture, ancestors
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.facts import has_target, reads_target
 from bertviewer.core.formulas.formula import Formula, Term
@@ -25,13 +25,9 @@ def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
 def with_formulas(architecture: Architecture) -> Architecture:
     """Return an architecture with each module's formula and role."""
     written: dict[Hashable, tuple[Formula | None, str]] = {}
-    numbers, flows = equal_modules(architecture), architecture.flows
     modules = []
     for node in architecture.modules:
-        # Modules that are built equally may be called in different ways.
-        first = None if flows is None else flows.like.get(node.path, node.path)
-        called = first if flows is not None and first in flows.distinct else None
-        facts = numbers[node.path], reads_target(node, architecture), called
+        facts = _facts(node, architecture)
         if facts not in written:
             written[facts] = _explained(ModuleView.of(node, architecture))
         formula, role = written[facts]
@@ -58,32 +54,20 @@ def _explained(view: ModuleView) -> tuple[Formula | None, str]:
     return formula_of_steps(view), ""
 
 
-def equal_modules(architecture: Architecture) -> dict[str, int]:
-    """Return a number for each module's path, the same for equal modules.
-
-    Two modules are equal if they and all modules below them have the same names, classes,
-    attributes and tensors; the index of a layer does not count. A thousand equal layers have the
-    numbers of one.
-    """
-    tensors: dict[str, list[Hashable]] = {}
-    for tensor in architecture.parameters:
-        # A module that is reachable by two paths has tensors at both, but is one node.
-        path = next(path for path in ancestors(tensor.owner) if architecture.module(path))
-        facts = (tensor.name[len(path) :], tensor.shape, tensor.tied_to)
-        tensors.setdefault(path, []).append(facts)
-    numbers: dict[Hashable, int] = {}
-    found: dict[str, int] = {}
-    for node in reversed(architecture.modules):  # children come after their parent
-        attributes = {name: v for name, v in node.attributes.items() if name != "layer_idx"}
-        known = (
-            "" if node.repeat else node.name,
-            node.class_name,
-            repr(attributes),  # 1, 1.0 and True are equal but written differently
-            tuple(tensors.get(node.path, ())),
-            tuple((child.name, found[child.path]) for child in architecture.children(node.path)),
-        )
-        found[node.path] = numbers.setdefault(known, len(numbers))
-    return found
+def _facts(node: ModuleNode, architecture: Architecture) -> Hashable:
+    """Return what the lines of a formula depend on: equal layers have those of one."""
+    flows, skip = architecture.flows, len(node.path)
+    first = "" if flows is None else flows.like.get(node.path, node.path)
+    attributes = {name: v for name, v in node.attributes.items() if name != "layer_idx"}
+    return (
+        first if flows is not None and first in flows.distinct else "",
+        reads_target(node, architecture),
+        "" if node.repeat else node.name,
+        node.class_name,
+        repr(attributes),  # 1, 1.0 and True are equal but written differently
+        tuple((t.name[skip:], t.shape) for t in architecture.tensors_below(node.path)),
+        tuple((child.name, child.class_name) for child in architecture.children(node.path)),
+    )
 
 
 def _for_target(formula: Formula) -> Formula:

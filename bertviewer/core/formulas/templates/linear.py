@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import scored_labels
@@ -48,8 +49,10 @@ def _layer(view: ModuleView) -> Affine | None:
         return layer if view.only("linear") else None
     # One that is not called has its formula unless other code multiplies by its weight.
     weight = f"{view.node.path}.weight"
-    is_used = _torch_attention(view) or not any(weight in node.reads for node in view.all_nodes())
-    return layer if is_used and view.node.class_module == "torch.nn.modules.linear" else None
+    around = [each.graph for path in ancestors(view.node.path) if (each := view.at(path))]
+    read = {name for graph in around if graph for step in graph.steps for name in step.node.reads}
+    is_linear = view.node.class_module == "torch.nn.modules.linear"
+    return layer if is_linear and (weight not in read or _torch_attention(view)) else None
 
 
 def _torch_attention(view: ModuleView) -> bool:
