@@ -144,8 +144,9 @@ class Names:
             output = place + 1
 
     def several(self) -> bool:
-        """Tell whether the module gives more than one thing."""
-        return len({operand.node for _, operand in self.steps.results}) > 1
+        """Return whether the module has several results besides the choice of a router."""
+        results = {operand.node for _, operand in self.steps.results}
+        return sum(self.places.get((node, ())) != _LETTERS["routing"] for node in results) > 1
 
     def _number(self, ids: Sequence[str]) -> None:
         """Tell equal symbols apart by a number."""

@@ -14,26 +14,19 @@ from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.template import Match, Template
 
-_TOKEN_KEYS = ("vocabulary", "embedding width", "width", "padding")
+_WIDTHS = ("embedding width", "width")
+_TOKENS = ("vocabulary", *_WIDTHS, "padding")
+_HEADS = ("distances", "heads")
 _KINDS = {
-    "token": ("Maps each vocabulary entry to its vector.", _TOKEN_KEYS),
-    "position": (
-        "Maps each position in the sequence to its vector.",
-        ("positions", "embedding width", "width"),
-    ),
+    "token": ("Maps each vocabulary entry to its vector.", _TOKENS),
+    "position": ("Maps each position in the sequence to its vector.", ("positions", *_WIDTHS)),
     "segment": (
         "Maps each segment (first or second sentence) to its vector.",
-        ("token types", "embedding width", "width"),
+        ("token types", *_WIDTHS),
     ),
-    "bias": (
-        "Maps each distance between two positions to its bias, one per head.",
-        ("distances", "heads"),
-    ),
-    "distance": (
-        "Maps each distance between two positions to its vector.",
-        ("distances", "heads"),
-    ),
-    "": ("Maps each index to a learnt vector.", _TOKEN_KEYS),
+    "bias": ("Maps each distance between two positions to its bias, one per head.", _HEADS),
+    "distance": ("Maps each distance between two positions to its vector.", _HEADS),
+    "": ("Maps each index to a learnt vector.", _TOKENS),
 }
 """Summary and keys by what the indices are."""
 
@@ -141,7 +134,7 @@ def _lookup(view: ModuleView) -> Match | None:
         return None
     (rows, width), offset = shape, _offset(view)
     summary, choices = _KINDS["position" if offset else _kind(view)]
-    widths = view.keys("embedding width", "width")
+    widths = view.keys(*_WIDTHS)
     title, times, scale, scaled, constant = "Embedding", "", "", "", []
     if factor is not None:
         is_root = abs(factor - math.sqrt(width)) < 1e-6
