@@ -17,8 +17,8 @@ from tests.core.formulas.test_made_of import node
 
 def convolution(shape: tuple[int, ...], *settings: str) -> Formula | None:
     """Return the formula of a module that is one convolution without a bias."""
-    operands = (Operand("x"), Operand(parameter="conv.weight"))
-    operands += tuple(Operand(plain=each) for each in settings)
+    plain = (Operand(plain=each) for each in settings)
+    operands = (Operand("x"), Operand(parameter="conv.weight"), *plain)
     step = Node("y", "operation", "y", "conv", operation="convolution", operands=operands)
     nodes = Node("x", "input", "input"), step, Node("out", "output", "output")
     flow = Flow("conv", "Conv", nodes, (Edge("x", "y"), Edge("y", "out")))

@@ -72,7 +72,7 @@ def _linear(view: ModuleView) -> Match | None:
     if not layer.convolution:
         kind = "Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)"
         entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
-        maths = (
+        maths: tuple[str, ...] = (
             f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
             f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{domain}",
         )
