@@ -1,7 +1,7 @@
 """Writes a flow's steps as lines of mathematics."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.formulas.graph import Step
@@ -63,6 +63,10 @@ class Writer:
         else:
             shown = next((n for n, o in self.say.steps.results if o.node == node.id), node)
             shown = shown if self._is_result(node.id) else node
+            chosen = node.details.get("chosen")
+            if node.operation == "routing" and isinstance(chosen, int):
+                # The node's shape may be that of the scores, one for each expert.
+                shown = replace(shown, shape=(*shown.shape[:-1], chosen))
             target = self.say.shapes.sized(symbol, shown)
             target = f"(g, {symbol})" if node.operation == "routing" else target
             if node.id in self.rounds:
