@@ -200,7 +200,8 @@ class Names:
         self._name_results()
 
     def _name_results(self) -> None:
-        several = len({operand.node for _, operand in self.steps.results}) > 1
+        routed = {step.node.id for step in self.steps.of("routing")}
+        several = len({operand.node for _, operand in self.steps.results} - routed) > 1
         several = several or (len(self.steps.results) > 1 and not self.steps.steps)
         usual = tuple(f"Y_{n}" if several else "Y" for n in range(len(self.steps.results)))
         self.results = self.naming.results or usual
