@@ -1,6 +1,7 @@
 """Runs a model's attention again with transformers' other implementation: eager, or SDPA."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +11,18 @@ from torch import nn
 from bertviewer.core.flow.nested_tensors import versions
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import Capture, KeptCall
+from bertviewer.core.run.replay import reporting
 
 EAGER = "eager"
 SDPA = "sdpa"
 
 
+class _EnoughError(Exception):
+    """All attentions have been called."""
+
+
 def other_attention(
-    module: nn.Module, first: Capture, paths: Collection[str], progress: Progress
+    module: Any, first: Capture, paths: Collection[str], progress: Progress
 ) -> tuple[str, Capture]:
     """Return the other implementation's name, and the calls of the attentions with it.
 
@@ -33,8 +39,28 @@ def other_attention(
             capture.add(path, _with_weights(inner, call))
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     name = SDPA if used == EAGER else EAGER
-    if others and used in (EAGER, SDPA) and getattr(module, "_supports_sdpa", False):
-        _run(module, capture, others, used, name, progress)
+    if not others or used not in (EAGER, SDPA) or not getattr(module, "_supports_sdpa", False):
+        return name, capture
+
+    def stop(*_: Any) -> None:
+        if all(len(capture.calls.get(path, ())) == len(first.calls[path]) for path in others):
+            raise _EnoughError
+
+    handles = []
+    try:
+        module.set_attn_implementation(name)
+        with (
+            torch.no_grad(),
+            suppress(_EnoughError),
+            reporting(module, progress),
+            capture.watching(others),
+        ):
+            handles = [inner.register_forward_hook(stop) for inner in others.values()]
+            module(**capture.inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+        module.set_attn_implementation(used)
     return name, capture
 
 
@@ -47,30 +73,3 @@ def _with_weights(attention: nn.Module, call: KeptCall) -> KeptCall:
     return replace(
         call, args=args, kwargs=kwargs, output=output, versions=versions((args, kwargs, output))
     )
-
-
-def _run(  # noqa: PLR0917
-    module: Any,
-    capture: Capture,
-    attentions: Mapping[str, nn.Module],
-    used: str,
-    other: str,
-    progress: Progress,
-) -> None:
-    """Run the model once with the other implementation, and set it back."""
-    count = 0
-
-    def report(inner: nn.Module, _args: Any) -> None:
-        nonlocal count
-        count += 1
-        progress(count, len(attentions), type(inner).__name__)
-
-    handles = [inner.register_forward_pre_hook(report) for inner in attentions.values()]
-    try:
-        module.set_attn_implementation(other)
-        with torch.no_grad(), capture.watching(attentions):
-            module(**capture.inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
-        module.set_attn_implementation(used)

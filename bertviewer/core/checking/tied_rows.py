@@ -30,14 +30,18 @@ def in_order_of(call: KeptCall, clean: Any, keys: Sequence[Tensor]) -> KeptCall:
         keys: what the reference instance has sorted so far, each [S] in its order.
     """
     given = dict(named_in((tuple(call.args), dict(call.kwargs))))
-    for name, ours in named_in(clean):
+    for name, ours in named_in(clean) if keys else ():
         runs = given.get(name)
         if runs is None or runs.dim() < 2 or runs.shape != ours.shape:
             continue
         rows = next((each for each in reversed(keys) if len(each) == len(ours)), None)
         if rows is None or torch.allclose(ours, runs, equal_nan=True):
             continue
-        order = _order(ours, runs, rows)
+        order = torch.arange(len(rows))
+        for key in rows.unique():
+            places = (rows == key).nonzero()[:, 0]
+            if len(places) <= MOST_EQUAL:
+                order[places] = places[_matched(ours[places], runs[places])]
 
         def put(tensor: Tensor, order: Tensor = order) -> Tensor:
             return tensor[order] if tensor.dim() and len(tensor) == len(order) else tensor
@@ -47,17 +51,11 @@ def in_order_of(call: KeptCall, clean: Any, keys: Sequence[Tensor]) -> KeptCall:
     return call
 
 
-def _order(ours: Tensor, runs: Tensor, keys: Tensor) -> Tensor:
-    """Return which of the run's rows is each of ours: [S]."""
-    order = torch.arange(len(keys))
-    ours, runs = (rows.flatten(1).double() for rows in (ours, runs))
-    for key in sorted(set(keys.tolist())):
-        places = (keys == key).nonzero()[:, 0]
-        if len(places) > MOST_EQUAL:
-            continue
-        distances = torch.cdist(ours[places], runs[places])
-        for row, place in enumerate(places):
-            found = int(distances[row].argmin())
-            order[place] = places[found]
-            distances[:, found] = torch.inf  # each is used once
-    return order
+def _matched(ours: Tensor, runs: Tensor) -> Tensor:
+    """Return which of the run's rows is nearest to each of ours; each is used once."""
+    distances = torch.cdist(ours.flatten(1).double(), runs.flatten(1).double())
+    found = torch.empty(len(ours), dtype=torch.long)
+    for row in range(len(ours)):
+        found[row] = distances[row].argmin()
+        distances[:, found[row]] = torch.inf
+    return found
