@@ -5,7 +5,7 @@ compared with itself.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -70,24 +70,14 @@ def addmm(
 
 
 def layer_norm(
-    x: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    *_: Any,
+    x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5, *_: Any
 ) -> Tensor:
     """Return γ (x - mean) / √(variance + ε) + β over the last axes."""
     axes = tuple(range(-len(normalized_shape), 0))
     return _scaled(_unit(x - x.mean(axes, keepdim=True), axes, eps), weight, bias)
 
 
-def rms_norm(
-    x: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
-) -> Tensor:
+def rms_norm(x: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
     """Return γ x / √(mean of x² + ε) over the last axes."""
     axes = tuple(range(-len(normalized_shape), 0))
     # torch's default is the epsilon of the dtype that the model computes in.
@@ -95,12 +85,7 @@ def rms_norm(
 
 
 def group_norm(
-    x: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    *_: Any,
+    x: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: Any = 1e-5, *_: Any
 ) -> Tensor:
     """Normalise groups of channels, each over its channels and positions."""
     groups = x.reshape(x.shape[0], num_groups, -1)

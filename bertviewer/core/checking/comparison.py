@@ -129,17 +129,11 @@ def compare(
     """Compare a recorded tensor with its recomputations in float64 and in rounded arithmetic.
 
     The difference between the two recomputations is what rounding alone does, so the tolerance
-    is 16 times its maximum, and at least 4 units in the last place of the largest value. The few
-    features that are far larger than most are compared separately: within their tolerance an error
-    in the others would go unseen. The result is the largest difference, or the one that is not
-    allowed; ``None`` if nothing is finite: NaN that equals NaN proves nothing.
-
-    Args:
-        exact: in float64.
-        rough: in the model's dtype.
-        actual: as it was recorded.
-        inputs: what it was computed from.
-        stored: the dtype with the largest rounding error on the way.
+    is 16 times its maximum, and at least 4 units in the last place of the largest value in the
+    coarsest dtype on the way, ``stored``. The few features that are far larger than most are
+    compared separately: within their tolerance an error in the others would go unseen. The result
+    is the largest difference, or the one that is not allowed; ``None`` if nothing is finite: NaN
+    that equals NaN proves nothing.
     """
     eps = torch.finfo(stored).eps
     # float64 cannot be compared with something finer; float32 shows how the rounding adds up.

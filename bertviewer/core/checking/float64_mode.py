@@ -20,7 +20,7 @@ from bertviewer.core.checking.arithmetic import (
     is_fractional,
     to_float64,
 )
-from bertviewer.core.flow.nested_tensors import memory_of, tensors_in
+from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, tensors_in
 from bertviewer.core.flow.tracing import name_of
 
 _LOOK_UPS = frozenset(("embedding", "index_select", "__getitem__"))
@@ -40,10 +40,9 @@ class NoNumbersError(Exception):
 class Values:
     """A tensor's values in one frame.
 
-    Attributes:
-        exact: in float64; ``None`` where the tensor's own numbers are exact.
-        rough: rounded to the model's dtype; ``None`` where it is the tensor itself.
-        is_given: whether it was passed in, and not computed in the frame.
+    ``exact`` is in float64, ``None`` where the tensor's own numbers are exact. ``rough`` is rounded
+    to the model's dtype, ``None`` where it is the tensor itself. ``is_given`` says whether it was
+    passed in, and not computed in the frame.
     """
 
     exact: Tensor | None = None
@@ -55,9 +54,8 @@ class Values:
 class Frame:
     """One evaluation of a module's call in float64 and in the model's dtype.
 
-    Attributes:
-        coarsest: the dtype with the largest rounding error, ``None`` before any computation.
-        problem: why something could not be computed in float64, "" if all was.
+    ``coarsest`` is the dtype with the largest rounding error, ``None`` before any computation.
+    ``problem`` says why something could not be computed in float64, "" if all was.
     """
 
     coarsest: torch.dtype | None = None
@@ -110,8 +108,8 @@ class _Operation:
 
     function: Callable[..., Any]
     short: str
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
     written: Sequence[Tensor]
     taken: Sequence[Tensor]
     converted: dict[int, Tensor] = field(default_factory=dict)
@@ -119,20 +117,19 @@ class _Operation:
     def results(self, frame: Frame, *, exact: bool) -> list[Tensor]:
         """Return the results in float64 or in the model's dtype; none where it fails."""
 
-        def change(value: Any) -> Any:
-            if isinstance(value, torch.dtype):
-                return float64_dtype(value) if exact else value
-            if not isinstance(value, Tensor):
-                return value
+        def change(tensor: Tensor) -> Tensor:
             if not exact:
-                return frame.rough(value)
-            if frame.values(value) is not None or not is_fractional(value):
-                return frame.exact(value)
-            if id(value) not in self.converted:
-                self.converted[id(value)] = to_float64(value)
-            return self.converted[id(value)]
+                return frame.rough(tensor)
+            if frame.values(tensor) is not None or not is_fractional(tensor):
+                return frame.exact(tensor)
+            if id(tensor) not in self.converted:
+                self.converted[id(tensor)] = to_float64(tensor)
+            return self.converted[id(tensor)]
 
-        args, kwargs = _changed(self.args, change), _changed(self.kwargs, change)
+        args, kwargs = mapped_in((self.args, self.kwargs), change)
+        if exact:
+            args = tuple(map(_finest, args))
+            kwargs = {name: _finest(value) for name, value in kwargs.items()}
         try:
             if self.written or not exact:
                 return tensors_in(self.function(*args, **kwargs))
@@ -202,8 +199,7 @@ class Float64Mode(TorchFunctionMode):
 
 def _write(frame: Frame, operation: _Operation) -> None:
     """Carry out in a frame what writes in place."""
-    written = operation.written
-    is_rough = frame.is_rough(operation.taken)
+    written, is_rough = operation.written, frame.is_rough(operation.taken)
     is_fractions = all(map(is_fractional, written))
     for tensor in written:
         values = frame.values(tensor) or Values()
@@ -241,10 +237,8 @@ def _values(frame: Frame, operation: _Operation, results: Sequence[Tensor]) -> l
         return nothing
     rough = operation.results(frame, exact=False) if frame.is_rough(taken) else []
     roughs = rough if len(rough) == len(results) else [None] * len(results)
-    return [
-        Values(number, rounded) if is_fractional(number) else Values()
-        for number, rounded in zip(exact, roughs, strict=True)
-    ]
+    pairs = zip(exact, roughs, strict=True)
+    return [Values(*pair) if is_fractional(pair[0]) else Values() for pair in pairs]
 
 
 def _form(tensor: Tensor) -> tuple[torch.Size, bool]:
@@ -259,10 +253,5 @@ def _written(args: Sequence[Any], kwargs: Mapping[str, Any], *, may_write: bool)
     return tensors_in(args[:1]) if is_in_place else []
 
 
-def _changed(value: Any, change: Any) -> Any:
-    """Return operands with tensors and dtypes changed."""
-    if isinstance(value, Mapping):
-        return {key: _changed(item, change) for key, item in value.items()}
-    if isinstance(value, tuple | list) and not isinstance(value, torch.Size):
-        return type(value)([_changed(item, change) for item in value])
-    return change(value)
+def _finest(value: Any) -> Any:
+    return float64_dtype(value) if isinstance(value, torch.dtype) else value

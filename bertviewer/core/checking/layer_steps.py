@@ -138,12 +138,10 @@ def _norm_name(word: str, place: int, after: str, rest: str) -> str:
 
 
 def _sum_name(operations: str, after: str) -> str:
-    is_cross_attention = after == _ATTENTIONS["C"]
-    if operations.endswith(NORM):
-        return f"{after}'s add & norm" if is_cross_attention else "add & norm"
-    if is_cross_attention:
-        return f"residual addition after {after}"
-    return "add" if operations == ADDITION else "projection & add"
+    is_norm = operations.endswith(NORM)
+    if after == _ATTENTIONS["C"]:
+        return f"{after}'s add & norm" if is_norm else f"residual addition after {after}"
+    return "add & norm" if is_norm else "add" if operations == ADDITION else "projection & add"
 
 
 def _suffix(attention: Call) -> str:
@@ -157,20 +155,15 @@ def _suffix(attention: Call) -> str:
 def _network(
     operations: str, added: str, around: Sequence[tuple[Call, ...]], *, is_pre_norm: bool
 ) -> Iterator[_Step]:
-    """Yield the steps of a feed-forward network.
+    """Yield the steps of a feed-forward network, and of the sum and the norm ``added`` to it.
 
-    Args:
-        operations: its products and activations.
-        added: the sum that follows, with a norm.
-        around: the calls that each of all these is in.
-        is_pre_norm: whether norms come first in the layer.
+    ``around`` are the calls that each of these operations is in.
     """
     size, last = len(operations), operations.rfind(PRODUCT)
     end = size + len(added)
-    is_split = ACTIVATION in operations[: max(last, 0)]
     inside = [call for call in around[0] if all(call in each for each in around[:size])]
     is_module = not added or any(call not in around[size] for call in inside)
-    if not is_split or (is_pre_norm and is_module):
+    if ACTIVATION not in operations[: max(last, 0)] or (is_pre_norm and is_module):
         yield "feed-forward", 0, size
         if added:
             yield "residual addition after feed-forward", size, end

@@ -9,37 +9,27 @@ from torch import Tensor, nn
 
 from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.float64_mode import Frame
-from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.flow.nested_tensors import mapped_in, tensors_in
 from bertviewer.core.frozen import frozen
 
 ATTENTION, PRODUCT, NORM, ACTIVATION, ADDITION = "a", "P", "N", "F", "+"
 """Kinds of operations in ``Call.events``."""
 
-_KINDS = {
-    name: kind
-    for kind, names in {
-        PRODUCT: "linear matmul __matmul__ bmm mm addmm baddbmm einsum conv1d conv2d",
-        NORM: "layer_norm rms_norm group_norm batch_norm rsqrt sqrt",
-        ACTIVATION: "gelu relu silu tanh sigmoid erf mish hardtanh leaky_relu elu softplus relu6 "
-        "hardswish",
-        ADDITION: "add __add__ __radd__ add_ __iadd__",
-    }.items()
-    for name in names.split()
+_FUSED, _KEEPS_FORM, _MOVES, _SORTS = "fused", "form", "moves", "sorts"
+_NAMES = {
+    PRODUCT: "linear matmul __matmul__ bmm mm addmm baddbmm einsum conv1d conv2d",
+    NORM: "layer_norm rms_norm group_norm batch_norm rsqrt sqrt",
+    ACTIVATION: "gelu relu silu tanh sigmoid erf mish hardtanh leaky_relu elu softplus relu6 "
+    "hardswish",
+    ADDITION: "add __add__ __radd__ add_ __iadd__",
+    _FUSED: "scaled_dot_product_attention multi_head_attention_forward",
+    _KEEPS_FORM: "dropout to type_as float half bfloat16 double contiguous clone mul __mul__ "
+    "__rmul__ masked_fill nan_to_num where",
+    _MOVES: "view reshape transpose permute flatten unflatten squeeze unsqueeze __getitem__ "
+    "swapaxes movedim T mT cat stack",
+    _SORTS: "sort argsort topk",
 }
-_FUSED = frozenset(("scaled_dot_product_attention", "multi_head_attention_forward"))
-_KEEPS_FORM = frozenset(
-    (
-        *("dropout", "to", "type_as", "float", "half", "bfloat16", "double", "contiguous", "clone"),
-        *("mul", "__mul__", "__rmul__", "masked_fill", "nan_to_num", "where", "add", "__add__"),
-    )
-)
-_MOVES = frozenset(
-    (
-        *("view", "reshape", "transpose", "permute", "flatten", "unflatten", "squeeze"),
-        *("unsqueeze", "__getitem__", "swapaxes", "movedim", "T", "mT", "cat", "stack"),
-    )
-)
-_SORTS = frozenset(("sort", "argsort", "topk"))
+_KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 _MARK = "_reference_mark"
 
 
@@ -73,14 +63,13 @@ class Call:
         number: how many calls of it went before.
         above: the call that it is part of, of those that are compared.
         taken: the recorded tensors among its arguments.
-        local: the evaluation with recorded results of the modules below, ``None`` if there are
-            none.
+        local: the evaluation with recorded results of the modules below, ``None`` if it has none.
         whole: the evaluation from its inputs alone.
         events: its operations, comparisons of what it passes on, and calls below, in order.
         output: the comparison of what it returns, and of attention weights and single heads.
-        is_attention: whether a softmax's weights are multiplied with values in it, or in several
-            calls below.
-        sorted: integers that were sorted in it, in their new order.
+        is_attention: whether a softmax's weights are multiplied with values in it or below.
+        has_sorted: whether integers were sorted in it: the order of equal ones, and of what is
+            sorted by them, depends on the device.
     """
 
     path: str
@@ -92,7 +81,7 @@ class Call:
     events: "list[str | Comparison | Call]" = field(default_factory=list)
     output: list[Comparison] = field(default_factory=list)
     is_attention: bool = False
-    sorted: list[Tensor] = field(default_factory=list)
+    has_sorted: bool = False
 
     @property
     def frames(self) -> tuple[Frame, ...]:
@@ -133,9 +122,11 @@ class Call:
     @property
     def is_sound(self) -> bool:
         """Whether everything in it is right, or unknown, when compared piece by piece."""
-        found = [it.whole if self.local is None else it.local for it in self.comparisons]
-        below = all(event.is_sound for event in self.events if isinstance(event, Call))
-        return below and all(it is None or it.ok for it in found)
+        for call in self.calls:
+            found = [it.whole if call.local is None else it.local for it in call.comparisons]
+            if not all(it is None or it.ok for it in found):
+                return False
+        return True
 
     def chosen(self, steps: Sequence[Comparison]) -> Iterator[tuple[str, Deviation]]:
         """Yield what comparisons come to, with their names.
@@ -153,31 +144,30 @@ class Call:
     def operation(self, short: str, function: Any, args: Any, kwargs: Any, results: Any) -> None:
         """Note an operation, and follow heads and attention weights through it.
 
-        Args:
-            short: the last part of the function's name.
-            function: torch's.
-            args: its operands by place.
-            kwargs: its operands by name.
-            results: what it returned.
+        ``short`` is the last part of the name of torch's function.
         """
         found, taken = tensors_in(results), tensors_in((args, kwargs))
-        if short in _SORTS and taken[0].dim() == 1 and not taken[0].is_floating_point():
-            self.sorted.append(taken[0][found[-1]])
+        kind = _KINDS.get(short, "")
+        if kind == _SORTS and taken[0].dim() == 1 and not taken[0].is_floating_point():
+            self.has_sorted = True
         if not found or not found[0].is_floating_point():
             return
-        if short.endswith("_") and short[:-1] in _MOVES:
-            short, function = short[:-1], getattr(Tensor, short[:-1])
+        if short.endswith("_") and _KINDS.get(short[:-1]) == _MOVES:
+            kind, short, function = _MOVES, short[:-1], getattr(Tensor, short[:-1])
         marks = [mark_of(tensor) for tensor in taken]
         weights = next((mark for mark in marks if mark and mark.columns is None), None)
-        if short in _FUSED or (weights is not None and _KINDS.get(short) == PRODUCT):
+        if kind == _FUSED or (weights is not None and kind == PRODUCT):
             self._attend(short, args, found[0], weights)
             for averaged in found[1:]:
                 put_mark(averaged, Mark(self, 1))
         elif short == "softmax" and found[0].dim() > 2:
             put_mark(found[0], Mark(self, _heads_in(found[0])))
-        elif any(marks) and (short in _KEEPS_FORM or short in _MOVES):
-            put_mark(found[0], weights or _moved(short, function, args, kwargs, found[0]))
-        if kind := _kind_of(short, taken, found[0]):
+        elif any(marks) and kind in (ADDITION, _KEEPS_FORM, _MOVES):
+            # The numbers of heads are expanded, which a view does not allow.
+            move = Tensor.reshape if short == "view" else function
+            moved = weights or _moved(move if kind == _MOVES else None, args, kwargs, found[0])
+            put_mark(found[0], moved)
+        if _is_event(kind, taken, found[0]):
             self.events.append(kind)
 
     def _attend(self, short: str, args: Any, mixed: Tensor, weights: "Mark | None") -> None:
@@ -212,9 +202,10 @@ class Mark:
 
         Nothing where several axes are needed to tell the heads apart.
         """
-        columns = self.columns
-        for axis in () if columns is None else reversed(range(columns.dim())):
-            lines = columns.movedim(axis, -1)
+        if self.columns is None:
+            return
+        for axis in reversed(range(self.columns.dim())):
+            lines = self.columns.movedim(axis, -1)
             line = lines.flatten(0, -2)[0]
             if bool((lines == line).all()):
                 for head in dict.fromkeys(line.tolist()):
@@ -256,8 +247,9 @@ def _columns_of(mixed: Tensor, count: int, equation: str) -> Tensor | None:
         if not axes:
             return None
         axis = max(axes, key=lambda axis: mixed.shape[axis])
-        shape = [-1 if place == axis else 1 for place in range(mixed.dim())]
-        return torch.arange(mixed.shape[axis]).reshape(shape).expand(mixed.shape)
+        return (
+            torch.arange(mixed.shape[axis]).expand(mixed.movedim(axis, -1).shape).movedim(-1, axis)
+        )
     outer = mixed.shape[:-2]
     if mixed.dim() == 4 and outer[1] == count:
         numbers = torch.arange(count).expand(outer)
@@ -268,34 +260,28 @@ def _columns_of(mixed: Tensor, count: int, equation: str) -> Tensor | None:
     return numbers[..., None, None].expand(mixed.shape)
 
 
-def _moved(short: str, function: Any, args: Any, kwargs: Any, result: Tensor) -> Mark | None:
-    """Return the mark of the result of an operation that moves heads' elements or scales them."""
+def _moved(move: Any, args: Any, kwargs: Any, result: Tensor) -> Mark | None:
+    """Return the mark of heads after they are moved or, if ``move`` is ``None``, scaled."""
     taken = tensors_in((args, kwargs))
     marks = [mark for mark in map(mark_of, taken) if mark]
-    first = marks[0]
-    moved = first.columns
-    if short in _MOVES:
+    columns: Any = marks[0].columns
+    if move is not None:
         if len(marks) < len(taken):
             return None
 
-        def numbers(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                mark = mark_of(value)
-                return value if mark is None else mark.columns
-            return type(value)(map(numbers, value)) if isinstance(value, list | tuple) else value
+        def numbers(tensor: Tensor) -> Any:
+            mark = mark_of(tensor)
+            return None if mark is None else mark.columns
 
-        # The numbers are expanded, which a view does not allow.
-        moves = torch.Tensor.reshape if short == "view" else function
-        moved = moves(*numbers(tuple(args)), **kwargs)
-    is_same = isinstance(moved, Tensor) and moved.shape == result.shape
-    return Mark(first.scope, first.heads, moved) if is_same else None
+        columns = move(*mapped_in(tuple(args), numbers), **kwargs)
+    is_same = isinstance(columns, Tensor) and columns.shape == result.shape
+    return Mark(marks[0].scope, marks[0].heads, columns) if is_same else None
 
 
-def _kind_of(short: str, taken: Sequence[Tensor], result: Tensor) -> str:
-    kind = _KINDS.get(short, "")
+def _is_event(kind: str, taken: Sequence[Tensor], result: Tensor) -> bool:
+    """Return whether an operation is one of a layer's steps."""
     has_weights = any(isinstance(tensor, nn.Parameter) for tensor in taken)
-    if result.dim() < 2 or (kind == PRODUCT and not has_weights):
-        return ""
-    if kind == ADDITION and (has_weights or len(taken) != 2 or taken[0].shape != taken[1].shape):
-        return ""
-    return kind
+    if kind == ADDITION:
+        is_sum = len(taken) == 2 and taken[0].shape == taken[1].shape and not has_weights
+        return is_sum and result.dim() > 1
+    return result.dim() > 1 and (kind in {NORM, ACTIVATION} or (kind == PRODUCT and has_weights))

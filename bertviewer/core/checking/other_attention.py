@@ -2,10 +2,8 @@
 
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from bertviewer.core.flow.nested_tensors import versions
@@ -27,16 +25,21 @@ def other_attention(
     """Return the other implementation's name, and the calls of the attentions with it.
 
     ``paths`` are the attentions' paths. The model gets the first run's inputs, and is as before
-    afterwards, whatever happens.
+    afterwards, whatever happens. Gradients have to be off.
     """
     capture = Capture(budget=first.budget)
     capture.inputs = first.inputs
     others = {path: module.get_submodule(path) for path in paths}
     for path in [path for path, it in others.items() if isinstance(it, nn.MultiheadAttention)]:
+        # Asked for its weights, torch.nn's attention does not use SDPA.
         inner = others.pop(path)
         for call in first.calls.get(path, ()):
             progress(0, 0, path)
-            capture.add(path, _with_weights(inner, call))
+            # Positional arguments past the fourth would name the same flag twice.
+            args, kwargs = call.args[:4], {**call.kwargs, "need_weights": True}
+            output = inner(*args, **kwargs)
+            taken = args, kwargs
+            capture.add(path, KeptCall(*taken, output, versions=versions((taken, output))))
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     name = SDPA if used == EAGER else EAGER
     if not others or used not in (EAGER, SDPA) or not getattr(module, "_supports_sdpa", False):
@@ -50,7 +53,6 @@ def other_attention(
     try:
         module.set_attn_implementation(name)
         with (
-            torch.no_grad(),
             suppress(_EnoughError),
             reporting(module, progress),
             capture.watching(others),
@@ -62,14 +64,3 @@ def other_attention(
             handle.remove()
         module.set_attn_implementation(used)
     return name, capture
-
-
-def _with_weights(attention: nn.Module, call: KeptCall) -> KeptCall:
-    """Call torch.nn's attention again for its weights: then it does not use SDPA."""
-    # Positional arguments past the fourth would name the same flag twice.
-    args, kwargs = call.args[:4], {**call.kwargs, "need_weights": True}
-    with torch.no_grad():
-        output = attention(*args, **kwargs)
-    return replace(
-        call, args=args, kwargs=kwargs, output=output, versions=versions((args, kwargs, output))
-    )
