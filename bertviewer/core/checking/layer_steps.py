@@ -101,40 +101,38 @@ def _kinds(call: Call) -> Iterator[str]:
 
 
 def _steps(items: Sequence[_Item]) -> Iterator[_Step]:
-    """Cut a layer's operations into steps."""
+    """Cut a layer's operations into steps; the layer's last sum is the layer's own step."""
     word = "".join(item.kind for item in items)
     is_pre_norm = word.startswith(NORM) or not word.endswith(NORM)
     added = r"\+" if is_pre_norm else r"\+N?"
-    place, after = 0, ""
-    while place < len(word):
-        rest = word[place:]
-        if found := re.match("N+", rest):
-            yield _norm_name(word, place, after, rest[found.end() :]), place, place + found.end()
-        elif found := re.match("[AC]", rest):
-            after = _ATTENTIONS[found[0]]
-            yield after + _suffix(items[place].around[-1]), place, place + 1
-        elif after.endswith("attention") and (found := re.match(f"P*{added}", rest)):
-            if found[0] == rest == ADDITION:
-                return  # it is the layer's last sum
-            yield _sum_name(found[0], after), place, place + found.end()
-        elif found := re.match(f"([PF]+)({added})?", rest):
-            around = [item.around for item in items[place : place + found.end()]]
-            steps = _network(found[1], found[2] or "", around, is_pre_norm=is_pre_norm)
-            for name, start, stop in steps:
-                # The layer's last sum is the layer's own step.
-                if (start, stop) != (found.end(1), len(rest)):
-                    yield name, place + start, place + stop
-            after = "feed-forward"
-        place += found.end() if found else 1
+    attention = f"(?P<attention>[AC])(?P<post>N*)(?P<sum>P*{added})?"
+    after = ""
+    for found in re.finditer(f"{attention}|(?P<norm>N+)|([PF]+)({added})?", word):
+        start, stop = found.span()
+        rest = word[stop:]
+        if found["attention"]:
+            after = _ATTENTIONS[found[0][0]]
+            yield after + _suffix(items[start].around[-1]), start, start + 1
+            if found["post"]:
+                yield _norm_name(after, word[found.end("post") :]), *found.span("post")
+            if found["sum"] and (rest or found["sum"] != ADDITION):
+                yield _sum_name(found["sum"], after), *found.span("sum")
+        elif found["norm"]:
+            is_sum = word[start - 1 : start] == ADDITION
+            name = "the residual addition" if is_sum or not after else after
+            yield _norm_name(name if start else "", rest), start, stop
+        else:
+            after, around = "feed-forward", [item.around for item in items[start:stop]]
+            steps = _network(found[5], found[6] or "", around, is_pre_norm=is_pre_norm)
+            for name, begin, end in steps:
+                if rest or begin != len(found[5]):
+                    yield name, start + begin, start + end
 
 
-def _norm_name(word: str, place: int, after: str, rest: str) -> str:
+def _norm_name(after: str, rest: str) -> str:
     if rest.startswith("C"):
         return "norm before cross-attention"
-    if place == 0:
-        return "norm"
-    is_sum = word[place - 1] == ADDITION
-    return "norm after the residual addition" if is_sum or not after else f"norm after {after}"
+    return f"norm after {after}" if after else "norm"
 
 
 def _sum_name(operations: str, after: str) -> str:
@@ -200,6 +198,5 @@ def _deviations(
     if not outer and not deviations:
         # A sum that a module returns: what it adds is recorded.
         call = next((call for call in items[last].around if is_within(call, 0)), None)
-        for step in call.output if call is not None else ():
-            if step.local is not None:
-                yield step.local
+        if call is not None and len(call.frames) > 1:
+            yield from filter(None, (step.found[-1] for step in call.output))

@@ -35,18 +35,13 @@ _MARK = "_reference_mark"
 
 @dataclass(slots=True)
 class Comparison:
-    """A step of a call: what was recorded against two evaluations of the reference instance.
+    """A step of a call: what was recorded, against each of the call's evaluations.
 
-    Attributes:
-        name: the step.
-        whole: against the evaluation from the call's inputs alone.
-        local: against the evaluation in which the results of the modules below are the recorded
-            ones; ``None`` for a module without any.
+    ``found`` is ``None`` for an evaluation in which nothing can be compared.
     """
 
     name: str
-    whole: Deviation | None = None
-    local: Deviation | None = None
+    found: Sequence[Deviation | None]
 
     @property
     def is_head(self) -> bool:
@@ -63,8 +58,8 @@ class Call:
         number: how many calls of it went before.
         above: the call that it is part of, of those that are compared.
         taken: the recorded tensors among its arguments.
-        local: the evaluation with recorded results of the modules below, ``None`` if it has none.
-        whole: the evaluation from its inputs alone.
+        frames: the evaluation from its inputs alone and, of a module that holds others, the one in
+            which the results of those are the recorded ones.
         events: its operations, comparisons of what it passes on, and calls below, in order.
         output: the comparison of what it returns, and of attention weights and single heads.
         is_attention: whether a softmax's weights are multiplied with values in it or below.
@@ -76,17 +71,11 @@ class Call:
     number: int
     above: "Call | None"
     taken: Sequence[Tensor]
-    local: Frame | None
-    whole: Frame = field(default_factory=Frame)
+    frames: tuple[Frame, ...]
     events: "list[str | Comparison | Call]" = field(default_factory=list)
     output: list[Comparison] = field(default_factory=list)
     is_attention: bool = False
     has_sorted: bool = False
-
-    @property
-    def frames(self) -> tuple[Frame, ...]:
-        """The evaluations of this call."""
-        return (self.whole,) if self.local is None else (self.whole, self.local)
 
     def fail(self, problem: str) -> None:
         """Note why the call cannot be checked."""
@@ -122,11 +111,8 @@ class Call:
     @property
     def is_sound(self) -> bool:
         """Whether everything in it is right, or unknown, when compared piece by piece."""
-        for call in self.calls:
-            found = [it.whole if call.local is None else it.local for it in call.comparisons]
-            if not all(it is None or it.ok for it in found):
-                return False
-        return True
+        pieces = [step.found[-1] for call in self.calls for step in call.comparisons]
+        return all(found is None or found.ok for found in pieces)
 
     def chosen(self, steps: Sequence[Comparison]) -> Iterator[tuple[str, Deviation]]:
         """Yield what comparisons come to, with their names.
@@ -135,9 +121,9 @@ class Call:
         from the inputs to the outputs. If every piece of the way is right, so is the whole.
         """
         for step in steps:
-            found = None if self.whole.problem else step.whole
-            if found is None or (not found.ok and step.local is not None and self.is_sound):
-                found = step.local
+            found = None if self.frames[0].problem else step.found[0]
+            if found is None or (not found.ok and self.is_sound):
+                found = None if self.problem else step.found[-1]
             if found is not None:
                 yield step.name, found
 

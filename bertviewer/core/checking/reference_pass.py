@@ -137,8 +137,8 @@ class ReferencePass:
                 self._reasons[path], recorded = _REORDERED, None
             if recorded is not None:
                 given = tuple(recorded.args), dict(recorded.kwargs)
-                local = Frame() if path in self._holders else None
-                call = Call(path, number, above, tensors_in(given), local)
+                frames = (Frame(), Frame()) if path in self._holders else (Frame(),)
+                call = Call(path, number, above, tensors_in(given), frames)
                 args, kwargs = self._begin(call, (args, kwargs), given)
             self._work(call or above)
         if call is None or recorded is None:
@@ -174,17 +174,10 @@ class ReferencePass:
     def _begin(self, call: Call, ours: Any, recorded: Any) -> Any:
         """Compare what a module is called with, and return what it is to compute from."""
         above = call.above
-        if above is not None and above.local is not None:  # else it is none of those it holds
-            pairs = [
-                pair
-                for pair in _pairs(ours, recorded)
-                if not _is_passed_on(above.local, *pair) and not self._compare_heads(above, *pair)
-            ]
-            below = call.path.removeprefix(f"{above.path}.") if above.path else call.path
-            if found := self._compared(above.local, pairs, above):
-                above.events.append(Comparison(f"input of {below}", local=found))
+        if above is not None:
+            self._compare_inputs(above, call.path, ours, recorded)
         taken = self._replaced(ours, recorded, above)
-        _put_given(call.local, taken)
+        _put_given(call, taken)
         shapes = [[tensor.shape for tensor in tensors_in(each)] for each in (taken, recorded)]
         if above is not None and shapes[0] != shapes[1]:
             call.fail(_OTHER_SHAPES)
@@ -203,7 +196,7 @@ class ReferencePass:
         else:
             self._compare_output(call, output, recorded)
             output = self._replaced(output, recorded, call.above)
-        _put_given(call.above.local if call.above else None, output)
+        _put_given(call.above, output)
         return output
 
     def _work(self, call: Call | None) -> None:
@@ -216,6 +209,15 @@ class ReferencePass:
         self._random_state, self._at_work = state, call
         self._mode.frames = _frames(call)
         self._mode.observe = None if call is None else call.operation
+
+    def _compare_inputs(self, call: Call, path: str, ours: Any, recorded: Any) -> None:
+        """Compare what a call passes to a module that it holds."""
+        below = path.removeprefix(f"{call.path}.") if call.path else path
+        for frame in call.frames[1:]:
+            pairs = [pair for pair in _pairs(ours, recorded) if not _is_passed_on(frame, *pair)]
+            pairs = [pair for pair in pairs if not self._compare_heads(call, *pair)]
+            if found := self._compared(frame, pairs, call):
+                call.events.append(Comparison(f"input of {below}", (None, found)))
 
     def _compare_output(self, call: Call, ours: Any, recorded: Any) -> None:
         outputs: list[_Pair] = []
@@ -250,7 +252,7 @@ class ReferencePass:
         self, call: Call, name: str, pairs: Sequence[_Pair], part: Callable[..., Tensor] = _whole
     ) -> Comparison | None:
         found = [self._compared(frame, pairs, call, part) for frame in call.frames]
-        return Comparison(name, *found) if any(found) else None
+        return Comparison(name, found) if any(found) else None
 
     def _compared(
         self, frame: Frame, pairs: Sequence[_Pair], call: Call, part: Callable[..., Tensor] = _whole
@@ -285,7 +287,7 @@ class ReferencePass:
                 known[id(other)] = given = _copied(other)
                 put_mark(given, mark_of(tensor))
                 for call in above.around if above else ():
-                    _keep_values(call.whole, tensor, given)
+                    _keep_values(call.frames[0], tensor, given)
             return known[id(other)]
 
         return mapped_in(ours, change)
@@ -293,7 +295,7 @@ class ReferencePass:
 
 def _frames(call: Call | None) -> tuple[Frame, ...]:
     """Return the evaluations that the operations of a call are a part of."""
-    return () if call is None else (*(each.whole for each in call.around), *call.frames[1:])
+    return () if call is None else (*(each.frames[0] for each in call.around), *call.frames[1:])
 
 
 def _pairs(ours: Any, recorded: Any) -> list[_Pair]:
@@ -332,11 +334,15 @@ def _keep_values(frame: Frame, computed: Tensor, given: Tensor) -> None:
         frame.put(given, Values(frame.exact(computed), frame.rough(computed)))
 
 
-def _put_given(frame: Frame | None, given: Any) -> None:
-    """Note that tensors are passed in; parameters are known without that."""
-    for tensor in tensors_in(given):
-        if frame is not None and not isinstance(tensor, nn.Parameter):
-            frame.put(tensor, Values(is_given=True))
+def _put_given(call: Call | None, given: Any) -> None:
+    """Note that tensors are passed to the operations of a call that has modules below.
+
+    Parameters are known without that.
+    """
+    for frame in call.frames[1:] if call else ():
+        for tensor in tensors_in(given):
+            if not isinstance(tensor, nn.Parameter):
+                frame.put(tensor, Values(is_given=True))
 
 
 def _copied(tensor: Tensor) -> Tensor:
