@@ -50,8 +50,9 @@ def steps_of(call: Call) -> Iterator[tuple[str, Deviation]]:
     places = [place for place, item in enumerate(items) if item.kind]
     seen: dict[str, int] = {}
     for name, start, stop in _steps([items[place] for place in places]):
+        first = places[start] if start else 0
         end = places[stop] if stop < len(places) else len(items)
-        found = list(_deviations(call, items, places[start], places[stop - 1], end))
+        found = list(_deviations(call, items, first, places[stop - 1], end))
         if found:
             seen[name] = count = seen.get(name, 0) + 1
             yield name if count == 1 else f"{name} ({count})", max(found, key=badness)

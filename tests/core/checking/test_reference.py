@@ -147,6 +147,8 @@ def normalised_otherwise(model: Any) -> None:
             "layers.1",
             "input of post_attention_layernorm",
         ),
+        # A norm gives the same for a multiple of its input.
+        ("gpt2", fed_otherwise("h.1.ln_1", lambda x: 1.001 * x), "h.1", "norm"),
         ("mixtral", of_one_sentence_more, "layers.1.self_attn", "head 3"),
         ("mixtral", chosen_otherwise("layers.1.mlp.gate"), "layers.1.mlp.gate", "output"),
         ("qwen3_moe", normalised_otherwise, "layers.1.mlp.gate", "output"),
