@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.check_step import Check, Unchecked
+from bertviewer.core.activations.check_step import Unchecked
 from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.reference_model import reference_of
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
+from tests.core.checking.crossing import Crosses, crosses
 from tests.core.checking.small_models import (
     SENTENCE,
     WITHOUT_FORMULAS,
@@ -22,12 +23,7 @@ from tests.core.checking.small_models import (
     small_model,
 )
 
-Crosses = set[tuple[str, str]]
 Change = Callable[[Any], None]
-
-
-def crosses(check: Check) -> Crosses:
-    return {(step.path, step.step) for step in check.crosses}
 
 
 def crosses_of(family: str, change: Change, **changes: Any) -> Crosses:
