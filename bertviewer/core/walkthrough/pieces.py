@@ -8,10 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.expressions.counts import read_count
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.letters import letter_order
-from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, product, total
+from bertviewer.core.expressions.polynomials import (
+    Monomial,
+    Polynomial,
+    join_terms,
+    polynomial_of,
+    product,
+    total,
+)
 from bertviewer.core.frozen import frozen
 
 _MULTIPLE = re.compile(r"(\d+)\*([A-Za-z]\w{0,3})")
@@ -98,7 +104,7 @@ def collected(pieces: Iterable[Piece]) -> str:
     Terms are ordered by their first symbol, V before L before D; then squares come first.
     """
     products = (
-        product((Polynomial.constant(piece.times), *(read_count(dim).value for dim in dims)))
+        product((Polynomial.constant(piece.times), *(polynomial_of(dim) for dim in dims)))
         for piece in pieces
         for dims in piece.tensors
     )

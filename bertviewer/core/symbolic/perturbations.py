@@ -1,12 +1,13 @@
-"""Which configurations formulas are tried on, beyond those that they were fitted to."""
+"""Which other values of a configuration's numbers formulas are compared with models at."""
 
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from math import lcm
 
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.polynomials import Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
     is_width,
@@ -15,20 +16,25 @@ from bertviewer.core.expressions.symbols import (
     standard_letter,
 )
 from bertviewer.core.frozen import frozen
-from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Values
-from bertviewer.core.symbolic.observations import Observations, Variable
+from bertviewer.core.symbolic.models import (
+    Change,
+    Item,
+    Values,
+    refused_items,
+)
+from bertviewer.core.symbolic.observations import Observations, Variable, shrinks
 
 SMALL = 16
 """A number up to this one may choose between variants of a model, and be no size."""
 MOST_LAYERS = 100
 PROOFS = 3
 """A formula must hold for so many models that it was not fitted to."""
-FRESH_ATTEMPTS = 12
-PARTLY_FRESH = (0, 3, 4, 9, 10, 11)
-"""These attempts leave out what a model refuses, where it does not take all at once."""
 
+_ATTEMPTS = 12
+_PARTLY = (0, 3, 4, 9, 10, 11)
+"""These attempts leave out what a model refuses, where it does not take all at once."""
 _WITH_OLD_HEADS, _WITH_POWERS = 6, 9
-"""From these attempts on heads stay as they are, or sizes are multiplied by powers of two."""
+"""From these attempts on heads keep their number, or sizes are multiplied by powers of two."""
 
 # Observations multiply one number by 2 to 5; these keep fresh values away from those.
 _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
@@ -41,7 +47,7 @@ _CHOOSES_LAYERS = re.compile(r"layer|block|stage|depth|freq|period|interval|ever
 
 
 @frozen
-class Probes:
+class Perturbations:
     """Chooses new values for many numbers at once.
 
     Attributes:
@@ -57,73 +63,62 @@ class Probes:
     symbols: tuple[Symbol, ...]
     parts: Mapping[str, frozenset[str]]
     steps: Mapping[str, int]
-    powers: Mapping[str, int] = field(default_factory=dict)
+    powers: Mapping[str, int]
 
     @classmethod
     def of(
         cls,
         observed: Observations,
         symbols: tuple[Symbol, ...],
-        divisibility: Iterable[str],
-        steps: Mapping[str, int],
-        powers: Mapping[str, int],
-    ) -> "Probes":
-        """Read from conditions which numbers divide which; heads divide their width."""
+        sizes: Iterable[Polynomial] = (),
+        even: Iterable[str] = (),
+    ) -> "Perturbations":
+        """Read from fitted sizes, and the conditions for even divisions, what divides what."""
         parts: dict[str, set[str]] = {}
-        steps = dict(steps)
+        steps: dict[str, int] = {}
+        powers: dict[str, int] = {}
+        for size in sizes:
+            for letters, coefficient in size.terms.items():
+                for letter, power in letters:
+                    steps[letter] = lcm(steps.get(letter, 1), coefficient.denominator)
+                    powers[letter] = max(powers.get(letter, 1), -power)
         known = {s.letter: s for variable in observed.variables for s in variable.symbols}
-        for condition in divisibility:
+        for condition in even:
             whole, _, part = condition.removesuffix(" == 0").partition(" % ")
             if whole in known and part in known:
                 parts.setdefault(whole, set()).add(part)
             elif whole in known and part.isdigit():
                 steps[whole] = lcm(steps.get(whole, 1), int(part))
         values = observed.values
-        for symbol in known.values():
-            for other in known.values() if quantity_of(symbol) == "heads" else ():
-                if (
-                    is_width(other)
-                    and place_of(other) == place_of(symbol)
-                    and values[other.letter] % values[symbol.letter] == 0
-                ):
-                    parts.setdefault(other.letter, set()).add(symbol.letter)
+        for heads in (s for s in known.values() if quantity_of(s) == "heads"):
+            for other in known.values():
+                is_near = is_width(other) and place_of(other) == place_of(heads)
+                if is_near and values[other.letter] % values[heads.letter] == 0:
+                    parts.setdefault(other.letter, set()).add(heads.letter)
         return cls(observed, symbols, {k: frozenset(v) for k, v in parts.items()}, steps, powers)
+
+    # One number after the other, or many by simple rules.
 
     def structured(self) -> Iterator[Change]:
         """Yield changes of many numbers at once, each number by a different rule in each of them.
 
-        First sizes, whose parts stay as they are; then the parts, once alone and once with odd
+        First sizes, whose parts keep their values; then the parts, once alone and once with odd
         multiples of them; then what was different is made equal, what no model takes another value
         of alone is changed together, and depths grow.
         """
-        values = self.observed.values
+        values, variables = self.observed.values, self.observed.variables
         divisors = frozenset[str]().union(*self.parts.values())
-        alone = [v for v in self.observed.variables if len(v.symbols) == 1]
+        alone = [v for v in variables if len(v.symbols) == 1]
         yield from self._by_rules(v for v in alone if v.letter not in divisors)
         for change in self._by_rules(v for v in alone if v.letter in divisors):
             yield change
             yield {**self._odd_multiples({**values, **change}), **change}
-        for variable in self.observed.variables:
-            if len(variable.symbols) > 1:
-                for times in (2, 3):
-                    yield variable.at(values[variable.letter] * times, values) or {}
-        yield from self._made_equal(alone)
+        for variable in (v for v in variables if len(v.symbols) > 1):
+            for times in (2, 3):
+                yield variable.at(values[variable.letter] * times, values) or {}
+        yield from self._made_equal([v.symbols[0] for v in alone])
         yield from self._held()
         yield from self._deeper()
-
-    def _by_rules(self, variables: Iterable[Variable]) -> Iterator[Change]:
-        values = self.observed.values
-        rules = [(variable.letter, self._rules(variable)) for variable in variables]
-        for number in range(max((len(rule) for _, rule in rules), default=0)):
-            change = {letter: rule[number % len(rule)] for letter, rule in rules if rule}
-            yield {x: value for x, value in change.items() if 0 < value != values[x]}
-
-    def _odd_multiples(self, values: Values) -> Change:
-        found = {}
-        for whole, parts in self.parts.items():
-            step = lcm(self.steps.get(whole, 1), *(values[part] for part in parts))
-            found[whole] = (values[whole] // step // 2 * 2 + 1) * step
-        return found
 
     def random(self, draw: random.Random, conditions: Iterable[str]) -> Change:
         """Return random values of about half of the numbers that meet divisibility conditions."""
@@ -152,6 +147,13 @@ class Probes:
                 change[whole] = (values[whole] // step + 1) * step
         return {x: value for x, value in change.items() if value != base[x]}
 
+    def _by_rules(self, variables: Iterable[Variable]) -> Iterator[Change]:
+        values = self.observed.values
+        rules = [(variable.letter, self._rules(variable)) for variable in variables]
+        for number in range(max((len(rule) for _, rule in rules), default=0)):
+            change = {letter: rule[number % len(rule)] for letter, rule in rules if rule}
+            yield {x: value for x, value in change.items() if 0 < value != values[x]}
+
     def _rules(self, variable: Variable) -> list[int]:
         """Return values of one number: larger and smaller, by steps that may break a division."""
         letter, value = variable.letter, self.observed.values[variable.letter]
@@ -168,9 +170,9 @@ class Probes:
             return [value + 1, 1, value + 4, value // 2]
         if value <= SMALL:
             return [1, value + 1, value - 1, value + 2, value * 3]
-        step = self.step(letter)
+        step = self._step(letter, self.observed.values)
         rules = [value + step, value - step, value * 3 // 2 // step * step]
-        for part in self.parts.get(letter, ()):
+        for part in sorted(self.parts.get(letter, ())):
             size = self.observed.values[part]
             rules += [size * (value // size + 1 | 1), size]
             if 1 < value // size < size:
@@ -178,30 +180,26 @@ class Probes:
                 rules.append(value // size * (size + 1))
         return [*rules, value + 1, value - 1, value * 7 // 4]
 
-    def step(self, letter: str) -> int:
+    def _step(self, letter: str, values: Values) -> int:
         """Return what a number has to be a multiple of, as far as is known."""
-        parts = (self.observed.values[part] for part in self.parts.get(letter, ()))
-        return lcm(self.steps.get(letter, 1), *parts)
+        return lcm(self.steps.get(letter, 1), *(values[x] for x in self.parts.get(letter, ())))
 
-    def _made_equal(self, alone: Iterable[Variable]) -> Iterator[Change]:
+    def _odd_multiples(self, values: Values) -> Change:
+        steps = {whole: self._step(whole, values) for whole in self.parts}
+        return {x: (values[x] // step // 2 * 2 + 1) * step for x, step in steps.items()}
+
+    def _made_equal(self, alone: Sequence[Symbol]) -> Iterator[Change]:
         """Make all widths of a part of the configuration equal to its main one; its heads too."""
-        by_place: dict[str, list[Symbol]] = {}
-        for variable in alone:
-            by_place.setdefault(place_of(variable.symbols[0]), []).append(variable.symbols[0])
         values = self.observed.values
-        for symbols in by_place.values():
+        for place in dict.fromkeys(map(place_of, alone)):
+            symbols = [s for s in alone if place_of(s) == place and standard_letter(s) != "K"]
             change: Change = {}
             for wanted, like in (("D", "width"), ("A", "heads")):
-                main = next((s for s in symbols if standard_letter(s) == wanted), None)
-                change |= {
-                    s.letter: values[main.letter]
-                    for s in symbols
-                    if main is not None
-                    and quantity_of(s) == like
-                    and values[s.letter] != values[main.letter]
-                    and (standard_letter(s) or values[s.letter] > SMALL)
-                    and standard_letter(s) != "K"
-                }
+                main = next((values[s.letter] for s in symbols if standard_letter(s) == wanted), 0)
+                for s in symbols if main else ():
+                    is_size = standard_letter(s) or values[s.letter] > SMALL
+                    if quantity_of(s) == like and values[s.letter] != main and is_size:
+                        change[s.letter] = main
             yield change
 
     def _held(self) -> Iterator[Change]:
@@ -228,42 +226,73 @@ class Probes:
             ):
                 yield {symbol.letter: min(2 * real[symbol.letter] + 3, MOST_LAYERS)}
 
-    def fresh_models(self, builder: ModelBuilder) -> Iterator[tuple[Change, ModelSizes]]:
-        """Yield models with all numbers changed at once, as many as a proof needs, if possible."""
-        found = 0
-        for attempt in range(FRESH_ATTEMPTS):
-            change = joined(self.fresh(attempt).values())
-            model = builder.variant({**self.observed.values, **change})
-            if model is not None:
-                found += 1
-                yield change, model
-            if found == PROOFS:
-                return
+    # All numbers.
 
-    def fresh(self, attempt: int) -> dict[str, Change]:
-        """Return new values for all variables at once, by the variable.
+    def fresh(
+        self, build: Callable[[Change], Item | None], *, scaled: bool = False
+    ) -> Iterator[tuple[Change, Item]]:
+        """Yield what is built with all numbers changed at once, in some different ways.
+
+        Args:
+            build: builds a change, or refuses it.
+            scaled: whether numbers become multiples of what they are, which keeps all divisions
+                even but makes large models.
+        """
+        for attempt in range(_WITH_OLD_HEADS if scaled else _ATTEMPTS):
+            change = _joined(self._fresh(attempt, scaled=scaled))
+            if (built := build(change)) is not None:
+                yield change, built
+
+    def partly_fresh(self, build: Callable[[Change], Item | None]) -> Iterator[tuple[Change, Item]]:
+        """Yield what is built with as many numbers changed as are accepted together.
+
+        Each attempt begins with another number, so that the same is not always left out.
+        """
+        for number, attempt in enumerate(_PARTLY):
+            fresh = self._fresh(attempt)
+            start = number * len(fresh) // len(_PARTLY)
+            taken: Change = {}
+
+            def accepts(some: Sequence[Change], taken: Change = taken) -> bool:
+                is_accepted = build(taken | _joined(some)) is not None
+                if is_accepted:
+                    taken |= _joined(some)
+                return is_accepted
+
+            refused = list(refused_items(fresh[start:] + fresh[:start], accepts))
+            # Numbers that are equal may have to stay so.
+            for one, other in combinations(refused, 2):
+                if len({self.observed.values[letter] for letter in one | other}) == 1:
+                    accepts([dict.fromkeys(one | other, max(one.values()))])
+            if taken and (built := build(taken)) is not None:
+                yield taken, built
+
+    def _fresh(self, attempt: int, *, scaled: bool = False) -> list[Change]:
+        """Return new values of all variables.
 
         The first attempts change the heads too, and keep every width a multiple of them; the later
         ones are for models with further demands, and multiply each value by another prime, or by
         a power of two. Depths grow by a few only: a thousand layers would take minutes to build.
         """
-        values = self.observed.values
+        values, variables = self.observed.values, self.observed.variables
         gentle = _WITH_OLD_HEADS <= attempt < _WITH_POWERS
         factor, even = (1, 2) if gentle else _FACTORS[attempt % len(_FACTORS)]
-        divisors = {v.letter for v in self.observed.variables if self._divides(v)}
-        found: dict[str, Change] = {}
-        for index, variable in enumerate(self.observed.variables):
+        divisors = {v.letter for v in variables if self._divides(v)}
+        found: list[Change] = []
+        for index, variable in enumerate(variables):
             letter, value = variable.letter, values[variable.letter]
             primes = _PRIMES if value > SMALL else _SMALL_PRIMES
             prime = primes[(index + 3 * attempt) % len(primes)]
             step = self.steps.get(letter, 1)
-            if self.observed.changes_depth(letter) or variable.quantity == "layers":
+            if variable.quantity == "layers" or self.observed.changes_depth(letter):
                 new = value + 3 + (index + attempt) % 2
             elif letter in divisors:
                 new = value * factor
+            elif not variable.symbols[0].key:
+                new = value + prime
             elif attempt >= _WITH_POWERS:
                 new = value * 2 ** (3 + (index + attempt) % 4)
-            elif gentle or len(variable.symbols) > 1:
+            elif gentle or scaled or len(variable.symbols) > 1:
                 new = value * prime * factor
             elif variable.quantity == "width":
                 heads, power = self._divisor(value, divisors)
@@ -272,7 +301,7 @@ class Probes:
                 new = (value // step * step if power else value) + prime * step
             else:
                 new = value + prime * step
-            found[letter] = variable.at(new, values) or {}
+            found.append(variable.at(new, values) or {})
         return found
 
     def _divisor(self, value: int, divisors: Iterable[str]) -> tuple[int, int]:
@@ -295,14 +324,12 @@ class Probes:
             return True
         base, start = self.observed.base, self.observed.values[variable.letter]
         return any(
-            (size - old) * (value - start) < 0
-            for value, model in self.observed.seen[variable.letter]
+            shrinks(base, model, 1 if value > start else -1)
+            for value, model in self.observed.seen.get(variable.letter, ())
             if model is not base
-            for name, shape in base.shapes.items()
-            for size, old in zip(model.shapes[name], shape, strict=True)
         )
 
 
-def joined(changes: Iterable[Change]) -> Change:
+def _joined(changes: Iterable[Change]) -> Change:
     """Return several changes as one."""
     return {letter: value for change in changes for letter, value in change.items()}
