@@ -1,13 +1,12 @@
-"""Conditions under which formulas may hold, and models that formulas are compared with."""
+"""Conditions under which formulas may hold."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import islice
 from math import lcm
 
 from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
@@ -19,6 +18,7 @@ from bertviewer.core.expressions.symbols import (
 from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.models import Change, Values
 from bertviewer.core.symbolic.observations import Observations
+from bertviewer.core.symbolic.probes import Probe
 
 Conditions = tuple[str, ...]
 """One condition, after what has to be met for it to mean something."""
@@ -30,40 +30,6 @@ _BREAKING = 3
 """A divisor is tried at so many values that do not divide."""
 _DOUBLINGS = 7
 """A step is doubled so many times to find the multiple that a model rounds a number to."""
-
-
-@dataclass(slots=True)
-class Probe:
-    """A model with some numbers changed, and what formulas give for it, each evaluated once.
-
-    Attributes:
-        changed: the symbols that are not as in the observed base.
-        values: of all symbols.
-        facts: what the model has under each formula's name: of every block that it describes.
-    """
-
-    changed: Change
-    values: Values
-    facts: Mapping[str, frozenset[tuple[int, ...]]]
-    _results: dict[str, int | None] = field(default_factory=dict)
-
-    def meets(self, conditions: Iterable[str]) -> bool:
-        """Return whether the values meet all conditions."""
-        return all(self._once(text, is_met) for text in conditions)
-
-    def result(self, formula: tuple[str, ...]) -> tuple[int, ...] | None:
-        """Return the formula's values, ``None`` where a division does not come out even."""
-        found = [self._once(part, evaluate) for part in formula]
-        known = tuple(result for result in found if result is not None)
-        return known if len(known) == len(found) else None
-
-    def _once(self, text: str, evaluated: Callable[[str, Values], int]) -> int | None:
-        if text not in self._results:
-            try:
-                self._results[text] = evaluated(text, self.values)
-            except UnevenDivision:
-                self._results[text] = None
-        return self._results[text]
 
 
 @frozen

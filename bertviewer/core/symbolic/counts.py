@@ -6,7 +6,7 @@ symbol, and a list of blocks as so many times the last one. The formulas are the
 models that no fit has seen (see ``solver``). What has no formula keeps its plain number.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -81,7 +81,7 @@ class _Round:
         proven: the verified formulas.
         conditions: what has to be met for them to hold.
         reasons: why the others are not verified.
-        unfollowed: depths for whose other values no formula could be found.
+        unfollowed: depths for whose other values there was no formula.
     """
 
     observed: Observations
@@ -109,7 +109,7 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     real = builder.real()
     depths = frozenset(s.letter for s in symbols if quantity_of(s) == "layers")
     fixed = frozenset[str]()
-    limits = _limits_of_others(builder, real, others)
+    limits = _limits(builder, real, others)
     rounds: list[tuple[_Round, frozenset[str]]] = []
     for number in range(ROUNDS):
         free = replace(builder, symbols=tuple(s for s in symbols if s.letter not in fixed))
@@ -126,12 +126,15 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
             break
         fixed |= more
     best, fixed = max(rounds, key=lambda each: len(each[0].proven))
-    limits_of_fixed = _limits_of_fixed(builder, real, [s for s in symbols if s.letter in fixed])
+    limits_of_fixed = _limits(builder, real, [s for s in symbols if s.letter in fixed])
+    moved = {letter for key, model in builder.built.items() if model for letter, _ in key}
+    # What no model was built with another value of may matter to everything.
+    held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in moved]
     known: dict[str, tuple[str, ...]] = {}
     domains: dict[str, str] = {}
     for name, fact in real.facts.items():
-        all_conditions = (best.conditions, limits, limits_of_fixed)
-        conditions = [text for texts in all_conditions for text in texts.get(name, ())]
+        known_limits = (best.conditions, limits, limits_of_fixed)
+        conditions = [text for texts in known_limits for text in texts.get(name, ())] + held
         formula = best.proven.get(name, tuple(map(str, fact)))
         known[name] = _with_fixed(formula, conditions, builder.values)
         if name in real.sizes and (domain := joined(conditions)) is not None:
@@ -154,7 +157,7 @@ def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool, is_last:
         builder: builds the models.
         real: the model itself.
         collect: whether equal blocks are written as so many times one.
-        is_last: whether formulas are searched even if some depths have to be fixed.
+        is_last: whether to go on even if some depths have to be fixed.
     """
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
@@ -235,59 +238,36 @@ def _with_fixed(
     return tuple(substituted(part, numbers) for part in formula) if numbers else formula
 
 
-def _limits_of_others(
-    builder: ModelBuilder, real: ModelSizes, others: tuple[Symbol, ...]
+def _limits(
+    builder: ModelBuilder, real: ModelSizes, numbers: Sequence[Symbol]
 ) -> dict[str, dict[str, None]]:
-    """Return which formulas need which of the numbers that are no sizes, such as ids, by name.
+    """Return which formulas need which of some numbers that they do not follow, by name.
 
     They are changed by one, all of them at once, and fewer where a model differs or refuses them.
     """
+    every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
+    refused: list[Symbol] = []
+    with suppress(OverBudget):
+        for by in (1, -1):
+
+            def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
+                model = every.variant(every.values | {s.letter: s.value + by for s in some})
+                return model is not None and model.facts == real.facts
+
+            refused += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
     found: dict[str, dict[str, None]] = {}
-    builder = replace(builder, symbols=(*builder.symbols, *others))
-
-    def moved(some: Iterable[Symbol], by: int) -> ModelSizes | None:
-        return builder.variant(builder.values | {s.letter: s.value + by for s in some})
-
-    for by in (1, -1):
-
-        def changes_nothing(some: Iterable[Symbol], by: int = by) -> bool:
-            model = moved(some, by)
-            return model is not None and model.facts == real.facts
-
-        for other in refused_items((s for s in others if s.value + by >= 0), changes_nothing):
-            if (model := moved([other], by)) is not None:
-                _limit(found, other, _affected(real, model))
-    return found
-
-
-def _limits_of_fixed(
-    builder: ModelBuilder, real: ModelSizes, fixed: Iterable[Symbol]
-) -> dict[str, dict[str, None]]:
-    """Return which formulas need which of the sizes that they do not follow, by name."""
-    found: dict[str, dict[str, None]] = {}
-    for symbol in fixed:
-        with suppress(OverBudget):
-            for by in (1, -1):
-                builder.variant({**builder.values, symbol.letter: symbol.value + by})
+    for symbol in numbers:
         alone = [
             model
             for key, model in builder.built.items()
             if model is not None and {letter for letter, _ in key} == {symbol.letter}
         ]
-        for model in alone:
-            _limit(found, symbol, _affected(real, model))
-        if not alone:
-            _limit(found, symbol, real.facts)
-    moved_ever = {x for key, model in builder.built.items() if model for x, _ in key}
-    for symbol in builder.symbols:
-        if symbol.letter not in moved_ever:
-            _limit(found, symbol, real.facts)  # it may matter to everything
+        names = [name for model in alone for name in _affected(real, model)]
+        if symbol in refused and symbol in builder.symbols and not alone:
+            names += real.facts
+        for name in names:
+            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
     return found
-
-
-def _limit(found: dict[str, dict[str, None]], symbol: Symbol, names: Iterable[str]) -> None:
-    for name in names:
-        found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
 
 
 def _affected(real: ModelSizes, model: ModelSizes) -> Iterator[str]:

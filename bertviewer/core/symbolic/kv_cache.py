@@ -290,28 +290,19 @@ def _outputs(model: nn.Module, inputs: ModelInputs, *, use_cache: bool) -> dict[
     return dict(outputs.items()) if isinstance(outputs, Mapping) else {}
 
 
-def cached_tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
-    """Yield the floating point tensors in a cache with their places, each storage once."""
-    yield from _tensors_in(value, path, set())
-
-
-def _tensors_in(value: Any, path: str, known: set[int]) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, nn.Module) or id(value) in known:
-        return
-    if isinstance(value, Tensor):
-        if (value.is_floating_point() or value.is_complex()) and value.dim():
-            known.add(id(value))
-            yield path, value
-        return
-    parts: Any
-    if isinstance(value, Mapping):
-        parts = value.items()
-    elif isinstance(value, list | tuple):
-        parts = enumerate(value)
-    elif hasattr(value, "__dict__") and not isinstance(value, type):
-        parts = vars(value).items()
-    else:
+def cached_tensors(
+    value: Any, path: str, known: set[int] | None = None
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield the floating point tensors in a cache with their places, each of them once."""
+    known = set() if known is None else known
+    if isinstance(value, nn.Module | type) or id(value) in known:
         return
     known.add(id(value))
-    for key, part in list(parts):
-        yield from _tensors_in(part, f"{path}.{key}", known)
+    if isinstance(value, Tensor):
+        if (value.is_floating_point() or value.is_complex()) and value.dim():
+            yield path, value
+        return
+    is_list = isinstance(value, list | tuple)
+    parts = dict(enumerate(value)) if is_list else getattr(value, "__dict__", {})
+    for key, part in list((value if isinstance(value, Mapping) else parts).items()):
+        yield from cached_tensors(part, f"{path}.{key}", known)

@@ -139,40 +139,33 @@ class ModelBuilder:
         moved = {s: values[s.letter] for s in self.symbols if values[s.letter] != s.value}
         key = frozenset((symbol.letter, value) for symbol, value in moved.items())
         if key not in self.built:
-            model = self._changed(moved, values, lists_follow=False)
-            if model is None and any(map(self._has_lists, moved)):
-                # Only where they must: one may be as long as the depth by chance.
-                model = self._changed(moved, values, lists_follow=True)
-            self.built[key] = model
+            self.built[key] = self._changed(moved, values)
         return self.built[key]
 
-    def _changed(
-        self, moved: Mapping[Symbol, int], values: Values, *, lists_follow: bool
-    ) -> ModelSizes | None:
-        self._report()
-        config = dict(self.config)
-        try:
-            for symbol, value in moved.items():
-                if symbol.key:
-                    change_number(config, symbol, value, lists_follow=lists_follow)
-            with _unfilled():
-                model = self.build(config)
-            return self.read(model, values)
-        except Stopped:
-            raise
-        except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
-            return None
+    def _changed(self, moved: Mapping[Symbol, int], values: Values) -> ModelSizes | None:
+        """Build with changed numbers, and if it is refused with lists that follow the depths.
 
-    def _has_lists(self, symbol: Symbol) -> bool:
-        """Return whether a list next to a depth has an entry for each layer."""
-        part: Any = self.config
-        for name in symbol.key.split(".")[:-1]:
-            part = part[name]
-        return (
-            quantity_of(symbol) == "layers"
-            and isinstance(part, Mapping)
-            and any(goes_by_layer(entries, symbol.value) for entries in part.values())
-        )
+        Lists follow only then: one may be as long as the depth by chance.
+        """
+        tried: dict[str, Any] = {}
+        for lists_follow in (False, True):
+            config = dict(self.config)
+            try:
+                for symbol, value in moved.items():
+                    if symbol.key:
+                        change_number(config, symbol, value, lists_follow=lists_follow)
+                if config == tried:
+                    break
+                tried = config
+                self._report()
+                with _unfilled():
+                    model = self.build(config)
+                return self.read(model, values)
+            except Stopped:
+                raise
+            except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+                continue
+        return None
 
     def _report(self) -> None:
         done = next(self.counter)

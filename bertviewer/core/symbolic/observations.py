@@ -147,8 +147,7 @@ def _base(
 ) -> tuple[ModelSizes, dict[str, int]]:
     """Build the model that changes start from, with few layers if it is the real one but shorter.
 
-    If ``every_kind``, each tensor of the real model has one of the same shape and name, numbers
-    apart, in it.
+    With ``every_kind`` it has a tensor like each of the real model's.
     """
     values = builder.values
     # No entry can be left out of a list that has a symbol for each, so its depth stays.
@@ -191,11 +190,7 @@ def _kinds(model: ModelSizes) -> frozenset[object]:
 
 
 def _unused(builder: ModelBuilder, base: ModelSizes, values: Values) -> dict[str, int]:
-    """Return the numbers that change nothing, each with a value that it was tried at.
-
-    Many are increased at once: where nothing changes, none of them matters. Standard symbols are
-    expected to matter, and tried alone.
-    """
+    """Return the numbers that change nothing even many at once, with values they were tried at."""
     found: dict[str, int] = {}
 
     def changes_nothing(some: Sequence[Symbol]) -> bool:
@@ -257,8 +252,7 @@ def _change_alone(
 ) -> Points:
     """Build the model with two other values of one variable; one is enough if nothing changes.
 
-    Models round where a divisor does not divide: if something shrinks as the number grows, two
-    smaller values are preferred. Changes that give other modules or tensors go to ``mismatches``.
+    Changes that give other modules or tensors go to ``mismatches``.
     """
     start = values[variable.letter]
     tried = _values_to_try(variable, start)
@@ -278,6 +272,7 @@ def _change_alone(
         points.append((value, model))
         if len(points) == 2 or model.shapes == base.shapes:
             break
+        # What shrinks is divided, and models round: divisors of the value are better.
         if value > start and shrinks(base, model):
             smaller = tuple(islice(accepted([part for part in tried if part < start], []), 2))
             if smaller:
@@ -297,9 +292,8 @@ def shrinks(base: ModelSizes, model: ModelSizes, sign: int = 1) -> bool:
 def _values_to_try(variable: Variable, value: int) -> list[int]:
     """Return values to try instead of ``value``, the likeliest to be accepted first.
 
-    Multiples keep what divided the value, parts what it divided. Powers of two come first, as most
-    sizes are multiples of them and some models round instead of refusing; heads shrink for the
-    same reason.
+    Multiples keep what divided the value, parts what it divided. Powers of two come first: some
+    models round instead of refusing.
     """
     multiples = [value * factor for factor in (2, 4, 3, 5)]
     parts = [value // part for part in (2, 3, 4, 5, 7) if value % part == 0]

@@ -28,21 +28,10 @@ def derive_peak(
     trials: Sequence[ForwardTrial],
     find_trials: FindTrials,
 ) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return the moments that may be the peak, and what must not be changed for them to hold.
+    """Return an expression for each moment that may be the peak, and the symbols that are fixed.
 
-    Their largest has to be the real peak in every trial of more than one token. Where it is not,
-    it may still be so as long as only the standard symbols change.
-
-    Args:
-        builder: runs further trials, if need be.
-        observed: forward passes with one number changed at a time.
-        layers: the symbols that are numbers of layers.
-        trials: forward passes with all numbers changed, the real model's last.
-        find_trials: runs further ones.
-
-    Returns:
-        An expression for each moment, and the symbols that keep their value; nothing where no
-        formula was found.
+    The largest has to be the real peak in every trial of more than one token, of which the last is
+    the real model. Where it is not, it may still be so if only the standard symbols change.
     """
     *changed, real = trials
     memory = _storages_alone(observed)
@@ -71,8 +60,8 @@ def _proven(
 ) -> bool:
     """Return whether the moments give the peak, and each storage's shape is right, in all trials.
 
-    Sentences of one token do not count: they spare copies, and never are too much for a memory.
-    What is no peak in any trial might be one elsewhere, so the storages are tried as well.
+    Sentences of one token, which spare copies, do not count. A moment that is the peak in no trial
+    might be it elsewhere, so all storages are compared.
     """
     several = [trial for trial in trials if trial[1][TOKENS] > 1]
     same = [trial for trial in several if shapes.keys() <= trial[0].storages.keys()]

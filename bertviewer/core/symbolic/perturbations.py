@@ -103,8 +103,8 @@ class Perturbations:
         """Yield changes of many numbers at once, each number by a different rule in each of them.
 
         First sizes, whose parts keep their values; then the parts, once alone and once with odd
-        multiples of them; then what was different is made equal, what no model takes another value
-        of alone is changed together, and depths grow.
+        multiples of them; then different numbers become equal, what cannot change alone changes
+        together, and depths grow.
         """
         values, variables = self.observed.values, self.observed.variables
         divisors = frozenset[str]().union(*self.parts.values())
@@ -270,9 +270,8 @@ class Perturbations:
     def _fresh(self, attempt: int, *, scaled: bool = False) -> list[Change]:
         """Return new values of all variables.
 
-        The first attempts change the heads too, and keep every width a multiple of them; the later
-        ones are for models with further demands, and multiply each value by another prime, or by
-        a power of two. Depths grow by a few only: a thousand layers would take minutes to build.
+        The first attempts keep every width a multiple of the heads, which change too; the later
+        ones multiply each value by another prime, or by a power of two. Depths grow by a few only.
         """
         values, variables = self.observed.values, self.observed.variables
         gentle = _WITH_OLD_HEADS <= attempt < _WITH_POWERS

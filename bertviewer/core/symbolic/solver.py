@@ -8,7 +8,7 @@ the one is taken that excludes no model, or as few as possible, for which the fo
 """
 
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from math import gcd, lcm
@@ -24,12 +24,10 @@ from bertviewer.core.symbolic.conditions import (
     UNCONFIRMED,
     Candidates,
     Conditions,
-    Probe,
     even_conditions,
     known_step,
     ratio,
 )
-from bertviewer.core.symbolic.formulas import template_path
 from bertviewer.core.symbolic.models import (
     TENSOR,
     Change,
@@ -41,6 +39,7 @@ from bertviewer.core.symbolic.models import (
 )
 from bertviewer.core.symbolic.observations import Observations
 from bertviewer.core.symbolic.perturbations import PROOFS, SMALL, Perturbations
+from bertviewer.core.symbolic.probes import Probe, ProbePool
 
 Formulas = Mapping[str, tuple[str, ...]]
 """Expressions by the name of what they describe: a tensor's dimensions, or a module's one count."""
@@ -73,9 +72,7 @@ class Solver:
         lengths: Mapping[str, int],
         unlimited: Collection[str] = (),
     ) -> None:
-        """Take the formulas with the conditions that are known before any comparison.
-
-        Divisions have to come out even, and what was changed in proportion stays so.
+        """Take formulas; their divisions have to come out even, and proportions stay.
 
         Args:
             builder: builds the models.
@@ -89,13 +86,14 @@ class Solver:
         self.conditions: dict[str, dict[str, None]] = {}
         self.reasons: dict[str, str] = {}
         self.unfollowed: set[str] = set()
-        self._builder, self._observed, self._lengths = builder, observed, lengths
+        self._observed = observed
         self._symbols = {symbol.letter: symbol for symbol in builder.symbols}
         self._unlimited = frozenset(unlimited)
         self._given: dict[str, dict[str, None]] = {}
         self._learned: dict[str, list[Conditions]] = {}
-        self._probes: dict[frozenset[tuple[str, int]], Probe | None] = {}
-        self._builds = 0
+        modules = sum(not name.startswith(TENSOR) for name in formulas)
+        most_builds = max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
+        self._probes = ProbePool(builder, observed, lengths, most_builds)
         even = {
             name: [x for size in some for x in even_conditions(size, builder.values, self._symbols)]
             for name, some in sizes.items()
@@ -107,29 +105,21 @@ class Solver:
             (text for texts in even.values() for text in texts),
         )
         self._candidates = Candidates(observed, self._symbols, self._perturbations.parts)
-        ratios = {
-            variable.letter: [
-                ratio(variable.letter, other.letter, observed.values)
-                for other in variable.symbols[1:]
-            ]
-            for variable in observed.variables
+        tied = {
+            x.letter: [ratio(x.letter, y.letter, observed.values) for y in x.symbols[1:]]
+            for x in observed.variables
         }
         for name in dict.fromkeys((*even, *self.formulas)):
             used = sorted(_letters(self.formulas.get(name, ())))
-            tied = (text for letter in used for text in ratios.get(letter, ()))
-            for text in (*even.get(name, ()), *tied):
+            ratios = (text for letter in used for text in tied.get(letter, ()))
+            for text in (*even.get(name, ()), *ratios):
                 self._add(name, text)
-        # Observed models are probes as well: not every one of them could be fitted.
-        for variable in observed.variables:
-            for value, model in observed.seen[variable.letter]:
-                self._note(variable.at(value, observed.values) or {}, model)
-        self._fitted = frozenset(self._probes)
 
     def refute(self, trials: Iterable[tuple[ModelSizes, Values]]) -> None:
         """Remove what is wrong for a model, or not in it, without a search for conditions."""
         for model, values in trials:
             base = self._observed.values
-            probe = self._read({x: v for x, v in values.items() if v != base[x]}, model)
+            probe = self._probes.read({x: v for x, v in values.items() if v != base[x]}, model)
             for name, formula in list(self.formulas.items()):
                 if probe.facts.get(name) != {probe.result(formula)}:
                     if name in probe.facts:
@@ -147,7 +137,7 @@ class Solver:
         """
         changes = [*self._observed.mismatches, *self._perturbations.structured()]
         if with_fresh:
-            fresh = self._perturbations.fresh(self._variant)
+            fresh = self._perturbations.fresh(self._probes.variant)
             changes += [change for change, _ in islice(fresh, PROOFS)]
         for change in filter(None, changes):
             self._meet(change)
@@ -167,7 +157,7 @@ class Solver:
         refuse that all numbers are changed, some with as many as possible are tried.
         """
         proven = self._proven()
-        for change, _ in self._perturbations.partly_fresh(self._probe):
+        for change, _ in self._perturbations.partly_fresh(self._probes.at):
             if len(proven) == len(self.formulas):
                 break
             self._meet(change)
@@ -175,8 +165,10 @@ class Solver:
         return proven
 
     def _proven(self) -> Formulas:
-        trials = [p for key, p in self._probes.items() if p and key and key not in self._fitted]
-        values = self._observed.values
+        fitted, values = self._probes.fitted, self._observed.values
+        trials = [
+            x for x in self._probes if x.changed and frozenset(x.changed.items()) not in fitted
+        ]
         proven: dict[str, tuple[str, ...]] = {}
         for name, formula in self.formulas.items():
             letters, support, changed = _letters(formula), 0, set[str]()
@@ -191,42 +183,6 @@ class Solver:
             ):
                 proven[name] = formula
         return proven
-
-    # Models.
-
-    def _variant(self, change: Change) -> ModelSizes | None:
-        return self._builder.variant({**self._observed.values, **change})
-
-    def _probe(self, change: Change) -> Probe | None:
-        """Return the model with this change, ``None`` where the model refuses it."""
-        change = {x: value for x, value in change.items() if value != self._observed.values[x]}
-        key = frozenset(change.items())
-        if key not in self._probes:
-            self._builds += 1
-            self._probes[key] = None
-            if (model := self._variant(change)) is not None:
-                self._note(change, model)
-        return self._probes[key]
-
-    def _note(self, change: Change, model: ModelSizes) -> None:
-        self._probes[frozenset(change.items())] = self._read(change, model)
-
-    def _read(self, change: Change, model: ModelSizes) -> Probe:
-        facts: dict[str, set[tuple[int, ...]]] = {}
-        for name, fact in model.facts.items():
-            facts.setdefault(template_path(name, self._lengths), set()).add(fact)
-        values = {**self._observed.values, **change}
-        return Probe(change, values, {name: frozenset(some) for name, some in facts.items()})
-
-    def _built(self) -> list[Probe]:
-        return [probe for probe in self._probes.values() if probe is not None]
-
-    def _has_room(self) -> bool:
-        modules = sum(not name.startswith(TENSOR) for name in self.formulas)
-        return self._builds < max(_LEAST_BUILDS, min(_MOST_BUILDS, _MODULES // max(modules, 1)))
-
-    def _try(self, change: Change) -> Probe | None:
-        return self._probe(change) if change and self._has_room() else None
 
     # Counterexamples.
 
@@ -252,9 +208,9 @@ class Solver:
 
     def _meet(self, change: Change) -> None:
         """Find conditions until no formula is wrong for a model."""
-        probe = self._probe(change)
+        probe = self._probes.at(change)
         if probe is None:
-            if len(change) > 1 and self._has_room():
+            if len(change) > 1 and self._probes.has_room:
                 for half in _halves(change):
                     self._meet(half)
             return
@@ -268,14 +224,14 @@ class Solver:
     def _meet_again(self) -> None:
         """What was built to choose a condition may contradict other formulas."""
         for _ in range(2):
-            for probe in self._built():
+            for probe in self._probes:
                 self._meet(probe.changed)
 
     def _least(self, probe: Probe, name: str) -> Probe:
         """Return the model with the least part of a change that a formula is wrong for."""
 
         def wrong(change: Change) -> Probe | None:
-            tried = self._try(change)
+            tried = self._probes.experiment(change)
             return tried if tried is not None and self._wrong(tried) else None
 
         used = _letters(self.formulas[name])
@@ -317,8 +273,8 @@ class Solver:
         In models with other values, not all of which are built, others of them differ.
         """
         ((letter, _), *others) = probe.changed.items()
-        symbol, base = self._symbols[letter], self._probe({})
-        model = self._builder.variant(probe.values)
+        symbol, base = self._symbols[letter], self._probes.at({})
+        model = self._probes.builder.variant(probe.values)
         is_choice = quantity_of(symbol) == "width" and symbol.value <= SMALL
         if others or not is_choice or standard_letter(symbol) or base is None or model is None:
             return
@@ -341,14 +297,16 @@ class Solver:
         for rank, texts, repairs in self._candidates.broken_by(probe, used, self._known()):
             if texts in ranks or not self._is_broken(texts, probe):
                 continue
-            verdicts = [self._all_right(names, self._try(change)) for change in repairs]
+            verdicts = [
+                self._all_right(names, self._probes.experiment(change)) for change in repairs
+            ]
             if not repairs or (True in verdicts and False not in verdicts):
                 ranks[texts] = rank
                 for change in self._candidates.breaking(texts) if rank == DIVISION else ():
-                    self._try(change)
+                    self._probes.experiment(change)
             elif rank == DIVISION and False not in verdicts and self._is_known(texts[-1]):
                 ranks[texts] = UNCONFIRMED
-        verdicts_of = [(p, self._all_right(names, p)) for p in self._built()]
+        verdicts_of = [(p, self._all_right(names, p)) for p in self._probes]
         right = [p for p, verdict in verdicts_of if verdict]
         wrong = [p for p, verdict in verdicts_of if verdict is False]
 
@@ -361,7 +319,7 @@ class Solver:
 
     def _is_broken(self, texts: Conditions, probe: Probe) -> bool:
         """Return whether the real model and the observed one meet a condition, and a probe not."""
-        known = (self._builder.values, self._observed.values)
+        known = (self._probes.builder.values, self._observed.values)
         return not probe.meets(texts) and all(
             self._unlimited.isdisjoint(letters_in(text)) and all(is_met(text, at) for at in known)
             for text in texts
@@ -377,7 +335,7 @@ class Solver:
 
     def _prune(self) -> None:
         """Leave out conditions that later ones made superfluous, the earliest first."""
-        probes = self._built()
+        probes = list(self._probes)
         for name, learned in self._learned.items():
             if name not in self.formulas or len(learned) < 2:
                 continue
@@ -402,19 +360,18 @@ class Solver:
 
         A model rounds numbers to whole parts, and large models are tried with a few changes only.
         """
-        base = self._observed.values
-        always = {x for found in self._always_multiples().values() for x, _ in found}
+        letters = {letter for letter, _, _ in self._always_multiples()}
         with suppress(OverBudget):
-            for letter in sorted(always):
-                if self._has_room():
-                    self._meet({letter: base[letter] + 1})
-        for name, found in self._always_multiples().items():
-            for letter, step in found:
+            for letter in sorted(letters):
+                if self._probes.has_room:
+                    self._meet({letter: self._observed.values[letter] + 1})
+        for letter, step, names in list(self._always_multiples()):
+            for name in names:
                 self._add(name, f"{letter} % {step} == 0")
 
-    def _always_multiples(self) -> dict[str, tuple[tuple[str, int], ...]]:
-        """Return by formula the symbols that were always multiples of a number, and that."""
-        base, probes = self._observed.values, self._built()
+    def _always_multiples(self) -> Iterator[tuple[str, int, list[str]]]:
+        """Yield symbols that were always multiples of a number, it, and the formulas with them."""
+        base = self._observed.values
         sizes = {
             variable.letter
             for variable in self._observed.variables
@@ -422,22 +379,17 @@ class Solver:
             and len(variable.symbols) == 1
             and not self._observed.changes_depth(variable.letter)
         }
-        known: dict[object, tuple[tuple[str, int], ...]] = {}
-        found = {}
+        groups: dict[tuple[frozenset[str], frozenset[str]], list[str]] = {}
         for name, formula in self.formulas.items():
-            conditions = frozenset(self.conditions.get(name, ()))
             letters = _letters(formula) & sizes - self._unlimited
-            if (letters, conditions) not in known:
-                tried = [probe.values for probe in probes if probe.meets(conditions)]
-                multiples = {}
-                for letter in sorted(letters):
-                    step = gcd(base[letter], *(values[letter] for values in tried))
-                    parts = (base[x] for x in self._perturbations.parts.get(letter, ()))
-                    if lcm(known_step(letter, conditions, base), *parts) % step:
-                        multiples[letter] = step
-                known[letters, conditions] = tuple(multiples.items())
-            found[name] = known[letters, conditions]
-        return found
+            groups.setdefault((letters, frozenset(self.conditions.get(name, ()))), []).append(name)
+        for (letters, conditions), names in groups.items():
+            tried = [probe.values for probe in self._probes if probe.meets(conditions)]
+            for letter in sorted(letters):
+                step = gcd(base[letter], *(values[letter] for values in tried))
+                parts = (base[x] for x in self._perturbations.parts.get(letter, ()))
+                if lcm(known_step(letter, conditions, base), *parts) % step:
+                    yield letter, step, names
 
     def _add(self, name: str, condition: str) -> None:
         self._given.setdefault(name, {})[condition] = None
