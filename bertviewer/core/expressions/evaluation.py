@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 MAX_POWER: Final = 99
 MAX_BITS: Final = 4096
@@ -54,7 +54,8 @@ def evaluate(formula: str, values: Mapping[str, int]) -> int:
                 raise UnevenDivision(f"{left} is not divisible by {right} in {formula}")
             if step is operator.pow and left.bit_length() * right > MAX_BITS:
                 raise FormulaError(f"a power is too large in {formula}")
-            stack.append(step(left, right))
+            result: int = step(left, right)
+            stack.append(result)
     return stack[0]
 
 
@@ -87,7 +88,7 @@ def terms_of(formula: str) -> tuple[str, ...]:
     return tuple(formula[one:other].strip() for one, other in pairwise(cuts))
 
 
-Operation = Callable[..., int]
+Operation = Callable[..., Any]
 
 _OPERATIONS: Final[Mapping[type[ast.operator], Operation]] = {
     ast.Add: operator.add,

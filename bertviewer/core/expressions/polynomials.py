@@ -137,7 +137,8 @@ def polynomial_of(formula: str) -> Polynomial:
         else:
             right = stack.pop()
             factor = int(right.at({})) if step is operator.pow else right
-            stack.append(step(stack.pop(), factor))
+            result: Polynomial = step(stack.pop(), factor)
+            stack.append(result)
     return stack[0]
 
 

@@ -80,7 +80,8 @@ class Solver:
             formulas: by name.
             sizes: what was fitted for them, by names of the same modules.
             lengths: the numbers of blocks in the observed model; see ``template_path``.
-            unlimited: symbols that formulas have to hold for any value of.
+            unlimited: symbols of the inputs of a forward pass: formulas have to hold for any value
+                of them, and all divisions have to come out even for the pass to run.
         """
         self.formulas = dict(formulas)
         self.conditions: dict[str, dict[str, None]] = {}
@@ -98,6 +99,9 @@ class Solver:
             name: [x for size in some for x in even_conditions(size, builder.values, self._symbols)]
             for name, some in sizes.items()
         }
+        if unlimited:
+            every = dict.fromkeys(text for texts in even.values() for text in texts)
+            even = {name: [*every] for name in formulas}
         self._perturbations = Perturbations.of(
             observed,
             builder.symbols,

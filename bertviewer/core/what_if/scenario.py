@@ -156,12 +156,12 @@ class Outcome:
     def input_shape(self, path: str) -> tuple[int, ...] | None:
         """Return the shape of a module's input, ``None`` where no formula says it."""
         module = self._costs(path)
-        return self._sizes(module and module.input_shape)
+        return self._sizes(module.input_shape if module else None)
 
     def output_shape(self, path: str) -> tuple[int, ...] | None:
         """Return the shape of a module's output, ``None`` where no formula says it."""
         module = self._costs(path)
-        return self._sizes(module and module.output_shape)
+        return self._sizes(module.output_shape if module else None)
 
     def layers(self, path: str) -> int:
         """Return how many layers there are in the list at ``path``."""
