@@ -125,8 +125,9 @@ class Solver:
             base = self._observed.values
             probe = self._probes.read({x: v for x, v in values.items() if v != base[x]}, model)
             for name, formula in list(self.formulas.items()):
-                if probe.facts.get(name) != {probe.result(formula)}:
-                    if name in probe.facts:
+                facts, result = probe.facts.get(name, frozenset()), probe.result(formula)
+                if result is None or facts != {result}:
+                    if facts:
                         self.reasons[name] = self._reason(name, probe)
                     del self.formulas[name]
 
