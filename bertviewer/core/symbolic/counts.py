@@ -7,7 +7,6 @@ models that no fit has seen (see ``solver``). What has no formula keeps its plai
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -247,7 +246,7 @@ def _limits(
     """
     every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
     refused: list[Symbol] = []
-    with suppress(OverBudget):
+    try:
         for by in (1, -1):
 
             def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
@@ -255,6 +254,10 @@ def _limits(
                 return model is not None and model.facts == real.facts
 
             refused += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
+    except OverBudget:
+        if not {*numbers} <= {*builder.symbols}:
+            raise
+        refused += numbers  # what is known of them has to do
     found: dict[str, dict[str, None]] = {}
     for symbol in numbers:
         alone = [
