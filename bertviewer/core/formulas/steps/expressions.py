@@ -127,7 +127,7 @@ class Expressions:
         table = self.values.weights.table(step, index)
         found = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
         rows = self.names.places.get((found.node, ()), "p")
-        if index == POSITIONS and rows == "p":
+        if index == POSITIONS and rows in ("p", "s"):
             self.legend.add(rows, _positions(step, self.view))
         table = f"{self._factor(step)}{table}"
         if not found.node:

@@ -123,7 +123,10 @@ class Names:
             yield operand
 
     def _name_given(self) -> None:
-        wanted = [(node, _given_name(node)) for node in self.steps.given.values()]
+        # Positions are s where p is the pooled output.
+        positions = "s" if "p" in self.naming.results else "p"
+        found = [(node, _given_name(node)) for node in self.steps.given.values()]
+        wanted = [(node, positions if name == "p" else name) for node, name in found]
         inputs = [node for node, name in wanted if node.kind == "input" and not name]
         for node, name in wanted:
             is_main = bool(inputs) and node is inputs[0]
@@ -197,7 +200,8 @@ class Names:
         self._name_results()
 
     def _name_results(self) -> None:
-        several = len({operand.node for _, operand in self.steps.results}) > 1
+        routed = {step.node.id for step in self.steps.of("routing")}
+        several = len({operand.node for _, operand in self.steps.results} - routed) > 1
         several = several or (len(self.steps.results) > 1 and not self.steps.steps)
         usual = tuple(f"Y_{n}" if several else "Y" for n in range(len(self.steps.results)))
         self.results = self.naming.results or usual

@@ -1,7 +1,7 @@
 """Writes a flow's steps as lines of mathematics."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -48,6 +48,10 @@ class Writer:
 
     def _lines_of(self, step: Step) -> Iterator[str]:
         node = step.node
+        chosen = node.details.get("chosen")
+        if node.operation == "routing" and isinstance(chosen, int):
+            # The node's shape may be that of the scores, one for each expert.
+            node = replace(node, shape=(*node.shape[:-1], chosen), symbolic_shape=None)
         if node.repeat is not None:
             yield from self._stack(step)
             return
