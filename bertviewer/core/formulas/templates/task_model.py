@@ -312,5 +312,5 @@ _TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
 TASK_MODELS = tuple(
     Template(role, partial(_task, kind, is_model=role == "task model"), *texts)
     for kind, texts in _TEXTS.items()
-    for role in ("task model", "head")
+    for role in ("task model", "language-model head" if kind == "words" else "head")
 )
