@@ -203,14 +203,16 @@ class Names:
         routed = {step.node.id for step in self.steps.of("routing")}
         several = len({operand.node for _, operand in self.steps.results} - routed) > 1
         several = several or (len(self.steps.results) > 1 and not self.steps.steps)
-        usual = tuple(f"Y_{n}" if several else "Y" for n in range(len(self.steps.results)))
-        self.results = self.naming.results or usual
+        usual = (f"Y_{n}" if several else "Y" for n in range(len(self.steps.results)))
+        # The experts that a router chooses keep their letter.
+        self.results = self.naming.results or tuple(
+            self.places[operand.node, ()] if operand.node in routed else symbol
+            for symbol, (_, operand) in zip(usual, self.steps.results, strict=True)
+        )
         for symbol, (_, operand) in zip(self.results, self.steps.results, strict=True):
             is_own = operand.node in self.own and operand.node not in self.stacks
             if is_own and not operand.parts and operand.node not in self.final:
-                # The experts that a router chooses keep their letter.
-                if not self.places[operand.node, ()].startswith("cal(E)"):
-                    self.places[operand.node, ()] = symbol
+                self.places[operand.node, ()] = symbol
                 self.final.add(operand.node)
 
     def _number(self, ids: Sequence[str]) -> None:

@@ -80,7 +80,11 @@ class Values:
     def arguments(self, step: Step) -> tuple[str, ...]:
         """Return the tensors that a step reads, each once; a template leaves masks out."""
         read = [each for each in step.tensors if not self._is_left_out(step, each)]
-        return tuple(dict.fromkeys(self.of(each).text for each in read)) or ("c",)
+        found = tuple(dict.fromkeys(self.of(each).text for each in read))
+        if not found and self.names.naming.teaches:  # what it reads is padded or shifted first
+            self.legend.add("t", _INPUTS["t"])
+            return ("t",)
+        return found or ("c",)
 
     def _is_left_out(self, step: Step, operand: Operand) -> bool:
         given = self.steps.given.get(operand.node)
