@@ -1,6 +1,6 @@
 """Attention steps: the nodes of an attention with its Q, K, V and output projections."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.walkthrough.edges import FlowEdges
@@ -22,16 +22,12 @@ def attentions_of(edges: FlowEdges, *, in_layer: bool) -> Iterator[tuple[str, tu
     for node in edges.flow.nodes:
         is_other = in_layer and node.operation == "softmax" and node.path != edges.flow.path
         if node.operation == "attention" or is_other:
-            roles = {edge.role: edges.source(edge) for edge in edges.into(node)}
-            projected = [roles[each] for each in ("query", "key", "value") if each in roles]
-            inputs = [edges.inputs_of(each) for each in projected[:2]]
-            is_cross = len(inputs) == 2 and bool(inputs[0] - inputs[1])
-            nodes: tuple[Node, ...] = (node,)
+            roles = edges.roles(node)
+            nodes = _nodes_of(edges, node)
+            query, key = (edges.inputs[roles.get(r, node).id] for r in ("query", "key"))
+            is_cross = bool(query - key)
             if "projections" in node.details:
-                is_cross = len(edges.data(node)) > 1
-            else:
-                ids = _nodes_of(edges, node, [edges.ancestors(each) for each in projected])
-                nodes = tuple(each for each in edges.flow.nodes if each.id in ids)
+                nodes, is_cross = (node,), len(edges.data(node)) > 1
             is_masked = bool(node.details.get("causal") or {"mask", "bias"} & roles.keys())
             found.append((nodes, is_cross, is_masked))
     has_cross = any(is_cross for _, is_cross, _ in found)
@@ -40,24 +36,16 @@ def attentions_of(edges: FlowEdges, *, in_layer: bool) -> Iterator[tuple[str, tu
         yield "Multi-head cross-attention" if is_cross else name, nodes
 
 
-def _nodes_of(edges: FlowEdges, node: Node, before: Sequence[set[str]]) -> set[str]:
-    """Return the ids of an attention's nodes; ``before`` is what Q, K and V depend on."""
+def _nodes_of(edges: FlowEdges, node: Node) -> tuple[Node, ...]:
+    """Return an attention's nodes: its module's, and the projections before and after it."""
     # Where a layer itself attends, its path does not tell which nodes belong to the attention.
     holder = f"{node.path}." if node.path and node.path != edges.flow.path else None
-    shared = set[str]().union(*before).intersection(*before)
 
     def is_end(each: Node) -> bool:
         return each.kind in ("input", "output") or each.operation in BLOCKS
 
     def is_inside(each: Node) -> bool:
         return holder is not None and f"{each.path}.".startswith(holder)
-
-    def belongs(each: Node, *, is_projected: bool) -> bool:
-        if each.id in shared:  # what Q, K and V are projected from, or one projection for all
-            return each.operation == "linear" and not is_projected
-        if is_inside(each) or each.kind in ("constant", "parameter"):
-            return True
-        return not is_projected and each.operation not in {*NORMS, None}
 
     chain = [node]  # on to the output projection
     while len(users := edges.users(chain[-1])) == 1 and not is_end(user := users[0]):
@@ -70,9 +58,10 @@ def _nodes_of(edges: FlowEdges, node: Node, before: Sequence[set[str]]) -> set[s
     waiting = [(source, False) for each in chain for source in edges.sources(each)]
     while waiting:  # back to Q, K and V, and to what else works for it, as a gate
         each, is_projected = waiting.pop()
-        is_new = each.id not in found and not is_end(each)
-        if is_new and belongs(each, is_projected=is_projected):
+        is_own = is_inside(each) or each.kind in ("constant", "parameter")
+        is_own |= not is_projected and each.operation not in {*NORMS, None}
+        if each.id not in found and not is_end(each) and is_own:
             found.add(each.id)
-            is_projected = is_projected or each.operation == "linear"
+            is_projected |= each.operation == "linear"
             waiting += [(source, is_projected) for source in edges.sources(each)]
-    return found
+    return tuple(each for each in edges.flow.nodes if each.id in found)

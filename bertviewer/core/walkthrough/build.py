@@ -85,7 +85,7 @@ class _Builder:
     def build(self) -> tuple[Section, ...]:
         """Return the sections, those of a decoder after those of its encoder."""
         given = {n.id for n in self._nodes if n.kind == "input" and n.name.startswith("decoder ")}
-        inputs = {node.id: self._edges.inputs_of(node) for node in self._nodes}
+        inputs = {node.id: self._edges.inputs[node.id] for node in self._nodes}
         target = {at for at, found in inputs.items() if found & given}
         for node in reversed(self._nodes):  # and what is computed for the decoder alone
             users = {user.id for user in self._edges.users(node)}
@@ -131,7 +131,7 @@ class _Builder:
         if nodes:
             self._other_layers(side)
         for at, node in enumerate(nodes):
-            inputs = self._edges.inputs_of(node)
+            inputs = self._edges.inputs[node.id]
             is_new = bool(inputs) and not inputs & self._seen_inputs
             self._seen_inputs |= inputs
             # Another text or image has its own embeddings, after the layers of the first one.
@@ -212,7 +212,7 @@ class _Builder:
         times = len(layers.paths)
         symbols = _times_in_symbols(self._architecture, layer, times)
         self._sections.append(Section("layer", title, (), layer.parameters, path, times, symbols))
-        self._seen_inputs |= self._edges.inputs_of(node)
+        self._seen_inputs |= self._edges.inputs[node.id]
         for step in self._reader(FlowEdges(flow), "layer").steps(flow.nodes):
             self._add_read(step)
         for unused in self._counter.unused(path).items():

@@ -108,7 +108,7 @@ class StepReader:
     def dropouts(self, node: Node, within: Sequence[Node] = ()) -> Iterator[Step]:
         """Yield the dropouts that a node's result goes through, each once."""
         inside = {each.id for each in within}
-        edges = [edge for edge in self._edges.out(node) if edge.target not in inside]
+        edges = [edge for edge in self._edges.out[node.id] if edge.target not in inside]
         if node.kind == "group" and "parameters" in node.details:  # the node is a whole module
             flow = self._flows.flow(node.path or "")
             ends = {each.id for each in flow.nodes if each.kind == "output"} if flow else set()
@@ -273,14 +273,13 @@ class StepReader:
     ) -> Step:
         """Return a step of some nodes with what it reads, its input and its output."""
         inside = {node.id for node in nodes}
-        into = (edge for node in nodes for edge in self._edges.data(node))
-        taken: Node | Edge | None = next((e for e in into if e.source not in inside), None)
+        read = (edge for node in nodes for edge in self._edges.data(node))
+        taken: Node | Edge | None = next((e for e in read if e.source not in inside), None)
         if isinstance(taken, Edge) and _in_one_row(taken, self._edges.source(taken)):
             taken = self._edges.source(taken)
-        made: Node | Edge = nodes[-1]
-        made = next((edge for edge in self._edges.out(nodes[-1]) if _in_one_row(made, edge)), made)
+        made = nodes[-1]
         if taken is not None and _in_one_row(made, taken):
-            made = replace(taken, shape=(*taken.shape[:2], made.shape[-1]), symbolic_shape=None)
+            made = replace(made, shape=(*taken.shape[:2], made.shape[-1]), symbolic_shape=None)
         return Step(
             name,
             module=path,
