@@ -1,6 +1,6 @@
 """Builds a model's walkthrough from the graph of the whole model, in execution order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -78,15 +78,15 @@ class _Builder:
         self._sections = [Section("embeddings", title)]
         self._seen_inputs: set[str] = set()
         self._passed: set[str] = set()
+        self._shown: dict[str, Section] = {}
         self._waiting: list[EqualLayers] = []
-        self._last_layer: Node | None = None
         self._is_after_sum = False  # whether the last step is an addition that ends a layer
 
     def build(self) -> tuple[Section, ...]:
         """Return the sections, those of a decoder after those of its encoder."""
         given = {n.id for n in self._nodes if n.kind == "input" and n.name.startswith("decoder ")}
-        inputs = {node.id: self._edges.inputs[node.id] for node in self._nodes}
-        target = {at for at, found in inputs.items() if found & given}
+        inputs = self._edges.inputs
+        target = {node.id for node in self._nodes if inputs[node.id] & given}
         for node in reversed(self._nodes):  # and what is computed for the decoder alone
             users = {user.id for user in self._edges.users(node)}
             if users and users <= target and not inputs[node.id]:
@@ -110,37 +110,31 @@ class _Builder:
     def _side(self, side: str, nodes: Sequence[Node]) -> None:
         """Add the layers of one side of the model, and what is before, between and after them."""
         between: list[Node] = []
+        last: Node | None = None
         for node in nodes:
             layers = self._layers.get(node.path or "") if node.is_layer else None
             if layers is not None:
-                self._between(between, side)
-                between = []
+                self._add_steps(between)
+                between, last = [], node
                 self._layer(node, layers, side)
             elif node.kind not in ENDS and not self._is_weight_of_layer(node):
+                self._other_layers(side, last)
+                inputs = self._edges.inputs[node.id]
+                is_new = bool(inputs) and not inputs & self._seen_inputs
+                self._seen_inputs |= inputs
+                # Another text or image has its own embeddings, after the layers of the first one.
+                if is_new and self._layers and self._sections[-1].kind == "rest":
+                    self._add_steps(between)
+                    between = []
+                    self._sections.append(Section("embeddings", "Embeddings"))
                 between.append(node)
-        self._between(between, side)
-        self._other_layers(side)
+        self._add_steps(between)
+        self._other_layers(side, last)
 
     def _is_weight_of_layer(self, node: Node) -> bool:
         """Return whether a node changes a weight that a layer reads, and so is a part of that."""
         above = {path for name in node.reads for path in ancestors(name)}
         return not self._edges.data(node) and bool(above & self._layers.keys())
-
-    def _between(self, nodes: Sequence[Node], side: str) -> None:
-        """Add the steps of nodes before, between or after layers."""
-        if nodes:
-            self._other_layers(side)
-        for at, node in enumerate(nodes):
-            inputs = self._edges.inputs[node.id]
-            is_new = bool(inputs) and not inputs & self._seen_inputs
-            self._seen_inputs |= inputs
-            # Another text or image has its own embeddings, after the layers of the first one.
-            if is_new and self._layers and self._sections[-1].kind == "rest":
-                self._add_steps(nodes[:at])
-                self._sections.append(Section("embeddings", "Embeddings"))
-                self._between(nodes[at:], side)
-                return
-        self._add_steps(nodes)
 
     def _add_steps(self, nodes: Sequence[Node]) -> None:
         """Add the steps of nodes, the ids before the tables in which they are looked up."""
@@ -149,16 +143,22 @@ class _Builder:
         tables = {step.name: step for step in reversed(steps)}
         if (table := tables.get(TOKEN_EMBEDDING)) is not None:
             of_target = " of the target" if self._sections[-1].title == TARGET else ""
-            ids = _shortened(token.id for token in self._shapes.tokens)
             note = f"The token ids{of_target}."
-            self._add(Step(TOKEN_IDS, output_shape=table.input_shape, note=note, values=ids))
+            self._add_ids(TOKEN_IDS, table, note, [token.id for token in self._shapes.tokens])
         if (table := tables.get(SEGMENT_EMBEDDING)) is not None:
             rows = [tensor.shape[0] for tensor in self._counter.tensors(table.reads)]
-            ids = _shortened(token.segment for token in self._shapes.tokens)
             note = ONE_SEGMENT if rows == [1] else _SEGMENTS
-            self._add(Step(SEGMENT_IDS, output_shape=table.input_shape, note=note, values=ids))
+            segments = [token.segment for token in self._shapes.tokens]
+            self._add_ids(SEGMENT_IDS, table, note, segments)
         for step in steps:
             self._add_read(step)
+
+    def _add_ids(self, name: str, table: Step, note: str, ids: Sequence[int]) -> None:
+        """Add ids that are looked up in a table: ``101 2023 … 102`` of many."""
+        words = list(map(str, ids))
+        if len(words) > _MOST_IDS:
+            words = [*words[: _MOST_IDS - 2], "…", words[-1]]
+        self._add(Step(name, output_shape=table.input_shape, note=note, values=" ".join(words)))
 
     def _add_read(self, step: Step) -> None:
         """Add a step of the graph with the modules that hold just what it reads."""
@@ -199,12 +199,10 @@ class _Builder:
 
     def _layer(self, node: Node, layers: EqualLayers, side: str) -> None:
         """Show the first of equal layers in its own section."""
-        is_shown = layers.paths[0] in self._passed
         self._passed.update(node.layers)
-        self._last_layer = node
-        path = node.path or ""
+        path = layers.paths[0]
         flow, layer = self._flows.flow(path), self._architecture.module(path)
-        if is_shown or flow is None or layer is None:
+        if path in self._shown or flow is None or layer is None:
             return
         for step in self._reader(self._edges, "rest").tables_read(node):
             self._add_read(step)
@@ -217,18 +215,18 @@ class _Builder:
             self._add_read(step)
         for unused in self._counter.unused(path).items():
             self._add_unused(*unused)
+        self._shown[path] = self._sections[-1]
         self._waiting.append(layers)
 
-    def _other_layers(self, side: str) -> None:
-        """Add the layers that are equal to those shown, and start the section after them."""
+    def _other_layers(self, side: str, last: Node | None) -> None:
+        """Add the layers that are equal to those just shown, and start the section after them."""
         passed = [each for each in self._waiting if self._passed.issuperset(each.paths)]
-        if not passed and self._sections[-1].kind != "layer":
+        if last is None or not (passed or self._sections[-1].kind == "layer"):
             return
-        self._waiting = [each for each in self._waiting if each not in passed]
-        shown = {section.path: section for section in self._sections}
         self._sections.append(Section("others", f"Other {side}layers"))
         for layers in passed:
-            section, stored = shown[layers.paths[0]], len(layers.paths)
+            self._waiting.remove(layers)
+            section, stored = self._shown[layers.paths[0]], len(layers.paths)
             if stored > 1:
                 self._add_equal(section, layers)
             if layers.calls > stored:
@@ -239,9 +237,8 @@ class _Builder:
                 step = self._layers_step(section, name, layers.paths)
                 self._add(replace(step, module=module, note=f"{note} {layers.calls} times."))
         self._sections.append(Section("rest", f"After the {side}layers"))
-        if self._last_layer is not None:
-            for step in self._reader(self._edges, "rest").dropouts(self._last_layer):
-                self._add_read(step)
+        for step in self._reader(self._edges, "rest").dropouts(last):
+            self._add_read(step)
 
     def _add_equal(self, section: Section, layers: EqualLayers) -> None:
         """Add the layers that are equal to the one a section shows, in one step."""
@@ -278,11 +275,3 @@ def _times_in_symbols(architecture: Architecture, layer: ModuleNode, times: int)
         if isinstance(part, Block) and part.times.letters and part.times.at(values) == times:
             return str(part.times)
     return ""
-
-
-def _shortened(ids: Iterable[int]) -> str:
-    """Return ``101 2023 … 102`` for a long list, all of a short one."""
-    words = list(map(str, ids))
-    if len(words) > _MOST_IDS:
-        words = [*words[: _MOST_IDS - 2], "…", words[-1]]
-    return " ".join(words)

@@ -1,11 +1,11 @@
 """Shapes of the tensors of a walkthrough, in symbols and in numbers as far as known."""
 
-from collections.abc import Iterator
+from math import prod
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values, two_sides
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.flow import Edge, Node, Shape
+from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.walkthrough.walkthrough import StepShape
 
@@ -13,8 +13,7 @@ from bertviewer.core.walkthrough.walkthrough import StepShape
 class ShapeReader:
     """Names the dimensions of traced shapes: B sentences of S tokens, S_d in a decoder.
 
-    Without symbols in the graph, lengths are recognised by their traced values and widths by the
-    model's tensors.
+    Without symbols in the graph, lengths are recognised by their traced values.
     """
 
     def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
@@ -26,36 +25,45 @@ class ShapeReader:
         self._has_text = any(name.endswith("ids") or "embeds" in name for name in inputs)
         self._lengths = {} if flows is None else flows.lengths
         self._values = letter_values(architecture, run)
-        self._widths: dict[int, str] = {}
-        for tensor in architecture.parameters:
-            for size, symbol in zip(tensor.shape, tensor.symbolic_shape or (), strict=False):
-                if not symbol.isdecimal():
-                    self._widths.setdefault(size, symbol)
 
     def turn_to_target(self) -> None:
         """Read shapes of the target's tokens from here on, in an encoder-decoder."""
         self.tokens, self._length = self._target, "S_d"
 
-    def shape(self, found: Node | Edge, part: slice = slice(None)) -> StepShape | None:
-        """Return a traced shape or a part with names, from its symbols in the graph if any."""
-        sizes, symbols = found.shape[part], found.symbolic_shape
-        if not sizes:
-            return None
-        names = tuple(self._names(sizes)) if symbols is None else symbols[part]
-        return StepShape(f"[{', '.join(names)}]", f"[{', '.join(map(self._number, names))}]")
+    def shape(self, found: Node | Edge, tokens: Node | Edge | None = None) -> StepShape | None:
+        """Return a traced shape with names, from its symbols in the graph if any.
 
-    def _names(self, sizes: Shape) -> Iterator[str]:
+        Where the vectors of all sentences are one row, [B*S, D], and ``tokens`` has them as
+        [B, S, D], they are given in that form.
+        """
+        names, whole = self._names(found), () if tokens is None else tokens.shape
+        if tokens and len(names) == 2 and len(whole) == 3 and found.shape[0] == prod(whole[:2]):
+            names = [*self._names(tokens)[:2], str((found.symbolic_shape or found.shape)[-1])]
+        return self._named(names)
+
+    def indices(self, looked_up: Node) -> StepShape | None:
+        """Return the shape of the indices of a lookup: its result has one vector for each."""
+        return self._named(self._names(looked_up)[:-1])
+
+    def _named(self, names: list[str]) -> StepShape | None:
+        """Return the shape with these names of dimensions."""
+        numbers = map(self._number, names)
+        return StepShape(f"[{', '.join(names)}]", f"[{', '.join(numbers)}]") if names else None
+
+    def _names(self, found: Node | Edge) -> list[str]:
+        sizes = found.shape
+        if found.symbolic_shape is not None:
+            return list(found.symbolic_shape)
         tokens = {self._lengths.get(each): each for each in ("S_d", "S", self._length)}
         # Some layers have the features before the positions.
         places = (0, 2) if len(sizes) == 3 and sizes[1] not in tokens else (0, 1)
-        for place, size in enumerate(sizes):
-            if place == 0 and len(sizes) > 1 and size == self._lengths.get("B"):
-                yield "B"
-            elif place in places and self._has_text and size in tokens:
-                yield tokens[size]
-            else:
-                is_last = place == len(sizes) - 1 > 0
-                yield self._widths.get(size, str(size)) if is_last else str(size)
+        names = list(map(str, sizes))
+        for place in places if self._has_text else ():
+            if place < len(sizes):
+                names[place] = tokens.get(sizes[place], names[place])
+        if len(sizes) > 1 and sizes[0] == self._lengths.get("B"):
+            names[0] = "B"
+        return names
 
     def _number(self, symbol: str) -> str:
         try:

@@ -3,12 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from math import isclose, prod, sqrt
-from typing import Literal
+from math import isclose, sqrt
+from typing import Any, Literal
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.walkthrough.attention import NORMS, SELF_ATTENTION, TRANSFORMS, attentions_of
+from bertviewer.core.walkthrough.attention import (
+    BLOCKS,
+    NORMS,
+    SELF_ATTENTION,
+    TRANSFORMS,
+    attentions_of,
+)
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.walkthrough import Step
@@ -59,6 +65,7 @@ _NOTES = {
 }
 _JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
 """Operations that are steps where they join two activations."""
+_FACTORS = {"mul": ("Scale", "multiplied"), "div": ("Divide", "divided")}
 _MOST_NODES = 12
 """A module of a layer that normalises inside and has more nodes is one step."""
 
@@ -88,9 +95,7 @@ class StepReader:
             done: tuple[Node, ...] = (node,)
             if node.id in self._attention_of:
                 name, done = self._attention_of[node.id]
-                own = [each for each in done if each.kind not in ("constant", "parameter")]
-                path = own[0].path if len(own) == 1 else self._path_around(own)
-                yield self._step(name, done, path, _PER_HEAD)
+                yield self._step(name, done, self._path_around(done), _PER_HEAD)
             elif inner := self._opened(node):
                 for flow in inner:
                     edges = FlowEdges(flow)
@@ -108,17 +113,19 @@ class StepReader:
     def dropouts(self, node: Node, within: Sequence[Node] = ()) -> Iterator[Step]:
         """Yield the dropouts that a node's result goes through, each once."""
         inside = {each.id for each in within}
-        edges = [edge for edge in self._edges.out[node.id] if edge.target not in inside]
-        if node.kind == "group" and "parameters" in node.details:  # the node is a whole module
-            flow = self._flows.flow(node.path or "")
-            ends = {each.id for each in flow.nodes if each.kind == "output"} if flow else set()
-            edges = [edge for edge in (flow.edges if flow else ()) if edge.target in ends] + edges
-        found = {next(iter(e.through), None): e for e in reversed(edges) if "dropout" in e.movement}
-        for path, edge in reversed(found.items()):
-            name = self._name("dropout")
-            shape = self._shapes.shape(edge)
-            step = self._step(name, (node,), path, _NOTES.get(name, ""))
-            yield replace(step, input_shape=shape, output_shape=shape, reads=())
+        edges = list(self._edges.out[node.id])
+        flow = self._flows.flow(node.path or "") if "parameters" in node.details else None
+        if node.kind == "group" and flow is not None:  # the node is a whole module
+            ends = {each.id for each in flow.nodes if each.kind == "output"}
+            edges = [edge for edge in flow.edges if edge.target in ends] + edges
+        found: dict[str | None, Edge] = {}
+        for edge in edges:
+            if "dropout" in edge.movement and edge.target not in inside:
+                found.setdefault(next(iter(edge.through), None), edge)
+        for path, edge in found.items():
+            name, shape = self._name("dropout"), self._shapes.shape(edge)
+            note = _NOTES.get(name, "")
+            yield Step(name, (), path, shape, shape, note=note, **self._origin((node,)))
 
     def _opened(self, node: Node) -> list[Flow]:
         """Return the graphs of a closed module that contains several steps, and of its equals."""
@@ -126,11 +133,12 @@ class StepReader:
         if found is None or self._attends(node):
             return []
         inside = self._operations(found)
-        is_open = self._place == "embeddings" or bool(inside & TRANSFORMS)
-        if self._place == "rest":
-            is_open |= "residual" in inside
-        elif inside & NORMS:
-            is_open |= sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
+        is_small = sum(each.kind not in ENDS for each in found.nodes) <= _MOST_NODES
+        is_open = {
+            "embeddings": True,
+            "layer": bool(inside & TRANSFORMS) or (is_small and bool(inside & NORMS)),
+            "rest": bool(inside & BLOCKS),
+        }[self._place]
         return [f for path in node.layers if (f := self._flows.flow(path))] if is_open else []
 
     def _closed(self, node: Node) -> Flow | None:
@@ -160,13 +168,11 @@ class StepReader:
         if node.reads and node.operation in ("embedding", "look-up"):
             name = table_name(node, self._edges)
             step = self._step(name, nodes, node.path, _NOTES[name])
-            # One vector per index, so that the shape of the result has the shape of the indices.
-            yield replace(step, input_shape=self._shapes.shape(node, slice(-1)))
+            yield replace(step, input_shape=self._shapes.indices(node))
         elif node.operation in ("residual", "add"):
             yield from self._sum(node)
         elif in_embeddings and (factor := self._factor(node)) is not None:
-            if factor != ("", ""):
-                yield self._step(factor[0], nodes, node.path, factor[1])
+            yield self._step(factor[0], nodes, node.path, factor[1])
         elif node.reads or node.kind in ("module", "group") or joins or is_activation:
             name, path = self._name_of(node), node.path
             for table in self.tables_read(node) if node.operation in NORMS and not data else ():
@@ -241,32 +247,26 @@ class StepReader:
                 yield from self._added_later(user)
 
     def _factor(self, node: Node) -> tuple[str, str] | None:
-        """Return the name and note of a multiplication by one number, ``None`` for other nodes.
-
-        They are empty for 1, which changes nothing.
-        """
+        """Return the name and note of a multiplication by one number other than 1."""
         numbers = [each.plain for each in node.operands if not each.node]
-        is_single = len(node.operands) == 2 and len(numbers) == len(self._edges.data(node)) == 1
-        if node.operation not in ("mul", "div") or node.reads or not (is_single and node.shape):
+        name, verb = _FACTORS.get(node.operation or "", ("", ""))
+        if not name or node.reads or not len(numbers) == len(self._edges.data(node)) == 1:
             return None
-        name, verb = ("Scale", "multiplied") if node.operation == "mul" else ("Divide", "divided")
         width = node.shape[-1]
         module = self._architecture.module(node.path or "")
         values = module.attributes.values() if module is not None else ()
         # A buffer often has the value of an attribute.
         known = [v for v in values if isinstance(v, float) and isclose(v, sqrt(width))]
-        try:
-            factor = float(numbers[0] or known[0])
-        except (ValueError, IndexError):
+        if not numbers[0] and not known:
             return name, f"Each vector is {verb} by one number."
+        factor = float(numbers[0] or known[0])
         text = equal = f"{factor:.6g}"
         if isclose(factor, sqrt(width), rel_tol=1e-4):
             symbol = node.symbolic_shape[-1] if node.symbolic_shape else ""
             text = f"√{symbol if symbol.isidentifier() else width}"
             sign = "=" if sqrt(width).is_integer() else "≈"
             equal = f"{' = '.join(dict.fromkeys((text, f'√{width}')))} {sign} {equal}"
-        is_one = factor == 1
-        return ("", "") if is_one else (f"{name} by {text}", f"Each vector is {verb} by {equal}.")
+        return None if factor == 1 else (f"{name} by {text}", f"Each vector is {verb} by {equal}.")
 
     def _step(
         self, name: str, nodes: Sequence[Node], path: str | None = None, note: str = ""
@@ -274,37 +274,32 @@ class StepReader:
         """Return a step of some nodes with what it reads, its input and its output."""
         inside = {node.id for node in nodes}
         read = (edge for node in nodes for edge in self._edges.data(node))
-        taken: Node | Edge | None = next((e for e in read if e.source not in inside), None)
-        if isinstance(taken, Edge) and _in_one_row(taken, self._edges.source(taken)):
-            taken = self._edges.source(taken)
-        made = nodes[-1]
-        if taken is not None and _in_one_row(made, taken):
-            made = replace(made, shape=(*taken.shape[:2], made.shape[-1]), symbolic_shape=None)
+        taken = next((edge for edge in read if edge.source not in inside), None)
+        source = None if taken is None else self._edges.source(taken)
+        tokens = taken if taken is not None and len(taken.shape) > 2 else source
         return Step(
             name,
             module=path,
-            input_shape=None if taken is None else self._shapes.shape(taken),
-            output_shape=self._shapes.shape(made),
+            input_shape=None if taken is None else self._shapes.shape(taken, source),
+            output_shape=self._shapes.shape(nodes[-1], tokens),
             note=note,
             reads=tuple(dict.fromkeys(name for node in nodes for name in node.reads)),
-            flow=self._edges.flow.path if self._edges.flow.edges else None,
-            nodes=tuple(node.id for node in nodes),
+            **self._origin(nodes),
         )
+
+    def _origin(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        """Return what a step has of its place in the graph."""
+        flow = self._edges.flow
+        return {"flow": flow.path if flow.edges else None, "nodes": tuple(n.id for n in nodes)}
 
     def _path_around(self, nodes: Sequence[Node]) -> str | None:
         """Return the module around nodes; of several in the layer itself the first."""
-        paths = [node.path for node in nodes if node.path is not None]
+        paths = [node.path for node in nodes if node.path is not None and node.kind not in ENDS]
         common = common_path(paths)
-        if not paths or (common != self._base and not self._base.startswith(f"{common}.")):
+        if not paths or not f"{self._base}.".startswith(f"{common}." if common else ""):
             return common if paths else None
         first = paths[0][len(self._base) :].lstrip(".").partition(".")[0]
         return ".".join(filter(None, (self._base, first)))
-
-
-def _in_one_row(found: Node | Edge, tokens: Node | Edge) -> bool:
-    """Return whether the vectors of all sentences are one row: [B*S, D] for [B, S, D]."""
-    shape, whole = found.shape, tokens.shape
-    return len(shape) == 2 and len(whole) == 3 and shape[0] == prod(whole[:2])
 
 
 def table_name(node: Node, edges: FlowEdges) -> str:
