@@ -1,6 +1,7 @@
 """A model's parameter count by component: embeddings, blocks, head; and without pooler and head."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -8,7 +9,7 @@ from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walkthrough.sums import collected, names_in, spaced
+from bertviewer.core.walkthrough.sums import changed, collected, names_in, spaced
 from bertviewer.core.walkthrough.walkthrough import Section, Walkthrough
 
 _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
@@ -16,13 +17,9 @@ _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
 
 @frozen
 class Component:
-    """One component.
+    """One component: its sum tensor by tensor, and the same with like terms together.
 
-    Attributes:
-        title: its usual name.
-        parameters: the number of elements in the component.
-        spelled: the sum, tensor by tensor; empty where no formula is known.
-        collected: the same with like terms together.
+    Both are empty where no formula is known.
     """
 
     title: str
@@ -32,17 +29,14 @@ class Component:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The sum for people, and with like terms together where that says more.
-
-        ``N·(4·(D·D+D) + … + 2·D)`` and ``N·(12·D² + 13·D)``; a square alone says no more.
-        """
+        """The sums for people, the second only if it says more: ``N·(12·D² + 13·D)``."""
         says_more = _SQUARE.sub(r"\1*\1", self.collected) != self.spelled
         sums = (self.spelled, self.collected) if says_more else (self.spelled,)
         return tuple(readable(text) for text in sums if text)
 
     @property
     def text(self) -> str:
-        """The component in one line, ending in its value: ``N·(…) = N·(12·D² + 13·D) = 85,054``."""
+        """The component in one line, ending in its value."""
         return " = ".join((*self.lines, f"{self.parameters:,}"))
 
 
@@ -63,9 +57,8 @@ class ComponentCounts:
 
 def usual_relations(symbols: Sequence[Symbol]) -> tuple[Relation, ...]:
     """Return the usual ways to write symbols: I as ``4*D`` where so, T as its number."""
-    segments = next((str(symbol.value) for symbol in symbols if symbol.letter == "T"), None)
-    found = relations(symbols)
-    return found if segments is None else (*found, Relation("T", segments, f"T = {segments}"))
+    segments = [str(symbol.value) for symbol in symbols if symbol.letter == "T"][:1]
+    return (*relations(symbols), *(Relation("T", number, f"T = {number}") for number in segments))
 
 
 def relations_text(declared: Sequence[Relation]) -> str:
@@ -76,21 +69,14 @@ def relations_text(declared: Sequence[Relation]) -> str:
 def count_components(
     walkthrough: Walkthrough, architecture: Architecture, declared: Sequence[Relation]
 ) -> ComponentCounts:
-    """Add up the parameters of each component.
-
-    Args:
-        walkthrough: the steps of the model.
-        architecture: the model.
-        declared: symbols to write by others; those that no count contains are left out.
-    """
+    """Add up the parameters of each component; ``declared`` are symbols to write by others."""
     # Other layers are counted with the one that is shown, and what follows layers is one component.
     sections = [each for each in walkthrough.sections if each.kind not in ("others", "rest")]
-    rest = [step for each in walkthrough.sections if each.kind == "rest" for step in each.steps]
-    is_base = architecture.source.task == "base"
-    title = "After the blocks" if is_base else "Head"
+    rest = tuple(s for each in walkthrough.sections if each.kind == "rest" for s in each.steps)
+    title = "After the blocks" if architecture.source.task == "base" else "Head"
     if {step.name for step in rest if step.count.parameters} == {"Pooler"}:
         title = "Pooler"
-    sections.append(Section("rest", title, tuple(rest)))
+    sections.append(Section("rest", title, rest))
     symbols = names_in(" ".join(step.count.symbols for step in walkthrough.steps))
     used = tuple(relation for relation in declared if relation.letter in symbols)
     return ComponentCounts(
@@ -102,32 +88,30 @@ def count_components(
 
 
 def _component(section: Section, declared: Sequence[Relation]) -> Component:
-    title, parameters = _title(section), section.times * section.parameters
-    pieces = [piece for step in section.steps for piece in step.count.pieces]
-    sums = [write(pieces, lambda dim: substituted(dim, declared)) for write in (spaced, collected)]
+    parameters, times = section.times * section.parameters, section.symbols or str(section.times)
     if not any(step.count.symbols for step in section.steps):
-        return Component(title, parameters)
-    times = section.symbols or section.times
-    return Component(title, parameters, *(s if times == 1 else f"{times}*({s})" for s in sums))
+        return Component(_title(section), parameters)
+    pieces = changed(
+        (piece for step in section.steps for piece in step.count.pieces),
+        lambda dim: substituted(dim, declared),
+    )
+    sums = (spaced(pieces), collected(pieces))
+    return Component(
+        _title(section), parameters, *(s if times == "1" else f"{times}*({s})" for s in sums)
+    )
 
 
 def _title(section: Section) -> str:
-    if section.kind == "layer":
-        title = section.title.removeprefix("One ")
-        blocks = title.replace("layer", "blocks").capitalize()
-        return blocks if title != section.title else f"Blocks like {title[:1].lower()}{title[1:]}"
-    return "Embedding" if section.title == "Embeddings" else section.title
+    if section.kind != "layer":
+        return "Embedding" if section.title == "Embeddings" else section.title
+    title = section.title.removeprefix("One ")
+    blocks = title.replace("layer", "blocks").capitalize()
+    return blocks if title != section.title else f"Blocks like {title[:1].lower()}{title[1:]}"
 
 
 @frozen
 class Subtotal:
-    """A model's count without poolers and heads.
-
-    Attributes:
-        parameters: the subtotal.
-        on_top: the parameters that it leaves out, by "pooler" and "head".
-        paths: the modules that hold these.
-    """
+    """A model's count without the modules at ``paths``; ``on_top`` is that of poolers and heads."""
 
     parameters: int
     on_top: Mapping[str, int]
@@ -151,17 +135,15 @@ def subtotal(walkthrough: Walkthrough, architecture: Architecture) -> Subtotal |
     the layers. A tied weight of a head counts with the embeddings.
     """
     bodies = {n.path.partition(".")[0] for n in architecture.modules if n.name.isdecimal()}
-    on_top: dict[str, int] = {}
+    on_top: Counter[str] = Counter()
     paths: list[str] = []
     for section in walkthrough.sections:
         for step in section.steps if section.kind == "rest" else ():
             names = (step.path or "").split(".")
-            is_outside = architecture.source.task != "base" and names[0] not in bodies
-            is_pooler, is_head = "pooler" in names, any(name.endswith("head") for name in names)
-            if step.count.parameters and (is_pooler or is_head or is_outside):
-                what = "pooler" if is_pooler else "head"
-                on_top[what] = on_top.get(what, 0) + step.count.parameters
+            is_head = architecture.source.task != "base" and names[0] not in bodies
+            is_head |= any(name.endswith("head") for name in names)
+            if step.count.parameters and (is_head or "pooler" in names):
+                on_top["pooler" if "pooler" in names else "head"] += step.count.parameters
                 paths += step.paths
-    if not on_top:
-        return None
-    return Subtotal(walkthrough.parameters - sum(on_top.values()), on_top, tuple(paths))
+    left = walkthrough.parameters - on_top.total()
+    return Subtotal(left, on_top, tuple(paths)) if on_top else None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.walkthrough.sums import compact, names_in, pieces_of
+from bertviewer.core.walkthrough.sums import changed, compact, names_in, pieces_of
 from bertviewer.core.walkthrough.walkthrough import StepCount
 
 
@@ -34,11 +34,8 @@ class TensorCounter:
     def modules(self, tensors: Sequence[TensorInfo], path: str | None = None) -> tuple[str, ...]:
         """Return the modules that hold exactly these tensors, none if there are no such modules.
 
-        Tensors that are counted already may be missing from them: they are tied.
-
-        Args:
-            tensors: those of a step that is not counted yet.
-            path: the module that computes the step, preferred if it holds just these.
+        Tensors that are counted already may be missing from them: they are tied. ``path`` is
+        preferred if it holds just these.
         """
         names = {tensor.name for tensor in tensors}
         if path is not None and names & self._left <= self._names_below(path) <= names:
@@ -64,15 +61,13 @@ class TensorCounter:
         for tensor in taken:
             owners.setdefault(tensor.owner, []).append(tensor)
         self._left -= {tensor.name for tensor in taken}
-        pieces = pieces_of(
-            ((self._architecture.module(at), t) for at, t in owners.items()), self._values
-        )
+        pieces = pieces_of((self._architecture.module(at), own) for at, own in owners.items())
         symbols = compact(pieces)
         return StepCount(
             sum(tensor.numel for tensor in taken),
             sum(tensor.numel for tensor in taken if tensor.trainable),
             symbols if names_in(symbols) else "",
-            compact(pieces, lambda dim: str(evaluate(dim, self._values))),
+            compact(changed(pieces, lambda dim: str(evaluate(dim, self._values)))),
             pieces,
         )
 

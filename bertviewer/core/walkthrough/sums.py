@@ -4,11 +4,10 @@ A tensor is the product of its dimensions, inputs first: a layer from D to I fea
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.letters import letter_order
 from bertviewer.core.expressions.polynomials import (
     Monomial,
@@ -20,11 +19,7 @@ from bertviewer.core.expressions.polynomials import (
 )
 from bertviewer.core.frozen import frozen
 
-Dimensions = tuple[str, ...]
-Change = Callable[[str], str]
-"""What writes a dimension in another way."""
-
-_MULTIPLE = re.compile(r"(\d+)\*([A-Za-z]\w{0,3})")
+_MULTIPLE = re.compile(r"^(\d+)\*([A-Za-z]\w{0,3})$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -36,20 +31,15 @@ class Piece:
     """
 
     times: int
-    tensors: tuple[Dimensions, ...]
+    tensors: tuple[tuple[str, ...], ...]
 
 
-def pieces_of(
-    modules: Iterable[tuple[ModuleNode | None, Sequence[TensorInfo]]], values: Mapping[str, int]
-) -> tuple[Piece, ...]:
-    """Return the count of modules with their own tensors in pieces, equal neighbours merged.
-
-    A dimension that does not evaluate to its size with the values of symbols stays a plain number.
-    """
+def pieces_of(modules: Iterable[tuple[ModuleNode | None, list[TensorInfo]]]) -> tuple[Piece, ...]:
+    """Return the count of modules with their own tensors in pieces, equal neighbours merged."""
     pieces: list[Piece] = []
     for module, tensors in modules:
         is_linear = module is not None and module.class_name.endswith("Linear")
-        dims = tuple(_dimensions(tensor, is_linear, values) for tensor in tensors)
+        dims = tuple(_dimensions(tensor, is_linear) for tensor in tensors)
         piece = Piece(len(dims), dims[:1]) if len(set(dims)) == 1 else Piece(1, dims)
         if pieces and pieces[-1].tensors == piece.tensors:
             piece = Piece(pieces.pop().times + piece.times, piece.tensors)
@@ -61,27 +51,35 @@ def pieces_of(
     return tuple(pieces)
 
 
-def compact(pieces: Sequence[Piece], change: Change = str) -> str:
+def changed(pieces: Iterable[Piece], change: Callable[[str], str]) -> tuple[Piece, ...]:
+    """Return pieces with each dimension written in another way."""
+    return tuple(
+        Piece(piece.times, tuple(tuple(map(change, dims)) for dims in piece.tensors))
+        for piece in pieces
+    )
+
+
+def compact(pieces: Sequence[Piece]) -> str:
     """Write the pieces as one step: ``(D*I+I)+(I*D+D)``."""
-    return "+".join(_text(piece, change, in_brackets=len(pieces) > 1) for piece in pieces)
+    return "+".join(_text(piece, in_brackets=len(pieces) > 1) for piece in pieces)
 
 
-def spaced(pieces: Iterable[Piece], change: Change = str) -> str:
+def spaced(pieces: Iterable[Piece]) -> str:
     """Write the pieces as one sum: ``4*(D*D+D) + 2*D + D*I + I``."""
     parts = (
         [piece] if piece.times > 1 else [Piece(1, (dims,)) for dims in piece.tensors]
         for piece in pieces
     )
-    return " + ".join(_text(each, change, in_brackets=True) for part in parts for each in part)
+    return " + ".join(_text(each, in_brackets=True) for part in parts for each in part)
 
 
-def collected(pieces: Iterable[Piece], change: Change = str) -> str:
+def collected(pieces: Iterable[Piece]) -> str:
     """Write the pieces as one sum with like terms together: ``12*D**2 + 13*D``.
 
     Terms are ordered by their first symbol, V before L before D; then squares come first.
     """
     products = (
-        product((Polynomial.constant(piece.times), *(polynomial_of(change(dim)) for dim in dims)))
+        product((Polynomial.constant(piece.times), *map(polynomial_of, dims)))
         for piece in pieces
         for dims in piece.tensors
     )
@@ -94,20 +92,14 @@ def names_in(text: str) -> set[str]:
     return set(_NAME.findall(text))
 
 
-def _dimensions(tensor: TensorInfo, is_linear: bool, values: Mapping[str, int]) -> Dimensions:
-    dims = tuple(map(str, tensor.shape))
-    symbols = tensor.symbolic_shape or dims
-    try:
-        if tuple(evaluate(dim, values) for dim in symbols) == tensor.shape:
-            dims = symbols
-    except FormulaError:
-        pass
+def _dimensions(tensor: TensorInfo, is_linear: bool) -> tuple[str, ...]:
+    dims = tensor.symbolic_shape or tuple(map(str, tensor.shape))
     # torch keeps a linear layer's weight as [out, in]; people write inputs first.
     return dims[::-1] if is_linear or tensor.name.endswith("in_proj_weight") else dims
 
 
-def _text(piece: Piece, change: Change, *, in_brackets: bool) -> str:
-    inner = "+".join("*".join(_factor(change(dim)) for dim in dims) for dims in piece.tensors)
+def _text(piece: Piece, *, in_brackets: bool) -> str:
+    inner = "+".join("*".join(map(_factor, dims)) for dims in piece.tensors)
     if len(piece.tensors) > 1 and (in_brackets or piece.times > 1):
         inner = f"({inner})"
     return inner if piece.times == 1 else f"{piece.times}*{inner}"
@@ -115,9 +107,7 @@ def _text(piece: Piece, change: Change, *, in_brackets: bool) -> str:
 
 def _factor(dim: str) -> str:
     """Write ``4*D`` as ``4D``, so that it reads as one size, and a sum in brackets."""
-    if multiple := _MULTIPLE.fullmatch(dim):
-        return multiple.group(1) + multiple.group(2)
-    return f"({dim})" if " " in dim or "//" in dim else dim
+    return f"({dim})" if " " in dim or "//" in dim else _MULTIPLE.sub(r"\1\2", dim)
 
 
 def _order(symbols: Monomial) -> tuple[bool, tuple[int, str], int]:

@@ -3,6 +3,7 @@
 Plain data, free of torch. The counts of all steps add up to the model's own.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal
 
@@ -100,8 +101,34 @@ class Step:
         return self.name in (TOKEN_IDS, SEGMENT_IDS)
 
 
+class _Counted:
+    """What has steps, and expects a number of parameters."""
+
+    expected: int
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[Step, ...]:
+        """All steps in order."""
+
+    @property
+    def parameters(self) -> int:
+        """The parameters of all steps."""
+        return sum(step.count.parameters for step in self.steps)
+
+    @property
+    def trainable(self) -> int:
+        """The trainable parameters of all steps."""
+        return sum(step.count.trainable for step in self.steps)
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether the steps add up to what is expected."""
+        return self.parameters == self.expected
+
+
 @frozen
-class Section:
+class Section(_Counted):
     """Successive steps with a title.
 
     Attributes:
@@ -125,24 +152,9 @@ class Section:
     symbols: str = ""
     is_executed: bool = True
 
-    @property
-    def parameters(self) -> int:
-        """The parameters of all steps."""
-        return sum(step.count.parameters for step in self.steps)
-
-    @property
-    def trainable(self) -> int:
-        """The trainable parameters of all steps."""
-        return sum(step.count.trainable for step in self.steps)
-
-    @property
-    def reconciles(self) -> bool:
-        """Whether the steps add up to their modules."""
-        return self.parameters == self.expected
-
 
 @frozen
-class Walkthrough:
+class Walkthrough(_Counted):
     """All sections; ``expected`` is the model's own number of parameters."""
 
     sections: tuple[Section, ...]
@@ -152,16 +164,6 @@ class Walkthrough:
     def steps(self) -> tuple[Step, ...]:
         """All steps in order."""
         return tuple(step for section in self.sections for step in section.steps)
-
-    @property
-    def parameters(self) -> int:
-        """The parameters of all steps."""
-        return sum(section.parameters for section in self.sections)
-
-    @property
-    def trainable(self) -> int:
-        """The trainable parameters of all steps."""
-        return sum(section.trainable for section in self.sections)
 
     @property
     def reconciles(self) -> bool:
