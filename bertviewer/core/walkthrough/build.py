@@ -10,10 +10,14 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.counts import Block, Count
 from bertviewer.core.text.numerals import count_text
-from bertviewer.core.walkthrough.counter import TensorCounter
+from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, collected
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
-from bertviewer.core.walkthrough.layers import EqualLayers, equal_layers, with_single_layers
-from bertviewer.core.walkthrough.module_flows import module_flows
+from bertviewer.core.walkthrough.layers import (
+    EqualLayers,
+    equal_layers,
+    module_flows,
+    with_single_layers,
+)
 from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.steps import (
     SEGMENT_EMBEDDING,
@@ -22,13 +26,11 @@ from bertviewer.core.walkthrough.steps import (
     StepReader,
     common_path,
 )
-from bertviewer.core.walkthrough.sums import collected
 from bertviewer.core.walkthrough.walkthrough import (
     SEGMENT_IDS,
     TOKEN_IDS,
     Section,
     Step,
-    StepCount,
     Walkthrough,
 )
 
@@ -96,8 +98,7 @@ class _Builder:
             self._shapes.turn_to_target()
             self._sections.append(Section("embeddings", TARGET))
             self._side("decoder ", [node for node in self._nodes if node.id in target])
-        for unused in self._counter.unused().items():
-            self._add_unused(*unused)
+        self._add_unused()
         sections: list[Section] = []
         number = 1
         for section in self._sections:
@@ -191,11 +192,13 @@ class _Builder:
             step = replace(step, count=self._counter.take(new))
         self._sections[-1] = replace(section, steps=(*section.steps, step), expected=expected)
 
-    def _add_unused(self, path: str, tensors: Sequence[TensorInfo]) -> None:
-        paths = self._counter.modules(tensors, path)
-        own = ", ".join(tensor.name.rpartition(".")[2] for tensor in tensors)
-        name = path.rpartition(".")[2] if paths else own
-        self._add(Step(name, paths, path or None, note=UNUSED), tensors)
+    def _add_unused(self, below: str = "") -> None:
+        """Add the tensors below a module that no step counts."""
+        for path, tensors in self._counter.unused(below).items():
+            paths = self._counter.modules(tensors, path)
+            own = ", ".join(tensor.name.rpartition(".")[2] for tensor in tensors)
+            name = path.rpartition(".")[2] if paths else own
+            self._add(Step(name, paths, path or None, note=UNUSED), tensors)
 
     def _layer(self, node: Node, layers: EqualLayers, side: str) -> None:
         """Show the first of equal layers in its own section."""
@@ -213,8 +216,7 @@ class _Builder:
         self._seen_inputs |= self._edges.inputs[node.id]
         for step in self._reader(FlowEdges(flow), "layer").steps(flow.nodes):
             self._add_read(step)
-        for unused in self._counter.unused(path).items():
-            self._add_unused(*unused)
+        self._add_unused(path)
         self._shown[path] = self._sections[-1]
         self._waiting.append(layers)
 

@@ -9,7 +9,7 @@ from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walkthrough.sums import changed, collected, names_in, spaced
+from bertviewer.core.walkthrough.counts import changed, collected, names_in, spaced
 from bertviewer.core.walkthrough.walkthrough import Section, Walkthrough
 
 _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")

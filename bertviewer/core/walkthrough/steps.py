@@ -65,6 +65,10 @@ _NOTES = {
 }
 _JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
 """Operations that are steps where they join two activations."""
+_FIXED = (
+    ("Fixed positions", "One vector per position"),
+    ("Sinusoidal positions", "Sines and cosines of each position"),
+)
 _FACTORS = {"mul": ("Scale", "multiplied"), "div": ("Divide", "divided")}
 _MOST_NODES = 12
 """A module of a layer that normalises inside and has more nodes is one step."""
@@ -221,21 +225,19 @@ class StepReader:
         A sum of several embeddings is one step that names all of them.
         """
         sources = self._edges.sources(node)
-        in_embeddings = self._place == "embeddings" and node.operation == "add"
-        fixed = [each for each in sources if in_embeddings and _is_position_vectors(each, node)]
-        has_sines = any(each.name == "sines and cosines" for each in fixed)
+        is_plain = self._place == "embeddings" and node.operation == "add"
+        fixed = [each for each in sources if is_plain and _is_position_vectors(each, node)]
+        note = RESIDUAL if node.operation == "residual" else _SUM
         for each in fixed:
-            name = "Sinusoidal positions" if has_sines else "Fixed positions"
-            what = "Sines and cosines of each position" if has_sines else "One vector per position"
+            name, what = _FIXED[each.name == "sines and cosines"]
             yield self._step(name, (each,), None, f"{what}; nothing is learned here.")
-        note = RESIDUAL if node.operation == "residual" else SINUSOIDS if has_sines else _SUM
-        is_named = False
-        if in_embeddings and not fixed:
-            is_named = any(each.operation == "add" for each in sources)
+            note = SINUSOIDS if name == "Sinusoidal positions" else note
+        if is_plain and not fixed:
+            if any(each.operation == "add" for each in sources) and not node.reads:
+                return
             later = (f"The {name.lower()} is added as well." for name in self._added_later(node))
-            note = "" if is_named else " ".join((_SUM, *later))
-        is_sum = not is_named and sum(map(is_data, sources)) + len(fixed) > 1
-        if is_sum or node.reads:
+            note = " ".join((_SUM, *later))
+        if node.reads or sum(map(is_data, sources)) + len(fixed) > 1:
             yield self._step("Add", (node,), None, note)
 
     def _added_later(self, node: Node) -> Iterator[str]:

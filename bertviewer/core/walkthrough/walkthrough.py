@@ -10,7 +10,7 @@ from typing import Literal
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.frozen import frozen
-from bertviewer.core.walkthrough.sums import Piece
+from bertviewer.core.walkthrough.counts import StepCount
 
 TOKEN_IDS, SEGMENT_IDS = "Token IDs", "Segment IDs"
 
@@ -23,25 +23,6 @@ class StepShape:
 
     text: str
     numbers: str
-
-
-@frozen
-class StepCount:
-    """The parameters of a step; all zero and empty for an addition.
-
-    Attributes:
-        parameters: the number of elements; a tied tensor counts at the first step that reads it.
-        trainable: how many of them are trainable.
-        symbols: the count in the configuration's symbols, empty where no formula is known.
-        numbers: the count with numbers put in, empty where nothing is counted.
-        pieces: the count as data, empty where it is not spelled out.
-    """
-
-    parameters: int = 0
-    trainable: int = 0
-    symbols: str = ""
-    numbers: str = ""
-    pieces: tuple[Piece, ...] = ()
 
 
 @frozen
