@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.counts import Block, Count
 from bertviewer.core.text.numerals import count_text
-from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, collected
+from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, names_in
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.layers import (
     EqualLayers,
@@ -54,30 +56,25 @@ def build_walkthrough(architecture: Architecture, run: ActivationRun | None = No
         run: its last run, for the ids of its inputs and for the lengths in shapes.
     """
     flows = architecture.flows
-    is_traced = flows is not None and flows.flow("") is not None
-    # Of a checkpoint without a configuration only the names are known.
-    is_known = is_traced or "model_type" in architecture.config
-    if not is_traced:
-        architecture = replace(architecture, flows=module_flows(architecture))
-    found = _Builder(architecture, run, "Embeddings" if is_known else "Modules by name").build()
-    sections = tuple(replace(section, is_executed=is_traced) for section in found)
+    if flows is None or flows.flow("") is None:
+        flows = module_flows(architecture)
+    sections = _Builder(replace(architecture, flows=flows), flows, run).build()
     return Walkthrough(sections, architecture.root.parameters)
 
 
 class _Builder:
     """Goes through the graph of the whole model once, and counts each tensor once."""
 
-    def __init__(self, architecture: Architecture, run: ActivationRun | None, title: str) -> None:
-        flows = architecture.flows
-        flow = None if flows is None else flows.flow("")
-        assert flows is not None
-        assert flow is not None
+    def __init__(self, architecture: Architecture, flows: Flows, run: ActivationRun | None) -> None:
+        flow = flows.distinct[""]
         self._architecture, self._flows, self._edges = architecture, flows, FlowEdges(flow)
         self._nodes = with_single_layers(flows, flow.nodes)
         self._layers = equal_layers(architecture, flows, self._nodes)
         self._counter = TensorCounter(architecture)
         self._shapes = ShapeReader(architecture, run)
-        self._sections = [Section("embeddings", title)]
+        # Of a checkpoint without a configuration only the names are known.
+        is_known = bool(flow.edges) or "model_type" in architecture.config
+        self._sections = [Section("embeddings", "Embeddings" if is_known else "Modules by name")]
         self._seen_inputs: set[str] = set()
         self._passed: set[str] = set()
         self._shown: dict[str, Section] = {}
@@ -99,14 +96,17 @@ class _Builder:
             self._sections.append(Section("embeddings", TARGET))
             self._side("decoder ", [node for node in self._nodes if node.id in target])
         self._add_unused()
-        sections: list[Section] = []
-        number = 1
-        for section in self._sections:
-            steps = tuple(replace(s, number=at) for at, s in enumerate(section.steps, number))
-            number += len(steps)
-            expected = section.expected or section.parameters
-            sections += [replace(section, steps=steps, expected=expected)] if steps else []
-        return tuple(sections)
+        numbers, is_executed = count(1), bool(self._edges.flow.edges)
+        return tuple(
+            replace(
+                section,
+                steps=tuple(replace(step, number=next(numbers)) for step in section.steps),
+                expected=section.expected or section.parameters,
+                is_executed=is_executed,
+            )
+            for section in self._sections
+            if section.steps
+        )
 
     def _side(self, side: str, nodes: Sequence[Node]) -> None:
         """Add the layers of one side of the model, and what is before, between and after them."""
@@ -246,17 +246,15 @@ class _Builder:
         """Add the layers that are equal to the one a section shows, in one step."""
         paths = layers.paths[1:]
         taken = self._counter.take(t for path in paths for t in self._counter.below(path))
-        pieces = [piece for step in section.steps for piece in step.count.pieces]
-        symbols = numbers = ""
-        if any(step.count.symbols for step in section.steps):
-            is_letter = section.symbols.isidentifier()
-            times = f"({section.symbols}-1)" if is_letter else str(len(paths))
-            symbols = f"{times}*({collected(pieces)})"
+        layer = self._architecture.module(section.path)
+        formula, numbers = layer.count_formula if layer else "", ""
+        times = f"({section.symbols}-1)" if section.symbols.isidentifier() else str(len(paths))
+        symbols = f"{times}*({formula})" if names_in(formula) else ""
         if taken.parameters:
             numbers = f"{len(paths)}*{taken.parameters // len(paths):,}"
-        count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
+        equal = StepCount(taken.parameters, taken.trainable, symbols, numbers)
         step = self._layers_step(section, layers.others_name, paths)
-        self._add(replace(step, count=count, note=_OWN_TENSORS))
+        self._add(replace(step, count=equal, note=_OWN_TENSORS))
 
     def _layers_step(self, section: Section, name: str, paths: tuple[str, ...]) -> Step:
         """Return a step of whole layers with the shapes of the layer that a section shows."""
