@@ -30,23 +30,17 @@ class ShapeReader:
         """Read shapes of the target's tokens from here on, in an encoder-decoder."""
         self.tokens, self._length = self._target, "S_d"
 
-    def shape(self, found: Node | Edge, tokens: Node | Edge | None = None) -> StepShape | None:
-        """Return a traced shape with names, from its symbols in the graph if any.
+    def shape(
+        self, found: Node | Edge, tokens: Node | Edge | None = None, part: slice = slice(None)
+    ) -> StepShape | None:
+        """Return a traced shape or a part with names, from its symbols in the graph if any.
 
         Where the vectors of all sentences are one row, [B*S, D], and ``tokens`` has them as
         [B, S, D], they are given in that form.
         """
-        names, whole = self._names(found), () if tokens is None else tokens.shape
+        names, whole = self._names(found)[part], () if tokens is None else tokens.shape
         if tokens and len(names) == 2 and len(whole) == 3 and found.shape[0] == prod(whole[:2]):
             names = [*self._names(tokens)[:2], str((found.symbolic_shape or found.shape)[-1])]
-        return self._named(names)
-
-    def indices(self, looked_up: Node) -> StepShape | None:
-        """Return the shape of the indices of a lookup: its result has one vector for each."""
-        return self._named(self._names(looked_up)[:-1])
-
-    def _named(self, names: list[str]) -> StepShape | None:
-        """Return the shape with these names of dimensions."""
         numbers = map(self._number, names)
         return StepShape(f"[{', '.join(names)}]", f"[{', '.join(numbers)}]") if names else None
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import isclose, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
@@ -128,8 +128,8 @@ class StepReader:
                 found.setdefault(next(iter(edge.through), None), edge)
         for path, edge in found.items():
             name, shape = self._name("dropout"), self._shapes.shape(edge)
-            note = _NOTES.get(name, "")
-            yield Step(name, (), path, shape, shape, note=note, **self._origin((node,)))
+            step = self._step(name, (node,), path, _NOTES.get(name, ""))
+            yield replace(step, input_shape=shape, output_shape=shape, reads=())
 
     def _opened(self, node: Node) -> list[Flow]:
         """Return the graphs of a closed module that contains several steps, and of its equals."""
@@ -172,7 +172,7 @@ class StepReader:
         if node.reads and node.operation in ("embedding", "look-up"):
             name = table_name(node, self._edges)
             step = self._step(name, nodes, node.path, _NOTES[name])
-            yield replace(step, input_shape=self._shapes.indices(node))
+            yield replace(step, input_shape=self._shapes.shape(node, part=slice(-1)))
         elif node.operation in ("residual", "add"):
             yield from self._sum(node)
         elif in_embeddings and (factor := self._factor(node)) is not None:
@@ -286,13 +286,9 @@ class StepReader:
             output_shape=self._shapes.shape(nodes[-1], tokens),
             note=note,
             reads=tuple(dict.fromkeys(name for node in nodes for name in node.reads)),
-            **self._origin(nodes),
+            flow=self._edges.flow.path if self._edges.flow.edges else None,
+            nodes=tuple(node.id for node in nodes),
         )
-
-    def _origin(self, nodes: Sequence[Node]) -> dict[str, Any]:
-        """Return what a step has of its place in the graph."""
-        flow = self._edges.flow
-        return {"flow": flow.path if flow.edges else None, "nodes": tuple(n.id for n in nodes)}
 
     def _path_around(self, nodes: Sequence[Node]) -> str | None:
         """Return the module around nodes; of several in the layer itself the first."""

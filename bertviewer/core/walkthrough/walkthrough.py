@@ -5,6 +5,7 @@ Plain data, free of torch. The counts of all steps add up to the model's own.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -160,17 +161,16 @@ def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> S
     """
     flows, below = architecture.flows, f"{path}."
     single = [step for step in steps if not step.is_layers]
-    found = next((step for step in single if path in _places(step)), None)
-    found = found or next(
-        (s for s in single if any(f"{at}.".startswith(below) for at in _modules(s, flows))), None
-    )
     around = [(at, step) for step in steps for at in _places(step) if below.startswith(f"{at}.")]
-    if found is None and around:
-        found = max(around, key=lambda place: len(place[0]))[1]
-    if found is not None or not path:
-        return found if path else None
+    around.sort(key=lambda place: -len(place[0]))
     tied = (t.owner for t in architecture.parameters if (t.tied_to or "").startswith(below))
-    return next((step for at in tied if (step := find_step(steps, architecture, at))), None)
+    found = chain(
+        (step for step in single if path in _places(step)),
+        (s for s in single if any(f"{at}.".startswith(below) for at in _modules(s, flows))),
+        (step for _, step in around),
+        (step for at in tied if (step := find_step(steps, architecture, at))),
+    )
+    return next(found, None) if path else None
 
 
 def _places(step: Step) -> tuple[str, ...]:
