@@ -22,7 +22,7 @@ def attentions_of(edges: FlowEdges, *, in_layer: bool) -> Iterator[tuple[str, tu
     for node in edges.flow.nodes:
         is_other = in_layer and node.operation == "softmax" and node.path != edges.flow.path
         if node.operation == "attention" or is_other:
-            roles = edges.roles(node)
+            roles = {edge.role: edges.source(edge) for edge in edges.into[node.id]}
             nodes = _nodes_of(edges, node)
             query, key = (edges.inputs[roles.get(r, node).id] for r in ("query", "key"))
             is_cross = bool(query - key)

@@ -5,6 +5,8 @@ A tensor is the product of its dimensions, inputs first: a layer from D to I fea
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
@@ -128,14 +130,13 @@ class TensorCounter:
 
 def pieces_of(modules: Iterable[tuple[ModuleNode | None, list[TensorInfo]]]) -> tuple[Piece, ...]:
     """Return the count of modules with their own tensors in pieces, equal neighbours merged."""
-    pieces: list[Piece] = []
+    found: list[tuple[int, tuple[tuple[str, ...], ...]]] = []
     for module, tensors in modules:
         is_linear = module is not None and module.class_name.endswith("Linear")
         dims = tuple(_dimensions(tensor, is_linear) for tensor in tensors)
-        piece = Piece(len(dims), dims[:1]) if len(set(dims)) == 1 else Piece(1, dims)
-        if pieces and pieces[-1].tensors == piece.tensors:
-            piece = Piece(pieces.pop().times + piece.times, piece.tensors)
-        pieces.append(piece)
+        found.append((len(dims), dims[:1]) if len(set(dims)) == 1 else (1, dims))
+    equal = groupby(found, key=itemgetter(1))
+    pieces = [Piece(sum(times for times, _ in same), tensors) for tensors, same in equal]
     for length in range(2, len(pieces) // 2 + 1):  # equal experts, each of several modules
         times = len(pieces) // length
         if pieces == pieces[:length] * times and all(piece.times == 1 for piece in pieces):

@@ -13,31 +13,28 @@ class FlowEdges:
 
     Attributes:
         flow: the graph.
-        out: the edges that lead away from a node.
+        into: the edges that lead to a node.
+        out: the edges that lead away from it.
         inputs: the ids of the inputs with data that a node depends on.
     """
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._nodes = {node.id: node for node in flow.nodes}
-        self._into: dict[str, list[Edge]] = defaultdict(list)
+        self.into: dict[str, list[Edge]] = defaultdict(list)
         self.out: dict[str, list[Edge]] = defaultdict(list)
         for edge in flow.edges:
-            self._into[edge.target].append(edge)
+            self.into[edge.target].append(edge)
             self.out[edge.source].append(edge)
         self.inputs: dict[str, set[str]] = {}
         for node in flow.nodes:
             own = {node.id} if node.kind == "input" and is_data(node) else set()
-            before = (self.inputs.get(edge.source, set()) for edge in self._into[node.id])
+            before = (self.inputs.get(edge.source, set()) for edge in self.into[node.id])
             self.inputs[node.id] = own.union(*before)
 
     def sources(self, node: Node) -> list[Node]:
         """Return the nodes that a node reads, one for each edge."""
-        return [self.source(edge) for edge in self._into[node.id]]
-
-    def roles(self, node: Node) -> dict[str | None, Node]:
-        """Return the nodes that a node reads by the roles that they have in it."""
-        return {edge.role: self.source(edge) for edge in self._into[node.id]}
+        return [self.source(edge) for edge in self.into[node.id]]
 
     def users(self, node: Node) -> list[Node]:
         """Return the nodes that read a node's result, without the outputs of the graph."""
@@ -50,7 +47,7 @@ class FlowEdges:
 
     def data(self, node: Node) -> list[Edge]:
         """Return the edges into a node that carry activations: no masks, positions, parameters."""
-        return [edge for edge in self._into[node.id] if is_data(self.source(edge))]
+        return [edge for edge in self.into[node.id] if is_data(self.source(edge))]
 
 
 def is_data(node: Node) -> bool:

@@ -7,6 +7,7 @@ from bertviewer.core.activations.letter_values import letter_values, two_sides
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.walkthrough.walkthrough import StepShape
 
 
@@ -41,23 +42,20 @@ class ShapeReader:
         names, whole = self._names(found)[part], () if tokens is None else tokens.shape
         if tokens and len(names) == 2 and len(whole) == 3 and found.shape[0] == prod(whole[:2]):
             names = [*self._names(tokens)[:2], str((found.symbolic_shape or found.shape)[-1])]
-        numbers = map(self._number, names)
-        return StepShape(f"[{', '.join(names)}]", f"[{', '.join(numbers)}]") if names else None
+        numbers = list(map(self._number, names))
+        return StepShape(shape_text(names), shape_text(numbers)) if names else None
 
     def _names(self, found: Node | Edge) -> list[str]:
         sizes = found.shape
         if found.symbolic_shape is not None:
             return list(found.symbolic_shape)
-        tokens = {self._lengths.get(each): each for each in ("S_d", "S", self._length)}
+        lengths = self._lengths if self._has_text else {}
+        tokens = {lengths.get(each): each for each in ("S_d", "S", self._length)}
         # Some layers have the features before the positions.
         places = (0, 2) if len(sizes) == 3 and sizes[1] not in tokens else (0, 1)
-        names = list(map(str, sizes))
-        for place in places if self._has_text else ():
-            if place < len(sizes):
-                names[place] = tokens.get(sizes[place], names[place])
-        if len(sizes) > 1 and sizes[0] == self._lengths.get("B"):
-            names[0] = "B"
-        return names
+        names = [tokens.get(n, str(n)) if at in places else str(n) for at, n in enumerate(sizes)]
+        has_batch = len(sizes) > 1 and sizes[0] == self._lengths.get("B")
+        return ["B", *names[1:]] if has_batch else names
 
     def _number(self, symbol: str) -> str:
         try:

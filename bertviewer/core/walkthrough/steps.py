@@ -63,8 +63,6 @@ _NOTES = {
     "Router": "Selects {chosen} of {experts} experts for each token.",
     "Experts": "{experts} feed-forward networks; each token is routed to {chosen} of them.",
 }
-_JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
-"""Operations that are steps where they join two activations."""
 _FIXED = (
     ("Fixed positions", "One vector per position"),
     ("Sinusoidal positions", "Sines and cosines of each position"),
@@ -154,9 +152,8 @@ class StepReader:
 
     def _operations(self, flow: Flow) -> set[str | None]:
         """Return the operations of a module, and of the closed modules in it."""
-        inner = (self._closed(node) for node in flow.nodes if node.path != flow.path)
-        own = {node.operation for node in flow.nodes}
-        return own.union(*(self._operations(each) for each in inner if each is not None))
+        inner = filter(None, map(self._closed, flow.nodes))
+        return {node.operation for node in flow.nodes}.union(*map(self._operations, inner))
 
     def _attends(self, node: Node) -> bool:
         """Return whether a closed module of a layer computes attention in another way."""
@@ -167,8 +164,8 @@ class StepReader:
         """Yield the steps of a node that is no attention, with the activation of a pooler."""
         node, data = nodes[0], self._edges.data(nodes[0])
         in_embeddings = self._place == "embeddings"
-        is_activation = node.operation == "activation" and not in_embeddings
-        joins = node.operation in _JOINS and len(data) > 1
+        is_shown = bool(node.reads) or node.kind in ("module", "group") or len(data) > 1
+        is_shown |= node.operation == "activation" and not in_embeddings
         if node.reads and node.operation in ("embedding", "look-up"):
             name = table_name(node, self._edges)
             step = self._step(name, nodes, node.path, _NOTES[name])
@@ -177,7 +174,7 @@ class StepReader:
             yield from self._sum(node)
         elif in_embeddings and (factor := self._factor(node)) is not None:
             yield self._step(factor[0], nodes, node.path, factor[1])
-        elif node.reads or node.kind in ("module", "group") or joins or is_activation:
+        elif is_shown:
             name, path = self._name_of(node), node.path
             for table in self.tables_read(node) if node.operation in NORMS and not data else ():
                 yield table
@@ -278,7 +275,8 @@ class StepReader:
         read = (edge for node in nodes for edge in self._edges.data(node))
         taken = next((edge for edge in read if edge.source not in inside), None)
         source = None if taken is None else self._edges.source(taken)
-        tokens = taken if taken is not None and len(taken.shape) > 2 else source
+        near = (taken, source, *self._edges.out[nodes[-1].id])
+        tokens = next((each for each in near if each is not None and len(each.shape) > 2), None)
         return Step(
             name,
             module=path,
