@@ -8,6 +8,8 @@ from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.walkthrough.attention import (
     BLOCKS,
     NORMS,
@@ -63,6 +65,7 @@ _NOTES = {
     "Router": "Selects {chosen} of {experts} experts for each token.",
     "Experts": "{experts} feed-forward networks; each token is routed to {chosen} of them.",
 }
+_TABLES = {"token": TOKEN_EMBEDDING, "segment": SEGMENT_EMBEDDING}
 _FIXED = (
     ("Fixed positions", "One vector per position"),
     ("Sinusoidal positions", "Sines and cosines of each position"),
@@ -84,6 +87,7 @@ class StepReader:
         assert architecture.flows is not None
         self._architecture, self._flows = architecture, architecture.flows
         self._shapes, self._edges, self._place = shapes, edges, place
+        self._module = architecture.module(edges.flow.path) or architecture.root
         self._base = common_path(n.path for n in edges.flow.nodes if n.kind not in ENDS)
         attentions = attentions_of(edges, in_layer=place == "layer")
         self._attention_of = {n.id: (name, nodes) for name, nodes in attentions for n in nodes}
@@ -167,7 +171,7 @@ class StepReader:
         is_shown = bool(node.reads) or node.kind in ("module", "group") or len(data) > 1
         is_shown |= node.operation == "activation" and not in_embeddings
         if node.reads and node.operation in ("embedding", "look-up"):
-            name = table_name(node, self._edges)
+            name = self._table_name(node)
             step = self._step(name, nodes, node.path, _NOTES[name])
             yield replace(step, input_shape=self._shapes.shape(node, part=slice(-1)))
         elif node.operation in ("residual", "add"):
@@ -187,6 +191,15 @@ class StepReader:
                 below = self._architecture.tensors_below(path)
                 step = replace(step, reads=tuple(tensor.name for tensor in below))
             yield step
+
+    def _table_name(self, node: Node) -> str:
+        """Return the name of an embedding table, by what its rows are looked up by."""
+        view = ModuleView.of(self._module, self._architecture)
+        found = None if view.graph is None else view.graph.by_id.get(node.id)
+        # One vector for each pair of positions is one for their distance.
+        is_pairs = len(node.shape) > 2 and node.shape[0] == node.shape[1] > 1
+        other = _DISTANCE_EMBEDDING if is_pairs else _POSITION_EMBEDDING
+        return other if found is None else _TABLES.get(index_kind(found, view), other)
 
     def tables_read(self, node: Node) -> Iterator[Step]:
         """Yield the tables that no step looks up, but that a layer reads, or a node for it."""
@@ -242,7 +255,7 @@ class StepReader:
         for user in self._edges.users(node):
             if user.operation == "add":
                 tables = (s for s in self._edges.sources(user) if s.operation == "embedding")
-                yield from (table_name(table, self._edges) for table in tables)
+                yield from (self._table_name(table) for table in tables)
                 yield from self._added_later(user)
 
     def _factor(self, node: Node) -> tuple[str, str] | None:
@@ -296,19 +309,6 @@ class StepReader:
             return common if paths else None
         first = paths[0][len(self._base) :].lstrip(".").partition(".")[0]
         return ".".join(filter(None, (self._base, first)))
-
-
-def table_name(node: Node, edges: FlowEdges) -> str:
-    """Return the name of an embedding table, by what its rows are looked up by."""
-    for source in edges.sources(node):
-        # Ids in another form than the model takes them are no input node any more.
-        is_ids = source.name.endswith("ids") and "position" not in source.name
-        if is_ids or is_data(source):
-            is_segment = "type" in source.name or "segment" in source.name
-            return SEGMENT_EMBEDDING if is_segment else TOKEN_EMBEDDING
-    # One vector for each pair of positions is one for their distance.
-    is_pairs = len(node.shape) > 2 and node.shape[0] == node.shape[1] > 1
-    return _DISTANCE_EMBEDDING if is_pairs else _POSITION_EMBEDDING
 
 
 def _note_of(name: str, node: Node) -> str:
