@@ -24,7 +24,6 @@ from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.steps import (
     SEGMENT_EMBEDDING,
     TOKEN_EMBEDDING,
-    Place,
     StepReader,
     common_path,
 )
@@ -72,6 +71,8 @@ class _Builder:
         self._layers = equal_layers(architecture, flows, self._nodes)
         self._counter = TensorCounter(architecture)
         self._shapes = ShapeReader(architecture, run)
+        self._before = StepReader(architecture, self._shapes, flow, "embeddings")
+        self._after = StepReader(architecture, self._shapes, flow, "rest")
         # Of a checkpoint without a configuration only the names are known.
         is_known = bool(flow.edges) or "model_type" in architecture.config
         self._sections = [Section("embeddings", "Embeddings" if is_known else "Modules by name")]
@@ -140,7 +141,7 @@ class _Builder:
     def _add_steps(self, nodes: Sequence[Node]) -> None:
         """Add the steps of nodes, the ids before the tables in which they are looked up."""
         is_first = self._sections[-1].kind == "embeddings" and bool(self._layers)
-        steps = list(self._reader(self._edges, "embeddings" if is_first else "rest").steps(nodes))
+        steps = list((self._before if is_first else self._after).steps(nodes))
         tables = {step.name: step for step in reversed(steps)}
         if (table := tables.get(TOKEN_EMBEDDING)) is not None:
             of_target = " of the target" if self._sections[-1].title == TARGET else ""
@@ -207,14 +208,15 @@ class _Builder:
         flow, layer = self._flows.flow(path), self._architecture.module(path)
         if path in self._shown or flow is None or layer is None:
             return
-        for step in self._reader(self._edges, "rest").tables_read(node):
+        for step in self._after.tables_read(node):
             self._add_read(step)
         title = layers.title.lower().replace("layer", f"{side}layer").capitalize()
         times = len(layers.paths)
         symbols = _times_in_symbols(self._architecture, layer, times)
         self._sections.append(Section("layer", title, (), layer.parameters, path, times, symbols))
         self._seen_inputs |= self._edges.inputs[node.id]
-        for step in self._reader(FlowEdges(flow), "layer").steps(flow.nodes):
+        reader = StepReader(self._architecture, self._shapes, flow, "layer")
+        for step in reader.steps(flow.nodes):
             self._add_read(step)
         self._add_unused(path)
         self._shown[path] = self._sections[-1]
@@ -239,7 +241,7 @@ class _Builder:
                 step = self._layers_step(section, name, layers.paths)
                 self._add(replace(step, module=module, note=f"{note} {layers.calls} times."))
         self._sections.append(Section("rest", f"After the {side}layers"))
-        for step in self._reader(self._edges, "rest").dropouts(last):
+        for step in self._after.dropouts(last):
             self._add_read(step)
 
     def _add_equal(self, section: Section, layers: EqualLayers) -> None:
@@ -262,9 +264,6 @@ class _Builder:
         ends = [n for n in (flow.nodes if flow else ()) if n.kind in ("input", "output")]
         shapes = [self._shapes.shape(end) for end in ends if is_data(end)] or [None]
         return Step(name, paths, None, shapes[0], shapes[-1], is_layers=True)
-
-    def _reader(self, edges: FlowEdges, place: Place) -> StepReader:
-        return StepReader(self._architecture, self._shapes, edges, place)
 
 
 def _times_in_symbols(architecture: Architecture, layer: ModuleNode, times: int) -> str:

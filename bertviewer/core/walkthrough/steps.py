@@ -82,14 +82,14 @@ class StepReader:
     """
 
     def __init__(
-        self, architecture: Architecture, shapes: ShapeReader, edges: FlowEdges, place: Place
+        self, architecture: Architecture, shapes: ShapeReader, flow: Flow, place: Place
     ) -> None:
         assert architecture.flows is not None
         self._architecture, self._flows = architecture, architecture.flows
-        self._shapes, self._edges, self._place = shapes, edges, place
-        self._module = architecture.module(edges.flow.path) or architecture.root
-        self._base = common_path(n.path for n in edges.flow.nodes if n.kind not in ENDS)
-        attentions = attentions_of(edges, in_layer=place == "layer")
+        self._shapes, self._edges, self._place = shapes, FlowEdges(flow), place
+        self._module = architecture.module(flow.path) or architecture.root
+        self._base = common_path(n.path for n in flow.nodes if n.kind not in ENDS)
+        attentions = attentions_of(self._edges, in_layer=place == "layer")
         self._attention_of = {n.id: (name, nodes) for name, nodes in attentions for n in nodes}
         self._done: set[str] = set()
 
@@ -104,8 +104,7 @@ class StepReader:
                 yield self._step(name, done, self._path_around(done), _PER_HEAD)
             elif inner := self._opened(node):
                 for flow in inner:
-                    edges = FlowEdges(flow)
-                    reader = StepReader(self._architecture, self._shapes, edges, self._place)
+                    reader = StepReader(self._architecture, self._shapes, flow, self._place)
                     yield from reader.steps(flow.nodes)
             else:
                 if node.operation == "linear" and self._name_of(node) == "Pooler":
