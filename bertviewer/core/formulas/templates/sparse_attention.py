@@ -4,21 +4,28 @@ Their code multiplies blocks and bands, which no graph of single steps makes rea
 recognised by the numbers that set the pattern, and by the layers of queries, keys and values.
 """
 
-from dataclasses import replace
-
 from bertviewer.core.architecture.flow import Node
-from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.templates.heads import Heads
-from bertviewer.core.formulas.templates.projections import Part
+from bertviewer.core.formulas.steps.origins import ROLES
+from bertviewer.core.formulas.templates.attention_maths import (
+    output_lines,
+    projection_lines,
+    score_lines,
+)
+from bertviewer.core.formulas.templates.attention_texts import NOTES, attention_terms, values_of
+from bertviewer.core.formulas.templates.heads import Heads, Part
 from bertviewer.core.formulas.templates.scores import Scores
-from bertviewer.core.text.numerals import count_text
+from bertviewer.core.formulas.templates.template import Match, Template, Values
 
 _BRACKET = (
     "A bracket is 1 where its condition is true and 0 elsewhere; the logarithm of 0 masks a "
     "position."
+)
+_KEYS = (
+    *("width", "heads", "key/value heads", "head size", "attention dropout", "decoder", "scale"),
+    "blocks",
 )
 
 
@@ -27,32 +34,14 @@ def sparse_heads(view: ModuleView) -> Heads | None:
     if _blocks(view) is None and _side(view) is None:
         return None
     path = f"{view.node.path}." if view.node.path else ""
-    layers = [view.affine(f"{path}{name}") for name in ("query", "key", "value")]
+    layers = {role: view.affine(f"{path}{role}") for role in ROLES}
+    parts = {role: Part(layer, "", role) for role, layer in layers.items() if layer}
     count = view.integer("num_attention_heads", "num_heads", "n_heads")
-    query, key, value = layers
-    if query is None or key is None or value is None or not count:
+    if len(parts) < len(ROLES) or not count:
         return None
-    roles = dict(zip(("query", "key", "value"), (query, key, value), strict=True))
-    parts = {role: Part(layer, "", role, ("", 0), ()) for role, layer in roles.items()}
-    size = query.outputs // count
-    step = Step(Node(view.node.path, "group", "attention"), (Operand(),), {})
-    return Heads(
-        *(view, step, parts, count, count, size, size, None, "", None, False),
-        is_causal=False,
-        is_text=True,
-        is_masked=True,
-        scores=Scores(size**-0.5, ()),
-        rotation=None,
-    )
-
-
-def sparse_formula(heads: Heads, formula: Formula) -> Formula:
-    """Return the formula of an attention to the positions that N counts."""
-    blocks, side = _blocks(heads.view), _side(heads.view)
-    if blocks is not None:
-        return _block_formula(heads, formula, *blocks)
-    assert side is not None
-    return _window_formula(heads, formula, side)
+    size = parts["query"].outputs // count
+    step = Step(Node(view.node.path, "group", "attention"), (), {})
+    return Heads(view, step, parts, count, count, size, size, Scores(size**-0.5))
 
 
 def _blocks(view: ModuleView) -> tuple[int, int] | None:
@@ -66,93 +55,101 @@ def _side(view: ModuleView) -> int | None:
     return view.integer("one_sided_attn_window_size")
 
 
-def _block_formula(heads: Heads, formula: Formula, size: int, random: int) -> Formula:
+def _match(
+    heads: Heads, lines: tuple[str, ...], terms: tuple[Term, ...], values: Values, *keys: str
+) -> Match:
+    """Return an attention to the positions that N counts, as the last lines define it."""
+    lines = (
+        *(*projection_lines(heads), *score_lines(heads, " + log N"), *output_lines(heads)),
+        *lines,
+    )
+    values = values_of(heads, {}) | {"is_causal": False, "hidden": "padding"} | {**values}
+    return Match(lines, (*attention_terms(heads, (), lines, values), *terms), values, keys)
+
+
+def _in_blocks(view: ModuleView) -> Match | None:
     """A token attends to a few blocks of tokens; one that is named n times counts n times."""
+    heads, blocks = sparse_heads(view), _blocks(view)
+    if heads is None or blocks is None:
+        return None
+    size, random = blocks
     most = (5 + 2 * random) * size
     drawn = f" + {random} [b(j) = 0]" if random else ""
-    return replace(
-        formula,
+    lines = (
+        f"N_(i j) = [b(j) in {{0, b(i) - 1, b(i), b(i) + 1, n - 1}}]{drawn}, quad 0 < b(i) < n - 1",
+        "N_(i j) = 1, quad b(i) in {0, n - 1}",
+        f"b(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
+    )
+    terms = (
+        Term("N_(i j)", "number of times that position i attends to position j"),
+        Term("b(i)", f"block of position i; the block size is {size}"),
+        Term("n", "number of blocks; the last one is filled up with padding"),
+    )
+    values = {
+        "most": most,
+        "drawn": {0: None, 1: "1 block"}.get(random, f"{random} blocks"),
+        "times": "one more time" if random == 1 else f"{random} more times",
+    }
+    return _match(heads, lines, terms, values)
+
+
+def _in_windows(view: ModuleView) -> Match | None:
+    heads, side = sparse_heads(view), _side(view)
+    if heads is None or side is None:
+        return None
+    lines = (f'N_(i j) = [abs(i - j) <= {side} "or" j in G], quad i in.not G',)
+    terms = (
+        Term("N_(i j)", "1 where position i attends to position j, 0 elsewhere"),
+        Term("G", "global positions, chosen by the caller (global_attention_mask)"),
+    )
+    values = {
+        "side": side,
+        "positions": 2 * side + 1,
+        "multiple": 2 * side,
+        "layers": ", ".join(name for name in view.children if name.endswith("_global")),
+    }
+    keys = [key for key in ("attention_window",) if key in view.config]
+    return _match(heads, lines, terms, values, *keys)
+
+
+SPARSE = (
+    Template(
+        "self-attention",
+        _in_blocks,
         title="Block-sparse self-attention",
         summary="Every position attends to the first and last blocks of positions, its own block "
-        "and the two adjacent ones, and forms a weighted mean of their values, "
-        f"{count_text(heads.count, 'in one head', 'in {0} heads in parallel')}.",
-        maths=(
-            *formula.maths,
-            f"N_(i j) = [b(j) in {{0, b(i) - 1, b(i), b(i) + 1, n - 1}}]{drawn}, quad "
-            "0 < b(i) < n - 1",
-            "N_(i j) = 1, quad b(i) in {0, n - 1}",
-            f"b(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
-        ),
-        terms=(
-            *formula.terms,
-            Term("N_(i j)", "number of times that position i attends to position j"),
-            Term("b(i)", f"block of position i; the block size is {size}"),
-            Term("n", "number of blocks; the last one is filled up with padding"),
-        ),
+        "and the two adjacent ones, and forms a weighted mean of their values, {in_heads}.",
         notes=(
-            f"A sequence of {most} positions or fewer has too few blocks: every position then "
+            "A sequence of {most} positions or fewer has too few blocks: every position then "
             "attends to all others, with the same parameters.",
             _BRACKET,
-            *_drawn_notes(random),
-            *formula.notes,
+            "During training, each block also attends to {drawn} drawn at random. At inference, "
+            "transformers draws none and attends to block 0 instead, whose positions count "
+            "{times}.",
+            *NOTES,
         ),
-        config_keys=(*formula.config_keys, *heads.view.keys("blocks")),
+        keys=_KEYS,
         source="Zaheer et al. 2020, section 2",
-    )
-
-
-def _drawn_notes(random: int) -> tuple[str, ...]:
-    if not random:
-        return ()
-    blocks, times = (
-        ("1 block", "one more time")
-        if random == 1
-        else (f"{random} blocks", f"{random} more times")
-    )
-    return (
-        f"During training, each block also attends to {blocks} drawn at random. At inference, "
-        f"transformers draws none and attends to block 0 instead, whose positions count {times}.",
-    )
-
-
-def _window_formula(heads: Heads, formula: Formula, side: int) -> Formula:
-    """Longformer's windows with global positions (Beltagy et al. 2020, section 3.1)."""
-    view = heads.view
-    names = [name for name in view.children if name.endswith("_global")]
-    count = count_text(heads.count, "in one head", "in {0} heads in parallel")
-    window = [key for key in ("attention_window",) if key in view.config]
-    pads = 2 * side
-    return replace(
-        formula,
+    ),
+    Template(
+        "self-attention",
+        _in_windows,
         title="Sliding-window self-attention with global positions",
-        summary=f"Every position attends to the {side} positions on each side of it, and to a few "
-        f"global positions, and forms a weighted mean of their values, {count}.",
-        maths=(
-            *formula.maths,
-            f'N_(i j) = [abs(i - j) <= {side} "or" j in G], quad i in.not G',
-        ),
-        terms=(
-            *formula.terms,
-            Term("N_(i j)", "1 where position i attends to position j, 0 elsewhere"),
-            Term("G", "global positions, chosen by the caller (global_attention_mask)"),
-        ),
+        summary="Every position attends to the {side} positions on each side of it, and to a few "
+        "global positions, and forms a weighted mean of their values, {in_heads}.",
         notes=(
-            f"The window has {2 * side + 1} positions, so the cost grows linearly with the number "
-            f"of tokens, not with its square. The model pads the sequence to a multiple of {pads}.",
+            "The window has {positions} positions, so the cost grows linearly with the number of "
+            "tokens, not with its square. The model pads the sequence to a multiple of {multiple}.",
             "Over several layers, information travels farther: each layer extends the reach by "
-            f"{side} positions on each side.",
-            *(
-                (
-                    "A global position attends to all positions, and all attend to it. Its own row "
-                    f"is computed with separate layers ({', '.join(names)}). Without global "
-                    "positions, only the windows remain.",
-                )
-                if names
-                else ()
-            ),
+            "{side} positions on each side.",
+            "A global position attends to all positions, and all attend to it. Its own row is "
+            "computed with separate layers ({layers}). Without global positions, only the windows "
+            "remain.",
             _BRACKET,
-            *formula.notes,
+            *NOTES,
         ),
-        config_keys=(*formula.config_keys, *window),
+        keys=_KEYS[:-1],
         source="Beltagy et al. 2020 (Longformer), section 3.1; Vaswani et al. 2017, section 3.2",
-    )
+    ),
+)
+"""Attention to blocks and to windows."""

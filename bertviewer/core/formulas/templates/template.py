@@ -1,6 +1,6 @@
 """A template: a pattern of the data-flow graph and the text that explains it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from string import Formatter
 
@@ -68,20 +68,21 @@ class Template:
             summary=self.summary.format_map(values),
             maths=found.maths,
             terms=found.terms,
-            notes=tuple(
-                _filled(note, values) for note in self.notes if _applies(note, view, values)
-            ),
+            notes=tuple(_filled_notes(self.notes, view, values)),
             config_keys=tuple(dict.fromkeys(keys)),
             source=self.source.format_map(values),
         )
 
 
-def _applies(note: str, view: ModuleView, values: Values) -> bool:
-    named = [name for _, name, _, _ in Formatter().parse(note) if name is not None]
-    if any(values.get(name) in (None, "") for name in named):
-        return False
-    return not isinstance(note, Note) or note.holds(view, values)
+def filled(text: str, values: Values) -> str:
+    """Return a text with its placeholders filled, "" if one is missing, ``None`` or empty."""
+    named = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+    missing = any(values.get(name) in (None, "") for name in named)
+    return "" if missing else str(text).format_map(values)
 
 
-def _filled(note: str, values: Values) -> str:
-    return str(note).format_map(values)
+def _filled_notes(notes: tuple[str, ...], view: ModuleView, values: Values) -> Iterator[str]:
+    for note in notes:
+        holds = not isinstance(note, Note) or note.holds(view, values)
+        if holds and (text := filled(note, values)):
+            yield text
