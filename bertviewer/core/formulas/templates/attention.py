@@ -5,7 +5,6 @@ from dataclasses import replace
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import NO_PARAMETERS
-from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.steps.formula import SOURCE, formula_of_steps
 from bertviewer.core.formulas.templates.attention_maths import (
     head_norm,
@@ -17,17 +16,15 @@ from bertviewer.core.formulas.templates.attention_maths import (
 from bertviewer.core.formulas.templates.attention_texts import (
     CAUSAL,
     DROPOUT,
+    KEYS,
     LANDMARKS,
     NOTES,
-    attention_terms,
-    landmarks_of,
-    values_of,
+    attention_match,
 )
-from bertviewer.core.formulas.templates.disentangled import DISENTANGLED
+from bertviewer.core.formulas.templates.attention_values import landmarks_of, values_of
+from bertviewer.core.formulas.templates.attention_variants import OTHERS, SPARSE
 from bertviewer.core.formulas.templates.heads import own_attentions, sole_heads, source_of
-from bertviewer.core.formulas.templates.latent_attention import LATENT
 from bertviewer.core.formulas.templates.position_scores import bias_of
-from bertviewer.core.formulas.templates.sparse_attention import SPARSE
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.text.numerals import count_text
 
@@ -46,22 +43,22 @@ def _attention(view: ModuleView) -> Match | None:
     base = None if any(key in view.config for key in _BASES) else 10000
     lines = (
         *projection_lines(heads),
-        *score_lines(heads, is_long="has_product" in bias.values),
+        *score_lines(heads, is_long="R_(h" in " ".join(bias.lines)),
         *bias.lines,
         *output_lines(heads),
         *pair_lines(rotation, heads.size, base),
     )
     values = values_of(heads, bias.values, window)
-    after = " with convolutions" if values["has_convolutions"] else ""
+    after = " with convolutions" if values["is_convolution"] else ""
     after = " with convolution" if heads.kernel else after
     sources = {
         "Vaswani et al. 2017, sections 3.2.1 and 3.2.2": True,
         "rotation: Su et al. 2021, section 3.2": rotation,
-        "one head of keys and values: Shazeer 2019, section 3": values["is_multi_query"],
-        "shared keys: Ainslie et al. 2023, section 2.2": values["is_grouped"],
+        "one head of keys and values: Shazeer 2019, section 3": values["manner"] == "Multi-query",
+        "shared keys: Ainslie et al. 2023, section 2.2": values["manner"] == "Grouped-query",
         values.get("bias_source"): "bias_source" in values,
         "Raffel et al. 2020, section 2.1": values["has_buckets"] and "bias_source" not in values,
-        "convolutions: Iandola et al. 2020, section 3": values["has_convolutions"],
+        "convolutions: Iandola et al. 2020, section 3": values["is_convolution"],
         "soft-capping: Gemma Team 2024": values["cap"],
         "sinks: Xiao et al. 2024 and the code of gpt-oss": values["sinks"],
     }
@@ -72,14 +69,12 @@ def _attention(view: ModuleView) -> Match | None:
     keys = {
         "epsilon": heads.norm or head_norm(heads.query),
         "rotation": rotation,
-        "groups of features": values["has_convolutions"],
+        "groups of features": values["is_convolution"],
         "window": window,
         "distances": "table" in values,
     }
-    terms = attention_terms(heads, bias.terms, lines, values)
-    return Match(
-        lines, terms, values, view.keys(*(key for key, is_used in keys.items() if is_used))
-    )
+    used = view.keys(*(key for key, is_used in keys.items() if is_used))
+    return attention_match(heads, lines, values, entries=bias.terms, keys=used)
 
 
 def _window(view: ModuleView) -> int | None:
@@ -120,22 +115,17 @@ def _by_steps(view: ModuleView) -> Match | None:
 
 
 def _product(view: ModuleView) -> Match | None:
-    """A product of two of the module's inputs, explained by the attention around the module."""
     step = None if view.graph is None else view.graph.only
     if step is None or step.operation not in ("matmul", "bmm") or view.tensors:
         return None
     if len({operand.node for operand in step.tensors}) != 2:
         return None
-    left, right = "the first input", "the second input"
-    for place in places(view):
-        inner = () if place.group is None else place.group.inner
-        words = [each.operation for each in inner]
-        if "softmax" in words:
-            is_before = inner.index(place.steps[0]) < words.index("softmax")
-            left = "a head’s queries" if is_before else "probabilities"
-            right = "its keys" if is_before else "a head’s values"
-            break
-    return Match(("Y = A B",), (Term("A", left), Term("B", right), Term("Y", "their product")))
+    terms = (
+        Term("A", "the first input: queries, or probabilities"),
+        Term("B", "the second input: keys, or values"),
+        Term("Y", "their product"),
+    )
+    return Match(("Y = A B",), terms)
 
 
 def _softmax(view: ModuleView) -> Match | None:
@@ -155,14 +145,10 @@ ATTENTION = (
         summary="Every position attends to {reach} and forms a weighted mean of their values, "
         "{in_heads}.",
         notes=NOTES,
-        keys=(
-            *("width", "heads", "key/value heads", "head size"),
-            *("attention dropout", "decoder", "scale"),
-        ),
+        keys=KEYS,
         source="{sources}",
     ),
-    DISENTANGLED,
-    LATENT,
+    *OTHERS,
     Template(
         "self-attention",
         _by_steps,

@@ -18,41 +18,34 @@ _NEIGHBOURS = ("1::2]", ", ::2]", "0::2]")
 
 def projection_lines(heads: Heads) -> tuple[str, ...]:
     """Return how queries, keys and values are made of the inputs."""
-    if heads.query.layer is None:
-        return ()
-    other = other_input(heads)
+    other = "X" if not heads.is_cross else 'X_"enc"' if heads.reads_encoder else "X'"
     values = other if heads.value.source == heads.key.source else "X_V"
-    query = _projected(heads, heads.query, sized("X", "S", heads.width), "Q")
+    query = _projected(heads, heads.query, sized("X", "S", heads.query.layer.inputs), "Q")
     key, value = (
-        _projected(heads, part, states, letter)
-        for part, states, letter in ((heads.key, other, "K"), (heads.value, values, "V"))
+        _projected(heads, heads.key, other, "K"),
+        _projected(heads, heads.value, values, "V"),
     )
     return query, f"{key}, quad {value}"
 
 
-def other_input(heads: Heads) -> str:
-    """Return the symbol of the input of keys and values."""
-    if not heads.is_cross:
-        return "X"
-    return 'X_"enc"' if heads.reads_encoder else "X'"
-
-
 def _projected(heads: Heads, part: Part, states: str, letter: str) -> str:
     """Return queries, keys or values, with sizes for queries and where they differ from those."""
-    assert part.layer is not None
-    sizes = letter == "Q" or part.outputs != heads.query.outputs
+    outputs = part.layer.outputs
+    sizes = letter == "Q" or outputs != heads.query.layer.outputs
     text = part.layer.maths(states, letter, sizes=sizes)
     for step in part.steps:
-        if is_norm(step) and step.node.shape[-1] == part.outputs:
+        if is_norm(step) and step.node.shape[-1] == outputs:
             text = f"{Norm.of(step).operator}({text})"
         elif step.operation == "clamp":
             text = f'op("clip")({text})'
-    return f"{sized(letter, 'S', part.outputs) if sizes else letter} = {text}"
+    return f"{sized(letter, 'S', outputs) if sizes else letter} = {text}"
 
 
 def head_norm(part: Part) -> Norm | None:
     """Return the norm of each head's queries or keys, ``None`` if they have none."""
-    steps = (each for each in part.steps if is_norm(each) and each.node.shape[-1] != part.outputs)
+    steps = (
+        each for each in part.steps if is_norm(each) and each.node.shape[-1] != part.layer.outputs
+    )
     return next((Norm.of(each) for each in steps), None)
 
 
@@ -64,7 +57,7 @@ def _of_head(heads: Heads, letter: str, part: Part) -> str:
     for step in part.steps:
         if step.operation == "rotary":
             symbol = f"{ROTATION}({symbol})"
-        elif is_norm(step) and step.node.shape[-1] != part.outputs:
+        elif is_norm(step) and step.node.shape[-1] != part.layer.outputs:
             symbol = f"{Norm.of(step).operator}({symbol})"
         elif step.operation == "add":
             symbol = f"({symbol} + u_h)"
@@ -90,14 +83,13 @@ def score_lines(heads: Heads, added: str = "", *, is_long: bool = False) -> tupl
         )
     elif not (is_long or heads.scores.of("cap") or head_norm(heads.query)):
         lines = (", quad ".join(lines),)
-    index = f"h = {indices(heads.count)}"
-    if heads.shared > 1 and heads.key_heads > 1:
-        index += f", quad g(h) = floor(h \\/ {heads.shared})"
-    if ROOT in text:
-        index += f", quad d_k = {heads.size}"
-    elif heads.first_scale not in (1, None):
-        index += f", quad c = {number_maths(heads.first_scale)}"
-    return (*lines, index)
+    index = [f"h = {indices(heads.count)}"]
+    index += (
+        [f"g(h) = floor(h \\/ {heads.shared})"] if heads.key_heads not in (1, heads.count) else []
+    )
+    index += [f"d_k = {heads.size}"] if ROOT in text else []
+    index += [f"c = {number_maths(heads.first_scale or 1)}"] if "c thin" in text else []
+    return (*lines, ", quad ".join(index))
 
 
 def _scores(heads: Heads) -> str:

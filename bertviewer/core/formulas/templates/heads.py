@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 
 from bertviewer.core.analysis.causality import is_causal
@@ -13,7 +14,7 @@ from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.place import places
-from bertviewer.core.formulas.steps.origins import REPEATS, Chain, chain_of
+from bertviewer.core.formulas.steps.origins import REPEATS, ROLES, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.scores import (
     Scores,
@@ -25,6 +26,7 @@ from bertviewer.core.frozen import frozen
 
 _CLOSE = 1e-4
 _VIEWS = ("view", "reshape", "unflatten")
+_IN_PROJ = "The tensor in_proj_weight"
 
 
 @frozen
@@ -32,16 +34,16 @@ class Part:
     """Queries, keys or values: the layer that makes them, and what is done to its result.
 
     Attributes:
-        layer: with this part's share of the outputs; ``None`` where they are an input.
+        layer: with this part's share of the outputs.
         source: the input that the layer reads.
-        holder: the name of the module or tensor that has the weight.
+        holder: the name of the tensor that has the weight.
         layout: how its share of the weight is stored: "" for all of it, ``stacked``,
-            ``interleaved`` head by head, or ``unknown``; ``torch`` for torch's own function.
+            ``interleaved`` head by head, or ``unknown``.
         place: of its share among the others, in increasing order.
         steps: norms, rotations and other changes, in order.
     """
 
-    layer: Affine | None
+    layer: Affine
     source: str = ""
     holder: str = ""
     layout: str = ""
@@ -49,19 +51,14 @@ class Part:
     steps: tuple[Step, ...] = ()
 
     @property
-    def outputs(self) -> int:
-        """The features of all heads, 0 where they are an input."""
-        return 0 if self.layer is None else self.layer.outputs
-
-    @property
     def factor(self) -> float:
         """The number that they are multiplied by before the product."""
         scales = [*self.steps, *(i for s in self.steps if s.operation == "rotary" for i in s.inner)]
         return prod(factor_of(s) or 1.0 for s in scales if s.operation in ("mul", "div"))
 
-    def step(self, operation: str) -> Step | None:
-        """Return the first step that computes an operation, ``None`` without one."""
-        return next((each for each in self.steps if each.operation == operation), None)
+    def step(self, *operations: str) -> Step | None:
+        """Return the first step that computes one of these operations, ``None`` without one."""
+        return next((each for each in self.steps if each.operation in operations), None)
 
 
 @frozen(slots=False)
@@ -69,7 +66,7 @@ class Heads:
     """An attention module.
 
     Attributes:
-        parts: by role: ``query``, ``key`` and ``value``.
+        query: what queries are made of; and so on.
         count: heads of queries.
         key_heads: heads of keys and values.
         size: features of a query and a key, d_k.
@@ -79,7 +76,7 @@ class Heads:
         residual: the input that the module adds to the projected output, "" for none.
         norm: the norm of the sum.
         kernel: the positions that a convolution of the values reads whose result is added to the
-            heads' outputs, 0 without one (Nyströmformer).
+            heads' outputs, ``None`` without one (Nyströmformer).
         is_cross: whether keys and values come from another input than queries.
         is_text: whether the positions are those of a text.
         is_masked: whether the scores can be masked.
@@ -87,7 +84,9 @@ class Heads:
 
     view: ModuleView
     step: Step
-    parts: Mapping[str, Part]
+    query: Part
+    key: Part
+    value: Part
     count: int
     key_heads: int
     size: int
@@ -96,40 +95,32 @@ class Heads:
     output: Affine | None = None
     residual: str = ""
     norm: Norm | None = None
-    kernel: int = 0
+    kernel: int | None = None
     is_cross: bool = False
     is_text: bool = True
     is_masked: bool = True
 
     @property
-    def query(self) -> Part:
-        """What queries are made of."""
-        return self.parts["query"]
-
-    @property
-    def key(self) -> Part:
-        """What keys are made of."""
-        return self.parts["key"]
-
-    @property
-    def value(self) -> Part:
-        """What values are made of."""
-        return self.parts["value"]
+    def parts(self) -> Mapping[str, Part]:
+        """Queries, keys and values by role."""
+        return {"query": self.query, "key": self.key, "value": self.value}
 
     @property
     def shared(self) -> int:
         """How many query heads share a head of keys and values."""
         return self.count // self.key_heads
 
-    @property
-    def width(self) -> int:
-        """Features of the input that queries are made of."""
-        return self.query.layer.inputs if self.query.layer else self.count * self.size
-
-    @property
+    @cached_property
     def is_causal(self) -> bool | None:
         """Whether later positions are masked, ``None`` if not known."""
         return False if self.is_cross else is_causal(self.view.architecture, self.view.node.path)
+
+    @cached_property
+    def reads_encoder(self) -> bool:
+        """Whether keys and values come from an encoder."""
+        given = self.view.graph.given.get(self.key.source) if self.view.graph else None
+        is_named = given is not None and "encoder" in given.name
+        return self.is_cross and (is_named or reads_target(self.view.node, self.view.architecture))
 
     @property
     def first_scale(self) -> float | None:
@@ -140,13 +131,6 @@ class Heads:
         """Return a factor on the scores, ``None`` if queries and it make 1 / sqrt(d_k)."""
         found = factor * self.query.factor * self.key.factor
         return None if abs(found * self.size**0.5 - 1) < _CLOSE else found
-
-    @property
-    def reads_encoder(self) -> bool:
-        """Whether keys and values come from an encoder."""
-        given = None if self.view.graph is None else self.view.graph.given.get(self.key.source)
-        is_named = given is not None and "encoder" in given.name
-        return self.is_cross and (is_named or reads_target(self.view.node, self.view.architecture))
 
 
 def own_attentions(view: ModuleView) -> tuple[Step, ...]:
@@ -175,7 +159,7 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     Raises:
         UnknownScoresError: the scores are not changed in a known way.
     """
-    graph, details = view.graph, step.node.details
+    graph, details, roles = view.graph, step.node.details, step.roles
     count = details.get("heads")
     if details.get("projections"):
         return _torch_heads(view, step)
@@ -183,32 +167,29 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
         return None
     value_size = step.node.shape[-1]
     size, key_heads = (
-        found if isinstance(found := details.get(name), int) else default
+        known if isinstance(known := details.get(name), int) else default
         for name, default in (("head_size", value_size), ("key_value_heads", count))
     )
     if not key_heads or count % key_heads:
         return None
     widths = {"query": count * size, "key": key_heads * size, "value": key_heads * value_size}
-    parts = {}
-    for role, width in widths.items():
-        part = _part(view, graph, step.roles.get(role) or step.roles["query"], width)
-        if part is None or part.source not in graph.given:
-            return None
-        parts[role] = part
+    found = [_part(view, graph, roles.get(role, roles["query"]), n) for role, n in widths.items()]
+    parts = [part for part in found if part is not None and part.source in graph.given]
     after = _after(view, graph, step)
-    if after is None:
+    if after is None or len(parts) < len(found):
         return None
-    is_cross = parts["query"].source != parts["key"].source and not _is_same_outside(view, step)
+    query, key, _ = parts
+    is_cross = query.source != key.source and not _is_same_outside(view, step)
     # A mask with numbers of each head is a bias: that of ALiBi.
     is_of_heads = count > 1 and not is_cross
     biases = [i for i, n in graph.given.items() if is_of_heads and n.shape[-3:-2] == (count,)]
     is_text = reads_text(view)
-    if parts["query"].layer and parts["query"].layer.convolution:
+    if query.layer.convolution:
         is_text = is_text or _is_text(view, graph.inputs[0].shape[-1:])
-    is_padded = _is_text(view, graph.given[parts["key"].source].shape[:-1]) if is_cross else is_text
+    is_padded = _is_text(view, graph.given[key.source].shape[:-1]) if is_cross else is_text
     return Heads(
-        *(view, step, parts, count, key_heads, size, value_size, scores_of(step, biases)),
-        *(*after, is_cross, is_text, is_padded or "mask" in step.roles),
+        *(view, step, *parts, count, key_heads, size, value_size, scores_of(step, biases)),
+        *(*after, is_cross, is_text, is_padded or "mask" in roles),
     )
 
 
@@ -222,43 +203,54 @@ def _torch_heads(view: ModuleView, step: Step | None) -> Heads | None:
     if not (count and size and output):
         return None
     if step is None:
+        node = Node("", "group", "attention", details={"projections": True})
         other = "memory" if view.node.name == "multihead_attn" else ""
-        step = Step(Node("", "group", "attention"), (), {"query": Operand(), "key": Operand(other)})
+        step = Step(node, (), {"query": Operand(), "key": Operand(other)})
     source = step.roles["query"].node if "query" in step.roles else ""
     other = step.roles["key"].node if "key" in step.roles else source
-    parts = {}
-    for role, node in (("query", source), ("key", other), ("value", other)):
-        shape = view.shape(f"{role[0]}_proj_weight") or (output.outputs, output.outputs)
-        layer = Affine(shape, view.shape("in_proj_bias") is not None)
-        parts[role] = Part(layer, node, "in_proj_weight", "torch")
+    bias, square = view.shape("in_proj_bias") is not None, (output.outputs, output.outputs)
+    layout = "stacked" if view.shape("in_proj_weight") else ""
+    parts = [
+        Part(Affine(view.shape(f"{name}_proj_weight") or square, bias), node, _IN_PROJ, layout)
+        for name, node in (("q", source), ("k", other), ("v", other))
+    ]
     return Heads(
-        *(view, step, parts, count, count, size, size, Scores(size**-0.5), output),
+        *(view, step, *parts, count, count, size, size, Scores(size**-0.5), output),
         is_cross=source != other,
         is_text=reads_text(view),
     )
+
+
+def sparse_heads(view: ModuleView) -> Heads | None:
+    """Return the heads of an attention to some positions only (BigBird, Longformer).
+
+    It is recognised by the numbers that set the pattern, as its code multiplies blocks and bands.
+    """
+    path = f"{view.node.path}." if view.node.path else ""
+    layers = {role: view.affine(f"{path}{role}") for role in ROLES}
+    parts = [Part(layer, "", role) for role, layer in layers.items() if layer]
+    count = view.integer("num_attention_heads", "num_heads", "n_heads")
+    is_sparse = view.integer("num_random_blocks", "one_sided_attn_window_size") is not None
+    if not is_sparse or len(parts) < len(ROLES) or not count:
+        return None
+    size = parts[0].layer.outputs // count
+    step = Step(Node(view.node.path, "group", "attention"), (), {})
+    return Heads(view, step, *parts, count, count, size, size, Scores(size**-0.5))
 
 
 def layer_of(view: ModuleView, step: Step | None) -> Affine | None:
     """Return the layer that a step is: a module's, or a product with a parameter."""
     if step is None or step.operation != "linear":
         return None
-    stored = next((o.parameter for o in step.operands if o.parameter), "")
-    if step.node.details.get("function") == "einsum" and stored:
-        return _of_einsum(step.operands[0].plain, view.parameter_shape(stored))
-    return view.affine_of(step)
-
-
-def _of_einsum(equation: str, shape: tuple[int, ...]) -> Affine | None:
-    """Return a product whose weight has the features of each head apart (XLNet)."""
-    _, weight, result = re.split(",|->", equation.replace(" ", ""))
-    if len(weight) != len(shape):
-        return None
-    is_summed = [letter not in result for letter in weight]
-    inputs = prod(size for size, summed in zip(shape, is_summed, strict=True) if summed)
-    sizes = (inputs, prod(shape) // inputs)
-    if is_summed == sorted(is_summed, reverse=True):
-        return Affine(sizes, bias=False, transposed=False)
-    return Affine(sizes[::-1], bias=False) if is_summed == sorted(is_summed) else None
+    details = step.node.details
+    sizes = details.get("in_features"), details.get("out_features")
+    if details.get("function") != "einsum" or not all(isinstance(size, int) for size in sizes):
+        return view.affine_of(step)
+    # The weight may have the features of each head apart: "ibh,hnd->ibnd" (XLNet).
+    _, weight, result = step.operands[0].plain.replace(" ", "").replace("->", ",").split(",")
+    shape = tuple(int(str(size)) for size in sizes)
+    is_out_in = weight[0] in result
+    return Affine(shape[::-1] if is_out_in else shape, bias=False, transposed=is_out_in)
 
 
 def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) -> Part | None:
@@ -266,19 +258,19 @@ def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) ->
     chain = chain_of(graph, operand)
     step = graph.maker(chain.origin)
     layer = layer_of(view, step)
+    if step is None or layer is None or chain.origin is None:
+        return None
     biases = [each for each in chain.steps if _adds(view, graph, each) == 1]
     steps = tuple(each for each in chain.steps if each not in biases)
-    if chain.origin is None or not all(_is_known(view, graph, each) for each in steps):
-        return None
-    if step is None:
-        return Part(None, chain.origin.node, steps=steps)
-    if layer is None or not (layer.outputs == width or chain.origin.parts):
+    is_known = all(_is_known(view, graph, each) for each in steps)
+    if not is_known or not (layer.outputs == width or chain.origin.parts):
         return None
     source = next((o.node for o in step.tensors if graph.maker(o) or o.node in graph.given), "")
     share = ("", 0) if layer.outputs == width else _share(view, chain)
     shape = (width, layer.inputs) if layer.transposed else (layer.inputs, width)
     layer = replace(layer, shape=shape, bias=layer.bias or bool(biases))
-    return Part(layer, source, (step.node.path or "").rpartition(".")[2], *share, steps)
+    holder = f"{(step.node.path or '').rpartition('.')[2]}.weight"
+    return Part(layer, source, holder, *share, steps)
 
 
 def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
@@ -328,10 +320,10 @@ def _is_known(view: ModuleView, graph: ModuleGraph, step: Step) -> bool:
 
 def _after(
     view: ModuleView, graph: ModuleGraph, step: Step
-) -> tuple[Affine | None, str, Norm | None, int] | None:
+) -> tuple[Affine | None, str, Norm | None, int | None] | None:
     """Return output projection, residual, norm and kernel; ``None`` if anything else follows."""
     output: Affine | None = None
-    residual, norm, kernel, value = "", None, 0, step.roles.get("value")
+    residual, norm, kernel, value = "", None, None, step.roles.get("value")
     while not graph.is_result(step):
         users = graph.users(step)
         if len(users) != 1:

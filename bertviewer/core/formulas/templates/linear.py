@@ -8,11 +8,10 @@ from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.place import Place, places
 from bertviewer.core.formulas.steps.origins import ROLES, compressed_for, projections
 from bertviewer.core.formulas.templates.end_purpose import end_purpose
-from bertviewer.core.formulas.templates.heads import heads_of, own_attentions
+from bertviewer.core.formulas.templates.heads import heads_of, own_attentions, sparse_heads
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.position_scores import products_of
 from bertviewer.core.formulas.templates.scores import UnknownScoresError
-from bertviewer.core.formulas.templates.sparse_attention import sparse_heads
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.text.numerals import count_text
 

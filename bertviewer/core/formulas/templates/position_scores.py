@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from math import log, prod
+from math import prod
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
@@ -15,9 +15,9 @@ from bertviewer.core.formulas.templates.heads import Heads, layer_of
 from bertviewer.core.formulas.templates.scores import PRODUCTS, factor_of
 from bertviewer.core.frozen import frozen
 
-_MOST_DISTANCES = 2**16
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
 """What T5's function for buckets assumes where the configuration has no numbers for it."""
+_TABLES = ("embedding", "look-up")
 _AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
 
 
@@ -28,7 +28,6 @@ class Bias:
     lines: tuple[str, ...] = ()
     terms: tuple[Term, ...] = ()
     values: Mapping[str, object] = field(default_factory=dict)
-    keys: tuple[str, ...] = ()
 
 
 _CONSTANT = Bias(
@@ -40,7 +39,12 @@ _SLOPES = Bias(
         Term("B_h", "bias of head h for the position j of the key (ALiBi)"),
         Term("m_h", "slope of head h: a fixed number, smaller from head to head"),
     ),
-    {"has_slopes": True, "bias_source": "bias: Press et al. 2022 (ALiBi), section 3"},
+    {
+        "explained": "ALiBi: there are no position vectors. The bias falls linearly with the "
+        "distance, with a fixed slope per head. The formula adds m_h j instead of −m_h (i − j): "
+        "softmax does not change if all scores of a row change by the same number.",
+        "bias_source": "bias: Press et al. 2022 (ALiBi), section 3",
+    },
 )
 
 
@@ -69,68 +73,55 @@ def bias_of(heads: Heads) -> Bias | None:
 def _table_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Bias | None:
     """Return a learnt bias by how far apart two positions are (T5, MPNet, Swin)."""
     view, maker = heads.view, graph.maker(operand)
-    if maker is not None and maker.operation not in ("embedding", "look-up"):
+    if maker is not None and maker.operation not in _TABLES:
         return None
-    own = next(iter(graph.of("embedding", "look-up")), None)
     tables = tuple(_tables_around(view, heads.count))
-    path, rows = next(iter(tables), ("", 0))
-    if own is not None and (found := _rows_of(view, own, heads.count)):
-        path, rows = own.node.path or "", found
-    if not rows:
+    own = next((each for each in tables if f"{each[0]}.".startswith(f"{view.node.path}.")), None)
+    if not tables:
         return None
-    is_bucketed = own is None or own.operation == "embedding"
+    path, rows, operation = own or tables[0]
+    *_, holder, name = ("", "", *path.split("."))
+    where = f"The module “{holder}” holds the table, {name}"
+    if own or any(part.isdecimal() for part in path.split(".")):
+        where = f"{'This module' if own else 'The first layer’s attention'} holds the table"
+    is_bucketed = operation == "embedding"
     furthest = view.integer("relative_attention_max_distance")
     if view.integer("relative_attention_num_buckets") is None and rows == _USUAL_BUCKETS:
         furthest = furthest or _USUAL_FURTHEST
-    is_shared = len(tables) <= 1 and is_bucketed
+    is_shared = len(tables) == 1 and is_bucketed
     layers = "all layers of the stack add the same bias" if is_shared else "each layer has its own"
-    row = "bucket" if is_bucketed else "offset"
+    row, apart = ("bucket", "distance") if is_bucketed else ("offset", "offset")
     steps = ""
     if is_bucketed and furthest is not None:
         steps = _steps(rows, furthest, both_ways=view.attribute("is_decoder") is not True)
     source = "Raffel et al. 2020, section 2.1" if furthest else "Liu et al. 2021, section 3.2"
-    kind = "distance bucket" if is_bucketed else "offset"
+    per = "distance bucket" if is_bucketed else "offset"
     return Bias(
         ('B_(h, i j) = W_"rel" [b(j - i), h]',),
         (
-            Term("B_h", "bias of head h for the {apart} from position i to position j"),
-            Term('W_"rel"', "learnt: one row per {row}, one column per head", "[{rows}, {count}]"),
-            Term("b(j - i)", "{which}", "{range}"),
+            Term("B_h", f"bias of head h for the {apart} from position i to position j"),
+            Term(
+                'W_"rel"',
+                f"learnt: one row per {row}, one column per head",
+                f"[{rows}, {heads.count}]",
+            ),
+            Term(
+                "b(j - i)",
+                "bucket of this distance" if is_bucketed else "row of this offset",
+                f"0 to {rows - 1}" if furthest or not is_bucketed else None,
+            ),
         ),
         {
-            "rows": rows,
-            "row": row,
-            "apart": "distance" if is_bucketed else "offset",
-            "which": "bucket of this distance" if is_bucketed else "row of this offset",
-            "range": f"0 to {rows - 1}" if furthest or not is_bucketed else None,
-            "bias": f"a bias on the scores, one number per head and {kind}.{steps}",
-            "table": f"{_holder(path, is_own=own is not None)}; {layers}",
+            "bias": f"a bias on the scores, one number per head and {per}.{steps}",
+            "table": f"{where}; {layers}",
             "bias_source": f"bias: {source}",
             "is_masked": maker is None and bool(graph.of("look-up")),
         },
-        ("distances",),
     )
 
 
-def _holder(path: str, *, is_own: bool) -> str:
-    """Say which module holds a table."""
-    if is_own:
-        return "This module holds the table"
-    *_, holder, name = ("", "", *path.split("."))
-    if any(part.isdecimal() for part in path.split(".")):
-        return "The first layer’s attention holds the table"
-    return f"The module “{holder}” holds the table, {name}"
-
-
-def _rows_of(view: ModuleView, step: Step, heads: int) -> int:
-    """Return the rows of the table that a step reads, with a column per head; 0 for others."""
-    names = {o.parameter for o in step.operands[:1]} | {*step.node.reads}
-    shapes = (view.parameter_shape(name) for name in names)
-    return next((each[0] for each in shapes if each[1:] == (heads,)), 0)
-
-
-def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, int]]:
-    """Yield the tables with a column per head in the stack around a module, and their rows."""
+def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, int, str]]:
+    """Yield path, rows and operation of the tables with a column per head in a module's stack."""
     flows, path = view.architecture.flows, view.node.path
     while path and flows is not None:
         path = path.rpartition(".")[0]
@@ -138,27 +129,30 @@ def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, int]]:
         for tensor in view.architecture.tensors_below(path):
             flow = flows.flow(tensor.owner) if tensor.shape[1:] == (heads,) else None
             only = None if flow is None else graph_of(flow).only
-            if only is not None and only.operation == "embedding":
-                found.append((tensor.owner, tensor.shape[0]))
+            if only is not None and only.operation in _TABLES:
+                found.append((tensor.owner, tensor.shape[0], only.operation))
         if found and not path.rpartition(".")[2].isdecimal():
             yield from found
             return
 
 
 def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
-    """Say how distances are put into buckets, "" where they are not in steps."""
+    """Say how distances are put into buckets, "" where some buckets have no distance.
+
+    Half of those for one side are for one distance each; the rest go up to ``furthest`` in
+    logarithmic steps. Distance 0 counts as earlier.
+    """
     side = rows // 2 if both_ways else rows
-    try:
-        back, single = buckets_in_use(0, side, furthest)
-        ahead, single_ahead = buckets_in_use(1, side, furthest)
-    except ValueError:
+    single = side // 2
+    if single < 1 or single * ((furthest / single) ** (1 / (side - single)) - 1) < 1:
         return ""
-    ways = f"{'' if back < rows else 'all '}{back} buckets are for earlier positions, from distance"
-    ways += f" 0; the first {single} cover"
+    ways = (
+        f"all {side} buckets are for earlier positions, from distance 0; the first {single} cover"
+    )
     if both_ways:
         ways = (
-            f"{back} buckets are for earlier positions, from distance 0, and {ahead} for later "
-            f"ones, from distance 1; the first {single} and {single_ahead} of them, respectively, "
+            f"{side} buckets are for earlier positions, from distance 0, and {side - 1} for later "
+            f"ones, from distance 1; the first {single} and {single - 1} of them, respectively, "
             "cover"
         )
     return (
@@ -167,34 +161,9 @@ def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
     )
 
 
-def bucket_of(distance: int, buckets: int, furthest: int) -> int:
-    """Return the bucket of a distance to one side, of so many buckets for that side.
-
-    Half of them are for one distance each, the rest go up to ``furthest`` in logarithmic steps.
-    """
-    exact = buckets // 2
-    if distance < exact:
-        return distance
-    step = log(distance / exact) / log(furthest / exact) * (buckets - exact)
-    return min(exact + int(step), buckets - 1)
-
-
-def buckets_in_use(first: int, buckets: int, furthest: int) -> tuple[int, int]:
-    """Return how many buckets distances from ``first`` on use, and how many of one distance.
-
-    Raises:
-        ValueError: the numbers leave no such steps, or too many distances to try.
-    """
-    exact = buckets // 2
-    if exact < 1 or not exact < furthest <= _MOST_DISTANCES:
-        raise ValueError("buckets without steps")
-    used = {bucket_of(distance, buckets, furthest) for distance in range(first, furthest + 1)}
-    return len(used), len([bucket for bucket in used if bucket < exact])
-
-
 @frozen
 class PositionProduct:
-    """A product of queries or keys with vectors of distances, as one summand of the scores.
+    """A product of queries or keys with vectors of distances, as a summand of the scores.
 
     Attributes:
         role: ``query`` or ``key``: what the distances are compared with.
@@ -233,7 +202,9 @@ def _product_bias(heads: Heads, product: PositionProduct) -> Bias:
             ),
         ),
         {
-            "has_product": True,
+            "explained": "Relative positions: a score is the product of a query with the key "
+            "(content) plus its product with the projected vector of the distance (position). "
+            "u and v replace the query’s own position, as no absolute positions exist.",
             "bias_source": "distances: Dai et al. 2019 (Transformer-XL), section 3.3",
         },
     )
@@ -260,10 +231,14 @@ def products_of(heads: Heads) -> tuple[PositionProduct, ...]:
 
 def _until_layers(graph: ModuleGraph, last: Step) -> tuple[Step, ...]:
     """Return the steps that a result is computed by, from the linear layers on."""
-    if last.operation == "linear":
-        return ()
-    makers = [maker for o in last.tensors if (maker := graph.maker(o)) is not None]
-    return (last, *(step for each in makers for step in _until_layers(graph, each)))
+    found: set[str] = set()
+    waiting = [last]
+    while waiting:
+        step = waiting.pop()
+        if step.operation != "linear" and step.node.id not in found:
+            found.add(step.node.id)
+            waiting += [maker for o in step.tensors if (maker := graph.maker(o)) is not None]
+    return tuple(each for each in graph.steps if each.node.id in found)
 
 
 def _product(

@@ -75,10 +75,16 @@ class Template:
 
 
 def filled(text: str, values: Values) -> str:
-    """Return a text with its placeholders filled, "" if one is missing, ``None`` or empty."""
-    named = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
-    missing = any(values.get(name) in (None, "") for name in named)
-    return "" if missing else str(text).format_map(values)
+    """Return a text with its placeholders filled, "" if one is missing, ``None`` or empty.
+
+    A placeholder may be an attribute of a value: ``{norm.name}``.
+    """
+    names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+    try:
+        found = [Formatter().get_field(name, (), values)[0] for name in names]
+    except (KeyError, AttributeError):
+        return ""
+    return "" if any(each in (None, "") for each in found) else str(text).format_map(values)
 
 
 def _filled_notes(notes: tuple[str, ...], view: ModuleView, values: Values) -> Iterator[str]:
