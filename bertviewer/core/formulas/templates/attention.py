@@ -1,4 +1,4 @@
-"""Attention in heads as one module computes it, and the parts of it that are modules."""
+"""Attention in heads as one module computes it."""
 
 from dataclasses import replace
 
@@ -96,8 +96,9 @@ def _window(view: ModuleView) -> int | None:
 
 def _by_steps(view: ModuleView) -> Match | None:
     """An attention with unusual steps: as the code executes them, with what is certain."""
-    own, graph, steps = own_attentions(view), view.graph, formula_of_steps(view)
-    if not own or graph is None or steps is None:
+    graph, own = view.graph, own_attentions(view)
+    steps = formula_of_steps(view) if own else None
+    if graph is None or steps is None:
         return None
     count = own[0].node.details.get("heads")
     query, key = (source_of(graph, own[0].roles.get(role)) for role in ("query", "key"))
@@ -120,12 +121,8 @@ def _product(view: ModuleView) -> Match | None:
         return None
     if len({operand.node for operand in step.tensors}) != 2:
         return None
-    terms = (
-        Term("A", "the first input: queries, or probabilities"),
-        Term("B", "the second input: keys, or values"),
-        Term("Y", "their product"),
-    )
-    return Match(("Y = A B",), terms)
+    left, right = "the first input: queries, or probabilities", "the second input: keys, or values"
+    return Match(("Y = A B",), (Term("A", left), Term("B", right), Term("Y", "their product")))
 
 
 def _softmax(view: ModuleView) -> Match | None:

@@ -83,13 +83,13 @@ def score_lines(heads: Heads, added: str = "", *, is_long: bool = False) -> tupl
         )
     elif not (is_long or heads.scores.of("cap") or head_norm(heads.query)):
         lines = (", quad ".join(lines),)
-    index = [f"h = {indices(heads.count)}"]
-    index += (
-        [f"g(h) = floor(h \\/ {heads.shared})"] if heads.key_heads not in (1, heads.count) else []
-    )
-    index += [f"d_k = {heads.size}"] if ROOT in text else []
-    index += [f"c = {number_maths(heads.first_scale or 1)}"] if "c thin" in text else []
-    return (*lines, ", quad ".join(index))
+    definitions = {
+        f"h = {indices(heads.count)}": True,
+        f"g(h) = floor(h \\/ {heads.shared})": "g(h)" in text,
+        f"d_k = {heads.size}": ROOT in text,
+        f"c = {number_maths(heads.first_scale or 1)}": "c thin" in text,
+    }
+    return (*lines, ", quad ".join(line for line, is_used in definitions.items() if is_used))
 
 
 def _scores(heads: Heads) -> str:

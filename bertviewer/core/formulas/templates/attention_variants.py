@@ -193,8 +193,7 @@ def _sparse(
     """Return an attention to the positions that N counts, as its own lines define it."""
     lines = (*projection_lines(heads), *score_lines(heads, " + log N"), *output_lines(heads), *own)
     values = values_of(heads, {}) | {"is_causal": False, "hidden": "padding"} | values
-    found = attention_match(heads, lines, values, keys=keys)
-    return Match(lines, (*found.terms, *terms), values, keys)
+    return attention_match(heads, lines, values, entries=terms, keys=keys)
 
 
 def _blocks(view: ModuleView) -> Match | None:

@@ -142,9 +142,6 @@ def own_attentions(view: ModuleView) -> tuple[Step, ...]:
 def sole_heads(view: ModuleView) -> Heads | None:
     """Return what a module with one attention is made of, ``None`` if it does anything unknown."""
     own = own_attentions(view)
-    is_torch = view.node.class_module.startswith("torch.nn.modules.")
-    if view.graph is None and view.node.class_name == "MultiheadAttention" and is_torch:
-        return _torch_heads(view, None)
     if view.graph is None or len(own) != 1 or len(view.graph.of("attention")) > 1:
         return None
     try:
@@ -183,9 +180,8 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     # A mask with numbers of each head is a bias: that of ALiBi.
     is_of_heads = count > 1 and not is_cross
     biases = [i for i, n in graph.given.items() if is_of_heads and n.shape[-3:-2] == (count,)]
-    is_text = reads_text(view)
-    if query.layer.convolution:
-        is_text = is_text or _is_text(view, graph.inputs[0].shape[-1:])
+    has_columns = bool(query.layer.convolution)
+    is_text = _is_text(view, graph.inputs[0].shape[-1:]) if has_columns else reads_text(view)
     is_padded = _is_text(view, graph.given[key.source].shape[:-1]) if is_cross else is_text
     return Heads(
         *(view, step, *parts, count, key_heads, size, value_size, scores_of(step, biases)),
@@ -193,20 +189,13 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     )
 
 
-def _torch_heads(view: ModuleView, step: Step | None) -> Heads | None:
-    """Return what torch.nn.MultiheadAttention is made of: it projects within one function.
-
-    Without a graph, torch's own name of a decoder's second attention shows what it reads.
-    """
+def _torch_heads(view: ModuleView, step: Step) -> Heads | None:
+    """Return what torch.nn.MultiheadAttention is made of: it projects within one function."""
     count, size = view.integer("num_heads"), view.integer("head_dim")
     output = view.affine(f"{view.node.path}.out_proj")
     if not (count and size and output):
         return None
-    if step is None:
-        node = Node("", "group", "attention", details={"projections": True})
-        other = "memory" if view.node.name == "multihead_attn" else ""
-        step = Step(node, (), {"query": Operand(), "key": Operand(other)})
-    source = step.roles["query"].node if "query" in step.roles else ""
+    source = step.roles["query"].node
     other = step.roles["key"].node if "key" in step.roles else source
     bias, square = view.shape("in_proj_bias") is not None, (output.outputs, output.outputs)
     layout = "stacked" if view.shape("in_proj_weight") else ""
@@ -281,10 +270,8 @@ def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
     number = re.search(r"-?\d+", first)
     place = int(number[0]) if number else 0
     # Of the axis of heads: the first ones are queries, the last ones keys and values.
-    is_of_heads = re.search(r":\S*, :\]$", first) or any(
-        s.operation == "look-up" for s in chain.steps
-    )
-    if is_of_heads or first.startswith("unbind"):
+    words = [step.operation for step in chain.steps]
+    if re.search(r"^unbind|:\S*, :\]$", first) or "look-up" in words:
         return "stacked", place
     sources = {chain.origin.node, *(step.node.id for step in chain.steps)}
     for edge in () if flow is None else flow.edges:
@@ -358,11 +345,11 @@ def source_of(graph: ModuleGraph, operand: Operand | None) -> str:
 
 def _is_same_outside(view: ModuleView, step: Step) -> bool:
     """Return whether queries and keys are made of one input of the module around (CANINE)."""
-    place = next(places(view), None)
-    for each in () if place is None else place.graph.of("attention"):
-        if place is not None and each.node.path == step.node.path:
-            sources = {source_of(place.graph, each.roles.get(role)) for role in ("query", "key")}
-            return len(sources) == 1
+    for graph in (place.graph for place in places(view)):
+        for each in graph.of("attention"):
+            if each.node.path == step.node.path:
+                query, key = (source_of(graph, each.roles.get(role)) for role in ("query", "key"))
+                return query == key
     return False
 
 

@@ -17,6 +17,7 @@ from bertviewer.core.frozen import frozen
 
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
 """What T5's function for buckets assumes where the configuration has no numbers for it."""
+_ADDED = "learnt vector of head h, added to queries that meet distances"
 _TABLES = ("embedding", "look-up")
 _AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
 
@@ -94,26 +95,22 @@ def _table_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Bias | No
     steps = ""
     if is_bucketed and furthest is not None:
         steps = _steps(rows, furthest, both_ways=view.attribute("is_decoder") is not True)
+    is_known = bool(furthest) or not is_bucketed
     source = "Raffel et al. 2020, section 2.1" if furthest else "Liu et al. 2021, section 3.2"
     per = "distance bucket" if is_bucketed else "offset"
     return Bias(
         ('B_(h, i j) = W_"rel" [b(j - i), h]',),
         (
             Term("B_h", f"bias of head h for the {apart} from position i to position j"),
-            Term(
-                'W_"rel"',
-                f"learnt: one row per {row}, one column per head",
-                f"[{rows}, {heads.count}]",
-            ),
-            Term(
-                "b(j - i)",
-                "bucket of this distance" if is_bucketed else "row of this offset",
-                f"0 to {rows - 1}" if furthest or not is_bucketed else None,
-            ),
+            Term('W_"rel"', "learnt: one row per {row}, one column per head", "[{rows}, {count}]"),
+            Term("b(j - i)", "{which}", f"0 to {rows - 1}" if is_known else None),
         ),
         {
             "bias": f"a bias on the scores, one number per head and {per}.{steps}",
             "table": f"{where}; {layers}",
+            "row": row,
+            "rows": rows,
+            "which": "bucket of this distance" if is_bucketed else "row of this offset",
             "bias_source": f"bias: {source}",
             "is_masked": maker is None and bool(graph.of("look-up")),
         },
@@ -197,9 +194,7 @@ def _product_bias(heads: Heads, product: PositionProduct) -> Bias:
             Term("E", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
             *product.layer.terms("the projection of the distances", "R"),
             Term("R_(h, i - j)", "columns of head h in the row of this distance"),
-            Term(
-                "v_h", "learnt vector of head h, added to queries that meet distances", "[{size}]"
-            ),
+            Term("v_h", _ADDED, "[{size}]"),
         ),
         {
             "explained": "Relative positions: a score is the product of a query with the key "

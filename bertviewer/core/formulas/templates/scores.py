@@ -30,7 +30,10 @@ class Change:
 
 @frozen
 class Scores:
-    """The factor on the product of queries and keys, ``None`` if not known, and what follows."""
+    """The factor on the product of queries and keys, and what follows.
+
+    The factor is ``None`` if not all factors are known.
+    """
 
     factor: float | None
     changes: tuple[Change, ...] = ()
@@ -45,11 +48,7 @@ class UnknownScoresError(LookupError):
 
 
 def scores_of(step: Step, biases: Collection[str] = ()) -> Scores:
-    """Return what an attention does to its scores.
-
-    Args:
-        step: the attention.
-        biases: the nodes that are biases, though the graph has them as masks.
+    """Return what an attention does to its scores, some of whose masks are biases.
 
     Raises:
         UnknownScoresError: it does something else too.
@@ -65,8 +64,8 @@ def scores_of(step: Step, biases: Collection[str] = ()) -> Scores:
             given[0] if given else usual,
             tuple(Change("mask" if o.node in masks else "bias", operand=o) for o in added),
         )
-    end = words.index("softmax") if "softmax" in words else len(words)
-    if words[-1] not in PRODUCTS or not set(words[end + 1 : -1]) <= set(_MASKS):
+    end = words.index("softmax") if "softmax" in words else -1
+    if end < 0 or words[-1] not in PRODUCTS or not set(words[end + 1 : -1]) <= set(_MASKS):
         raise UnknownScoresError
     found: list[Change] = []
     others: dict[str, Step] = {}
@@ -89,11 +88,11 @@ def scores_of(step: Step, biases: Collection[str] = ()) -> Scores:
             found[-3:] = [Change("cap", bound)] if abs(first * bound - 1) < _CLOSE else found[-3:]
     if step.inner[end].operands[0] != Operand(current) or "tanh" in (each.kind for each in found):
         raise UnknownScoresError
-    factor: float | None = 1.0
+    is_known = all(change.number is not None for change in found)
+    factor = 1.0
     while found and found[0].kind == "scale":
-        number = found.pop(0).number
-        factor = None if number is None or factor is None else factor * number
-    return Scores(factor, tuple(found))
+        factor *= found.pop(0).number or 0.0
+    return Scores(factor if is_known else None, tuple(found))
 
 
 def _product(product: Step, before: Mapping[str, Step]) -> list[Change]:
