@@ -126,8 +126,11 @@ def test_debertas_first_version_divides_by_what_it_adds() -> None:
     formula = formula_at(one, attention)
     assert "sqrt(2 dot 8)" in " ".join(formula.maths)
     assert values(formula)["R"] == "[64, 24]"
-    for changes in ({"talking_head": True}, {"relative_attention": False}):
-        plain = formula_at(small_model("deberta", **changes).with_flows(), attention)
+    for other in (
+        small_model("deberta", talking_head=True),
+        small_model("deberta", relative_attention=False),
+    ):
+        plain = formula_at(other.with_flows(), attention)
         assert plain.title == "Multi-head self-attention"
         assert plain.source == "traced from the code"
 

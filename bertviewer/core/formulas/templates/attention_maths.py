@@ -74,7 +74,7 @@ def score_lines(heads: Heads, added: str = "", *, is_long: bool = False) -> tupl
     value = _of_head(heads, "V", heads.value)
     output = f"{sized('O_h', 'S', heads.value_size)} = P_h {value}"
     output += f" + w_h ast {value}" if heads.kernel else ""
-    lines = (f"{sized('P_h', 'S', source)} = {SOFTMAX} ({text})", output)
+    lines: tuple[str, ...] = (f"{sized('P_h', 'S', source)} = {SOFTMAX} ({text})", output)
     if heads.scores.of("sinks"):
         lines = (
             f"{sized('A_h', 'S', source)} = {text}",

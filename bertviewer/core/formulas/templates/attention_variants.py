@@ -34,7 +34,7 @@ from bertviewer.core.formulas.templates.heads import (
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.position_scores import products_of
 from bertviewer.core.formulas.templates.scores import Scores, scores_of
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.templates.template import Match, Template, Values
 
 _Q_A, _Q_B, _KV_A, _KV_B = '"Q,a"', '"Q,b"', '"KV,a"', '"KV,b"'
 """Indices of the two layers of queries, and of keys and values."""
@@ -133,7 +133,8 @@ def _disentangled(view: ModuleView) -> Match | None:
         return None
     products = {role: each for role in _USES for each in found if each.role == role}
     rows, width, count = found[0].rows, heads.query.layer.inputs, 1 + len(products)
-    made, weights = [], []
+    made: list[str] = []
+    weights: list[str] = []
     terms = [
         *layer_terms(heads),
         Term("R", "distance vectors, from the encoder", f"[{rows}, {width}]"),
@@ -173,8 +174,8 @@ def _disentangled(view: ModuleView) -> Match | None:
         "far": f"{far if buckets > 0 else ''}.",
         "weights": " and ".join(weights),
     }
-    index = Term("b(i - j)", "row of this distance", f"0 to {rows - 1}")
-    return attention_match(heads, lines, values, entries=(index,), layers=terms)
+    row = Term("b(i - j)", "row of this distance", f"0 to {rows - 1}")
+    return attention_match(heads, lines, values, entries=(row,), layers=terms)
 
 
 _BRACKET = (
@@ -187,12 +188,12 @@ def _sparse(
     heads: Heads,
     own: tuple[str, ...],
     terms: tuple[Term, ...],
-    values: dict[str, object],
+    values: Values,
     *keys: str,
 ) -> Match:
     """Return an attention to the positions that N counts, as its own lines define it."""
     lines = (*projection_lines(heads), *score_lines(heads, " + log N"), *output_lines(heads), *own)
-    values = values_of(heads, {}) | {"is_causal": False, "hidden": "padding"} | values
+    values = values_of(heads, {}) | {"is_causal": False, "hidden": "padding", **values}
     return attention_match(heads, lines, values, entries=terms, keys=keys)
 
 

@@ -66,15 +66,13 @@ class Heads:
     """An attention module.
 
     Attributes:
-        query: what queries are made of; and so on.
         count: heads of queries.
         key_heads: heads of keys and values.
         size: features of a query and a key, d_k.
         value_size: features of a value.
-        scores: what is done to the scores.
         output: the output projection in this module.
         residual: the input that the module adds to the projected output, "" for none.
-        norm: the norm of the sum.
+        norm: of that sum.
         kernel: the positions that a convolution of the values reads whose result is added to the
             heads' outputs, ``None`` without one (Nyströmformer).
         is_cross: whether keys and values come from another input than queries.
@@ -175,7 +173,7 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     after = _after(view, graph, step)
     if after is None or len(parts) < len(found):
         return None
-    query, key, _ = parts
+    query, key, value = parts
     is_cross = query.source != key.source and not _is_same_outside(view, step)
     # A mask with numbers of each head is a bias: that of ALiBi.
     is_of_heads = count > 1 and not is_cross
@@ -184,8 +182,8 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     is_text = _is_text(view, graph.inputs[0].shape[-1:]) if has_columns else reads_text(view)
     is_padded = _is_text(view, graph.given[key.source].shape[:-1]) if is_cross else is_text
     return Heads(
-        *(view, step, *parts, count, key_heads, size, value_size, scores_of(step, biases)),
-        *(*after, is_cross, is_text, is_padded or "mask" in roles),
+        *(view, step, query, key, value, count, key_heads, size, value_size),
+        *(scores_of(step, biases), *after, is_cross, is_text, is_padded or "mask" in roles),
     )
 
 
@@ -199,12 +197,12 @@ def _torch_heads(view: ModuleView, step: Step) -> Heads | None:
     other = step.roles["key"].node if "key" in step.roles else source
     bias, square = view.shape("in_proj_bias") is not None, (output.outputs, output.outputs)
     layout = "stacked" if view.shape("in_proj_weight") else ""
-    parts = [
+    query, key, value = (
         Part(Affine(view.shape(f"{name}_proj_weight") or square, bias), node, _IN_PROJ, layout)
         for name, node in (("q", source), ("k", other), ("v", other))
-    ]
+    )
     return Heads(
-        *(view, step, *parts, count, count, size, size, Scores(size**-0.5), output),
+        *(view, step, query, key, value, count, count, size, size, Scores(size**-0.5), output),
         is_cross=source != other,
         is_text=reads_text(view),
     )
@@ -224,7 +222,8 @@ def sparse_heads(view: ModuleView) -> Heads | None:
         return None
     size = parts[0].layer.outputs // count
     step = Step(Node(view.node.path, "group", "attention"), (), {})
-    return Heads(view, step, *parts, count, count, size, size, Scores(size**-0.5))
+    query, key, value = parts
+    return Heads(view, step, query, key, value, count, count, size, size, Scores(size**-0.5))
 
 
 def layer_of(view: ModuleView, step: Step | None) -> Affine | None:
@@ -249,15 +248,14 @@ def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) ->
     layer = layer_of(view, step)
     if step is None or layer is None or chain.origin is None:
         return None
-    biases = [each for each in chain.steps if _adds(view, graph, each) == 1]
-    steps = tuple(each for each in chain.steps if each not in biases)
-    is_known = all(_is_known(view, graph, each) for each in steps)
-    if not is_known or not (layer.outputs == width or chain.origin.parts):
+    kinds = [_kind(view, graph, each) for each in chain.steps]
+    if "" in kinds or not (layer.outputs == width or chain.origin.parts):
         return None
+    steps = tuple(s for s, kind in zip(chain.steps, kinds, strict=True) if kind != "bias")
     source = next((o.node for o in step.tensors if graph.maker(o) or o.node in graph.given), "")
     share = ("", 0) if layer.outputs == width else _share(view, chain)
     shape = (width, layer.inputs) if layer.transposed else (layer.inputs, width)
-    layer = replace(layer, shape=shape, bias=layer.bias or bool(biases))
+    layer = replace(layer, shape=shape, bias=layer.bias or "bias" in kinds)
     holder = f"{(step.node.path or '').rpartition('.')[2]}.weight"
     return Part(layer, source, holder, *share, steps)
 
@@ -284,25 +282,20 @@ def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
     return "unknown", place
 
 
-def _adds(view: ModuleView, graph: ModuleGraph, step: Step) -> int:
-    """Return how many axes the parameter has that a step adds, 0 if it adds none.
+def _kind(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
+    """Return what a step between a projection and the scores is, "" if it cannot be written.
 
-    One of a single axis is a bias that the module stores apart from its layer.
+    A vector that is added is a ``bias``, which the module stores apart from its layer.
     """
-    if step.operation != "add":
-        return 0
-    given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
-    shapes = [view.parameter_shape(o.parameter) for o in step.operands if o.parameter]
-    shapes += [node.shape for node in given if node.kind == "parameter"]
-    return min(map(len, shapes), default=0)
-
-
-def _is_known(view: ModuleView, graph: ModuleGraph, step: Step) -> bool:
-    """Return whether a step on the way from a projection to the scores can be written."""
+    if step.operation == "add":
+        given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
+        shapes = [view.parameter_shape(o.parameter) for o in step.operands if o.parameter]
+        shapes += [node.shape for node in given if node.kind == "parameter"]
+        return "bias" if 1 in map(len, shapes) else "vector" if shapes else ""
     if step.operation in ("mul", "div"):
-        return sum(graph.maker(o) is not None for o in step.tensors) == 1
-    is_simple = step.operation in ("rotary", "look-up", "clamp", *REPEATS) or is_norm(step)
-    return is_simple or _adds(view, graph, step) > 0
+        return "factor" if sum(graph.maker(o) is not None for o in step.tensors) == 1 else ""
+    is_known = step.operation in ("rotary", "look-up", "clamp", *REPEATS) or is_norm(step)
+    return step.operation if is_known else ""
 
 
 def _after(
