@@ -77,8 +77,8 @@ def _table_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Bias | No
     if maker is not None and maker.operation not in _TABLES:
         return None
     tables = tuple(_tables_around(view, heads.count))
-    own = next((each for each in tables if f"{each[0]}.".startswith(f"{view.node.path}.")), None)
-    if not tables:
+    own = next(iter(_own_tables(view, graph, heads.count)), None)
+    if own is None and not tables:
         return None
     path, rows, operation = own or tables[0]
     *_, holder, name = ("", "", *path.split("."))
@@ -89,7 +89,7 @@ def _table_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Bias | No
     furthest = view.integer("relative_attention_max_distance")
     if view.integer("relative_attention_num_buckets") is None and rows == _USUAL_BUCKETS:
         furthest = furthest or _USUAL_FURTHEST
-    is_shared = len(tables) == 1 and is_bucketed
+    is_shared = len(tables) <= 1 and is_bucketed
     layers = "all layers of the stack add the same bias" if is_shared else "each layer has its own"
     row, apart = ("bucket", "distance") if is_bucketed else ("offset", "offset")
     steps = ""
@@ -117,8 +117,20 @@ def _table_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Bias | No
     )
 
 
-def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, int, str]]:
-    """Yield path, rows and operation of the tables with a column per head in a module's stack."""
+_Table = tuple[str, int, str]
+"""The path of a table with a column per head, its rows, and the operation that reads it."""
+
+
+def _own_tables(view: ModuleView, graph: ModuleGraph, heads: int) -> Iterator[_Table]:
+    """Yield the tables that a module's own code reads."""
+    for step in graph.of(*_TABLES):
+        for name in (*(o.parameter for o in step.operands), *step.node.reads):
+            if (shape := view.parameter_shape(name))[1:] == (heads,):
+                yield step.node.path or "", shape[0], step.operation
+
+
+def _tables_around(view: ModuleView, heads: int) -> Iterator[_Table]:
+    """Yield the tables in the stack around a module."""
     flows, path = view.architecture.flows, view.node.path
     while path and flows is not None:
         path = path.rpartition(".")[0]
@@ -126,7 +138,7 @@ def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, int, str
         for tensor in view.architecture.tensors_below(path):
             flow = flows.flow(tensor.owner) if tensor.shape[1:] == (heads,) else None
             only = None if flow is None else graph_of(flow).only
-            if only is not None and only.operation in _TABLES:
+            if only is not None and only.operation == "embedding":
                 found.append((tensor.owner, tensor.shape[0], only.operation))
         if found and not path.rpartition(".")[2].isdecimal():
             yield from found
