@@ -57,9 +57,12 @@ def _latent(view: ModuleView) -> Match | None:
     norm, down = _before(graph, up)
     letters = projections(graph)
     queries = [graph.by_id[node] for node, found in letters.items() if found == {"Q"}]
-    users, turned = graph.users(own[0]), graph.of("rotary")
+    users, turned, scores = graph.users(own[0]), graph.of("rotary"), scores_of(own[0])
     is_key = all(step and "K" in letters.get(step.node.id, ()) for step in (down, up))
-    if norm is None or not turned or not is_key or (len(queries), len(users)) != (1, 1):
+    if not (norm and scores and scores.factor and turned and is_key) or (
+        len(queries),
+        len(users),
+    ) != (1, 1):
         return None
     found = [layer_of(view, step) for step in (down, up, queries[0], users[0])]
     layers = [layer for layer in found if layer is not None]
@@ -68,9 +71,10 @@ def _latent(view: ModuleView) -> Match | None:
         return None
     below, above, query, output = layers
     value_size, rotated = own[0].node.shape[-1], below.outputs - above.inputs
-    scores = Scores(scores_of(own[0]).factor)
     parts = (Part(query), Part(above), Part(above))
-    heads = Heads(view, own[0], *parts, count, count, size, value_size, scores, output)
+    heads = Heads(
+        view, own[0], *parts, count, count, size, value_size, Scores(scores.factor), output
+    )
     content, operator = size - rotated, Norm.of(norm).operator
     first, index = layer_of(view, _before(graph, queries[0])[1]), "Q"
     states = compressed = sized("X", "S", below.inputs)

@@ -16,12 +16,7 @@ from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.steps.origins import REPEATS, ROLES, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.formulas.templates.scores import (
-    Scores,
-    UnknownScoresError,
-    factor_of,
-    scores_of,
-)
+from bertviewer.core.formulas.templates.scores import Scores, factor_of, scores_of
 from bertviewer.core.frozen import frozen
 
 _CLOSE = 1e-4
@@ -142,18 +137,11 @@ def sole_heads(view: ModuleView) -> Heads | None:
     own = own_attentions(view)
     if view.graph is None or len(own) != 1 or len(view.graph.of("attention")) > 1:
         return None
-    try:
-        return heads_of(view, own[0])
-    except UnknownScoresError:
-        return None
+    return heads_of(view, own[0])
 
 
 def heads_of(view: ModuleView, step: Step) -> Heads | None:
-    """Return what an attention module is made of, ``None`` if it does anything unknown.
-
-    Raises:
-        UnknownScoresError: the scores are not changed in a known way.
-    """
+    """Return what an attention module is made of, ``None`` if it does anything unknown."""
     graph, details, roles = view.graph, step.node.details, step.roles
     count = details.get("heads")
     if details.get("projections"):
@@ -178,12 +166,15 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     # A mask with numbers of each head is a bias: that of ALiBi.
     is_of_heads = count > 1 and not is_cross
     biases = [i for i, n in graph.given.items() if is_of_heads and n.shape[-3:-2] == (count,)]
+    scores = scores_of(step, biases)
+    if scores is None:
+        return None
     has_columns = bool(query.layer.convolution)
     is_text = _is_text(view, graph.inputs[0].shape[-1:]) if has_columns else reads_text(view)
     is_padded = _is_text(view, graph.given[key.source].shape[:-1]) if is_cross else is_text
     return Heads(
         *(view, step, query, key, value, count, key_heads, size, value_size),
-        *(scores_of(step, biases), *after, is_cross, is_text, is_padded or "mask" in roles),
+        *(scores, *after, is_cross, is_text, is_padded or "mask" in roles),
     )
 
 

@@ -11,7 +11,6 @@ from bertviewer.core.formulas.templates.end_purpose import end_purpose
 from bertviewer.core.formulas.templates.heads import heads_of, own_attentions, sparse_heads
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.position_scores import products_of
-from bertviewer.core.formulas.templates.scores import UnknownScoresError
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.text.numerals import count_text
 
@@ -293,10 +292,7 @@ def _purpose_for_distances(view: ModuleView, step: Step) -> str:
     users = () if graph is None else graph.users(step)
     if not any(user.operation in ("position bias", "div", "mul") for user in users):
         return ""
-    try:
-        heads = next((heads_of(view, each) for each in own_attentions(view)), None)
-    except UnknownScoresError:
-        return ""
+    heads = next((heads_of(view, each) for each in own_attentions(view)), None)
     found = () if heads is None else products_of(heads)
     product = next((each for each in found if each.path == step.node.path), None)
     if product is None:

@@ -47,12 +47,18 @@ class UnknownScoresError(LookupError):
     """The scores are not those of a softmax attention with known changes."""
 
 
-def scores_of(step: Step, biases: Collection[str] = ()) -> Scores:
+def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
     """Return what an attention does to its scores, some of whose masks are biases.
 
-    Raises:
-        UnknownScoresError: it does something else too.
+    ``None`` if it does anything unknown.
     """
+    try:
+        return _scores(step, biases)
+    except UnknownScoresError:
+        return None
+
+
+def _scores(step: Step, biases: Collection[str]) -> Scores:
     words = [each.operation for each in step.inner]
     masks = {o.node for role, o in step.roles.items() if role == "mask" and o.node not in biases}
     if words == ["scaled_dot_product_attention"]:
