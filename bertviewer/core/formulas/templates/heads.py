@@ -35,6 +35,7 @@ class Part:
         layout: how its share of the weight is stored: "" for all of it, ``stacked``,
             ``interleaved`` head by head, or ``unknown``.
         place: of its share among the others, in increasing order.
+        whole: all outputs of the layer, 0 if this part has them all.
         steps: norms, rotations and other changes, in order.
     """
 
@@ -43,6 +44,7 @@ class Part:
     holder: str = ""
     layout: str = ""
     place: int = 0
+    whole: int = 0
     steps: tuple[Step, ...] = ()
 
     @property
@@ -162,6 +164,11 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     if after is None or len(parts) < len(found):
         return None
     query, key, value = parts
+    if any(
+        part.whole not in (0, sum(p.layer.outputs for p in parts if p.holder == part.holder))
+        for part in parts
+    ):
+        return None  # a layer makes something else too
     is_cross = query.source != key.source and not _is_same_outside(view, step)
     # A mask with numbers of each head is a bias: that of ALiBi.
     is_of_heads = count > 1 and not is_cross
@@ -244,7 +251,7 @@ def _part(view: ModuleView, graph: ModuleGraph, operand: Operand, width: int) ->
         return None
     steps = tuple(s for s, kind in zip(chain.steps, kinds, strict=True) if kind != "bias")
     source = next((o.node for o in step.tensors if graph.maker(o) or o.node in graph.given), "")
-    share = ("", 0) if layer.outputs == width else _share(view, chain)
+    share = ("", 0, 0) if layer.outputs == width else (*_share(view, chain), layer.outputs)
     shape = (width, layer.inputs) if layer.transposed else (layer.inputs, width)
     layer = replace(layer, shape=shape, bias=layer.bias or "bias" in kinds)
     holder = f"{(step.node.path or '').rpartition('.')[2]}.weight"
