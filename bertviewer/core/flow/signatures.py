@@ -32,7 +32,7 @@ def signature(graph: Graph, call: Call) -> Hashable:
         if isinstance(operand, Listed):
             return "list", described(operand.items)
         if isinstance(operand, Slice):
-            return "slice", described((operand.start, operand.stop, operand.step))
+            return "slice", described(operand.parts)
         # 1, 1.0 and True are equal, and mean other things.
         return type(operand).__name__, operand
 

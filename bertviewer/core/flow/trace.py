@@ -1,10 +1,10 @@
 """What a forward pass did, operation by operation: plain data, free of torch.
 
-One flat list of operations for the whole model. A call of a module is an interval of it: what the
-operations in it read and none of them made is what goes into the module, caches and masks included.
+One flat list of operations for the whole model. A call of a module is an interval of it: what its
+operations read and none of them computed are the module's inputs, caches and masks included.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -37,6 +37,11 @@ class Slice:
     stop: "Argument"
     step: "Argument"
 
+    @property
+    def parts(self) -> tuple["Argument", "Argument", "Argument"]:
+        """Start, stop and step."""
+        return self.start, self.stop, self.step
+
 
 @frozen
 class Word:
@@ -53,13 +58,13 @@ Argument = (
 
 @frozen
 class Value:
-    """One tensor as it was at one moment; written to in place it is another value.
+    """One tensor at one moment; after it is written to in place it is another value.
 
     Attributes:
         shape: its sizes.
-        dtype: in torch's words, without the ``torch.``.
+        dtype: torch's name without the ``torch.``.
         kind: where it comes from.
-        name: of a parameter or a buffer as ``named_parameters()`` and ``named_buffers()`` have it;
+        name: of a parameter or a buffer as in ``named_parameters()`` and ``named_buffers()``;
             of an input the argument's.
         is_causal: whether it is a mask that hides from each token what comes after it.
     """
@@ -73,13 +78,13 @@ class Value:
 
 @frozen
 class Operation:
-    """One call of torch, by a module itself or by a function of its own.
+    """One call of a torch function.
 
     Attributes:
         function: torch's name of it, ``torch.nn.functional.linear``.
         args: its operands.
-        kwargs: likewise, by name.
-        results: the values that it gave, in order.
+        kwargs: its operands by name.
+        results: the values that it returned, in order.
         rewritten: values that it wrote to in place, old number and new one.
         products: the dimensions of each matrix product in it, whose product are its multiply-adds.
     """
@@ -107,14 +112,14 @@ class Call:
     """One call of a module.
 
     Attributes:
-        path: the module, as ``named_modules()`` has it.
+        path: the module's name in ``named_modules()``.
         class_name: its class.
         start: the first operation in it.
         stop: the first after it.
         above: the number of the call that it is part of, ``None`` for the root.
         inputs: the tensors among its arguments by their names, ``past.0`` for one in a tuple.
-        outputs: the tensors that it gave, likewise; the name is empty where it gave one alone.
-        number: how many calls of the same module went before.
+        outputs: the tensors that it returned, likewise; a single one has an empty name.
+        number: how many calls of the same module came before.
     """
 
     path: str
@@ -137,11 +142,11 @@ class Trace:
     """A forward pass.
 
     Attributes:
-        values: every tensor that was read or made, by its number.
+        values: every tensor that was read or computed, by its number.
         operations: what was done, in order.
-        calls: the modules' calls in the order of their beginning.
-        stopped: why the pass did not come to its end, with the path of the module that failed;
-            ``None`` if it did. Calls that did end are whole.
+        calls: the modules' calls in the order in which they began.
+        stopped: why the pass ended early, with the path of the module that failed; ``None`` if it
+            did not. The calls are those that ended.
     """
 
     values: tuple[Value, ...]
@@ -151,12 +156,17 @@ class Trace:
 
     @cached_property
     def maker(self) -> Mapping[int, int]:
-        """The operation that made a value, by the value's number."""
+        """The operation that computed a value, by the value's number."""
         return {
             value: number
             for number, operation in enumerate(self.operations)
             for value in operation.makes
         }
+
+    @cached_property
+    def reads(self) -> Sequence[tuple[int, ...]]:
+        """The values that each operation reads, in order."""
+        return tuple(operation.reads for operation in self.operations)
 
     @cached_property
     def calls_of(self) -> Mapping[str, tuple[int, ...]]:
@@ -174,6 +184,19 @@ class Trace:
             found.setdefault(call.above, []).append(number)
         return {above: tuple(numbers) for above, numbers in found.items()}
 
+    def children(self, call: Call) -> list[Call]:
+        """Return the calls directly below a call."""
+        number = self.calls_of[call.path][call.number]
+        return [self.calls[each] for each in self.below.get(number, ())]
+
+    @cached_property
+    def innermost(self) -> Sequence[int | None]:
+        """The number of the call that does each operation itself, ``None`` outside of all."""
+        found: list[int | None] = [None] * len(self.operations)
+        for number, call in enumerate(self.calls):  # outer ones first
+            found[call.start : call.stop] = [number] * len(call.operations)
+        return tuple(found)
+
 
 def refs_in(operand: object) -> Iterator[int]:
     """Yield the values in an operand, in order."""
@@ -185,4 +208,19 @@ def refs_in(operand: object) -> Iterator[int]:
     elif isinstance(operand, Listed):
         yield from refs_in(operand.items)
     elif isinstance(operand, Slice):
-        yield from refs_in((operand.start, operand.stop, operand.step))
+        yield from refs_in(operand.parts)
+
+
+def text_of(operand: Argument) -> str:
+    """Return an operand as code writes it, ``?`` for a tensor."""
+    if isinstance(operand, Slice):
+        start, stop, step = ("" if part is None else text_of(part) for part in operand.parts)
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    if isinstance(operand, Word):
+        return operand.text
+    if isinstance(operand, Listed | tuple):
+        items = operand.items if isinstance(operand, Listed) else operand
+        return f"[{', '.join(map(text_of, items))}]"
+    if isinstance(operand, Ref):
+        return "?"
+    return f"{operand:.6g}" if isinstance(operand, float) else str(operand)

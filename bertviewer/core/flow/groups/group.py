@@ -16,7 +16,7 @@ class Group:
         operation: what it computes.
         operations: its operations, movement left out.
         name: what a person calls it, where the operation does not say it.
-        details: what is told beside, as of ``Node.details``.
+        details: as of ``Node.details``.
         roles: by operation and value what the value is to the group, as of ``Edge.role``.
     """
 

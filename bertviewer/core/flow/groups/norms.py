@@ -1,4 +1,4 @@
-"""Layer norm and its kin, called by name or written out.
+"""Layer norm and its relatives, called by name or written out.
 
 y = (x - mean) / sqrt(var + eps) * weight + bias (Ba et al. 2016, section 3), and without the mean
 y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019, section 3).
@@ -11,12 +11,9 @@ from bertviewer.core.flow.graph import DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.text.special_floats import Scalar
 
-LAYER_NORM: KnownOperation = "layer norm"
-RMS_NORM: KnownOperation = "rms norm"
-
 _CALLED: Mapping[str, KnownOperation] = {
-    "layer_norm": LAYER_NORM,
-    "rms_norm": RMS_NORM,
+    "layer_norm": "layer norm",
+    "rms_norm": "rms norm",
     "group_norm": "group norm",
     "batch_norm": "batch norm",
     "instance_norm": "instance norm",
@@ -29,18 +26,18 @@ def find_norms(graph: Graph) -> Iterator[Group]:
         if graph.level_of(number) < (LEARNT if word in _CALLED else DATA):
             continue
         if word in _CALLED:
-            operation = graph.trace.operations[number]
-            eps = dict(operation.kwargs).get("eps")
+            eps = dict(graph.trace.operations[number].kwargs).get("eps")
             details = {"eps": eps} if isinstance(eps, float) else {}
             yield Group(_CALLED[word], frozenset((number,)), details=details)
-        elif word in ("sqrt", "rsqrt") or (word == "pow" and graph.numbers(number) == (-0.5,)):
-            group = _written_out(graph, number)
-            if group is not None:
-                yield group
+        elif group := _written_out(graph, number):
+            yield group
 
 
 def _written_out(graph: Graph, root: int) -> Group | None:
     """Return the norm that divides by the root of a mean square, ``None`` if it is none."""
+    word = graph.words[root]
+    if word not in ("sqrt", "rsqrt") and (word != "pow" or graph.numbers(root) != (-0.5,)):
+        return None
     operations: set[int] = {root}
     details: dict[str, Scalar] = {}
     inside = graph.data(root)[0].maker
@@ -52,27 +49,26 @@ def _written_out(graph: Graph, root: int) -> Group | None:
     if inside is None:
         return None
     operations.add(inside)
-    centred = None
+    kind: KnownOperation = "layer norm"
     if graph.words[inside] == "var":
         centred = graph.data(inside)[0].same
-        kind = LAYER_NORM
     elif graph.words[inside] == "mean" and (squared := _squared(graph, inside)) is not None:
         square, centred = squared
         operations.add(square)
-        kind = LAYER_NORM if _centring(graph, graph.maker(centred)) else RMS_NORM
+        if not _centring(graph, graph.maker(centred)):
+            kind = "rms norm"
     else:
         return None
     divided = _divided(graph, root, operations)
     if divided is None:
         return None
     operations.add(divided)
-    for reading in graph.data(divided):
-        if reading.maker is not None and (means := _centring(graph, reading.maker)):
-            operations |= {reading.maker, *means}
-            kind = LAYER_NORM
-    if (maker := graph.maker(centred)) is not None and (means := _centring(graph, maker)):
-        operations |= {maker, *means}
-    if _take_affine(graph, divided, operations):
+    for maker in graph.data_makers(divided):
+        if means := _centring(graph, maker):
+            operations |= means
+            kind = "layer norm"
+    operations |= _centring(graph, graph.maker(centred))
+    if _add_affine(graph, divided, operations):
         details["one_plus"] = True
     return Group(kind, frozenset(operations), details=details)
 
@@ -92,45 +88,44 @@ def _squared(graph: Graph, mean: int) -> tuple[int, int] | None:
 
 
 def _centring(graph: Graph, operation: int | None) -> set[int]:
-    """Return the means that an operation takes from what they are the means of."""
+    """Return an operation that subtracts the mean of its operand, and that mean; else nothing."""
     if operation is None or graph.words[operation] != "sub":
         return set()
     taken = graph.data(operation)
     if len(taken) != 2 or (mean := taken[1].maker) is None or graph.words[mean] != "mean":
         return set()
-    return {mean} if graph.data(mean)[0].same == taken[0].same else set()
+    return {operation, mean} if graph.data(mean)[0].same == taken[0].same else set()
 
 
 def _divided(graph: Graph, root: int, operations: set[int]) -> int | None:
-    """Return the operation that divides by the root, or multiplies with what is one over it."""
+    """Return the operation that divides by the root, or multiplies by its reciprocal."""
     is_inverse = graph.words[root] != "sqrt"
-    users = [user for user in graph.users.get(root, ()) if user not in operations]
+    users = [user for user in graph.users(root) if user not in operations]
     if not is_inverse and len(users) == 1 and graph.words[users[0]] == "reciprocal":
         operations.add(users[0])
-        users, is_inverse = list(graph.users.get(users[0], ())), True
+        users, is_inverse = list(graph.users(users[0])), True
     wanted = "mul" if is_inverse else "div"
     fitting = [user for user in users if graph.words[user] == wanted]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _take_affine(graph: Graph, last: int, operations: set[int]) -> bool:
-    """Take the scale and the shift that follow, each a parameter, or 1 and a parameter.
+def _add_affine(graph: Graph, last: int, operations: set[int]) -> bool:
+    """Add the scale and the shift that follow, each a parameter, or 1 and a parameter.
 
     Returns:
         Whether the scale is 1 and a parameter (Gemma).
     """
     one_plus = False
     for _ in range(2):
-        users = graph.users.get(last, ())
-        if len(users) != 1 or graph.words[users[0]] not in ("mul", "add", "addcmul"):
+        user = graph.sole_user(last)
+        if user is None or graph.words[user] not in ("mul", "add", "addcmul"):
             break
-        others = [each for each in graph.readings[users[0]] if each.level != DATA]
+        others = [each for each in graph.readings[user] if each.level != DATA]
         if not others or any(not _is_of_weights(graph, each) for each in others):
             break
-        last = users[0]
-        operations.add(last)
+        last = user
         added = {each.maker for each in others if each.maker is not None}
-        operations |= added
+        operations |= {last, *added}
         is_scale = graph.words[last] == "mul"
         one_plus |= is_scale and any(graph.numbers(each) == (1,) for each in added)
     return one_plus
@@ -145,19 +140,13 @@ def _is_of_weights(graph: Graph, reading: Reading) -> bool:
     return graph.words[reading.maker] in ("add", "rsub", "sub") and not graph.data(reading.maker)
 
 
-AFFINE: KnownOperation = "scale and shift"
-
-
 def find_affine(graph: Graph) -> Iterator[Group]:
     """Yield every product with a learnt vector that a learnt vector is added to."""
     for number, word in enumerate(graph.words):
-        users = graph.users.get(number, ())
-        if word != "mul" or len(users) != 1 or graph.words[users[0]] != "add":
-            continue
-        if _has_vector(graph, number) and _has_vector(graph, users[0]):
-            yield Group(AFFINE, frozenset((number, users[0])))
-
-
-def _has_vector(graph: Graph, number: int) -> bool:
-    names = [graph.parameter(each.value) for each in graph.readings[number]]
-    return len(names) == 2 and sum(map(bool, names)) == 1
+        user = graph.sole_user(number) if word == "mul" else None
+        if user is not None and graph.words[user] == "add":
+            operations = frozenset((number, user))
+            reads = [graph.readings[each] for each in operations]
+            names = [[graph.parameter(each.value) for each in readings] for readings in reads]
+            if all(len(each) == 2 and sum(map(bool, each)) == 1 for each in names):
+                yield Group("scale and shift", operations)

@@ -1,4 +1,4 @@
-"""Rotary positions: pairs of features turned by an angle that grows with the position.
+"""Rotary positions: pairs of features rotated by an angle that grows with the position.
 
 x cos + rotate(x) sin (Su et al. 2021, section 3.4.2), with halves or neighbours as pairs, written
 with sines or with complex numbers.
@@ -6,11 +6,8 @@ with sines or with complex numbers.
 
 from collections.abc import Iterator
 
-from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import ASIDE, DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
-
-ROTARY: KnownOperation = "rotary"
 
 _TURNED = ("neg", "cat", "stack", "mul")
 
@@ -32,7 +29,7 @@ def find_rotary(graph: Graph) -> Iterator[Group]:
                 for reading in graph.readings[each]
                 if reading.level != DATA
             }
-            yield Group(ROTARY, frozenset(operations), roles=roles)
+            yield Group("rotary", frozenset(operations), roles=roles)
 
 
 def _sum(graph: Graph, number: int) -> set[int] | None:
@@ -41,26 +38,22 @@ def _sum(graph: Graph, number: int) -> set[int] | None:
     if found is None:
         return None
     operations, wholes = found
-    if len(wholes) != 1 or not any(
-        graph.words[each] in ("neg", "cat", "stack") for each in operations
-    ):
+    if len(wholes) != 1 or not {"neg", "cat", "stack"} & {graph.words[it] for it in operations}:
         return None
     operations.add(number)
-    users = graph.users.get(number, ())
-    # Where a part of the features alone is turned, the rest is put beside it again.
-    if len(users) == 1 and graph.words[users[0]] == "cat":
-        others = {graph.whole(each.value) for each in graph.data(users[0]) if each.maker != number}
+    user = graph.sole_user(number)
+    # Where only some of the features are rotated, they are concatenated with the others again.
+    if user is not None and graph.words[user] == "cat":
+        others = {graph.whole(each.value) for each in graph.data(user) if each.maker != number}
         if others and others <= wholes:
-            operations.add(users[0])
+            operations.add(user)
     return operations
 
 
 def _pairs(graph: Graph, number: int) -> set[int] | None:
-    """Return the operations of (a cos - b sin, b cos + a sin), put together again."""
+    """Return the operations of (a cos - b sin, b cos + a sin), concatenated."""
     operations, wholes = {number}, set()
     taken = graph.data(number)
-    if len(taken) < 2:
-        return None
     for reading in taken:
         if reading.maker is None or graph.words[reading.maker] not in ("add", "sub"):
             return None
@@ -69,11 +62,11 @@ def _pairs(graph: Graph, number: int) -> set[int] | None:
             return None
         operations |= {reading.maker, *found[0]}
         wholes |= found[1]
-    return operations if len(wholes) == 1 else None
+    return operations if len(taken) > 1 and len(wholes) == 1 else None
 
 
 def _turned_products(graph: Graph, number: int) -> tuple[set[int], set[int]] | None:
-    """Return the two products with sines and cosines that are added, and what they turn."""
+    """Return the two products with sines and cosines that are added, and what they rotate."""
     taken = graph.data(number)
     if len(taken) != 2:
         return None
@@ -83,7 +76,7 @@ def _turned_products(graph: Graph, number: int) -> tuple[set[int], set[int]] | N
         if product is None or graph.words[product] != "mul":
             return None
         data = graph.data(product)
-        if len(data) != 1 or not any(_is_angle(graph, each) for each in graph.readings[product]):
+        if len(data) != 1 or not any(_is_angle(each) for each in graph.readings[product]):
             return None
         operations.add(product)
         inner, whole = _origin(graph, data[0].value)
@@ -92,13 +85,13 @@ def _turned_products(graph: Graph, number: int) -> tuple[set[int], set[int]] | N
     return operations, wholes
 
 
-def _is_angle(graph: Graph, reading: Reading) -> bool:
-    """Tell whether a factor hangs on positions alone; some look their sines up in a table."""
+def _is_angle(reading: Reading) -> bool:
+    """Tell whether a factor depends only on positions; some look their sines up in a table."""
     return reading.level == ASIDE or (reading.level == LEARNT and reading.maker is not None)
 
 
 def _origin(graph: Graph, value: int) -> tuple[set[int], set[int]]:
-    """Return what a turned value is made of, through signs and pairs, and by which operations."""
+    """Return the values that a rotated one consists of, and the operations between."""
     whole = graph.whole(value)
     maker = graph.trace.maker.get(whole)
     if maker is None or graph.words[maker] not in _TURNED or not graph.data(maker):
@@ -116,9 +109,6 @@ def _origin(graph: Graph, value: int) -> tuple[set[int], set[int]]:
 def _is_complex(graph: Graph, number: int) -> bool:
     readings = graph.readings[number]
     dtypes = [graph.value(each.value).dtype for each in readings]
-    return (
-        len(readings) == 2
-        and all(dtype.startswith("complex") for dtype in dtypes)
-        and sum(each.level == ASIDE for each in readings) == 1
-        and len(graph.data(number)) == 1
-    )
+    return all(dtype.startswith("complex") for dtype in dtypes) and sorted(
+        each.level for each in readings
+    ) == [ASIDE, DATA]
