@@ -1,6 +1,6 @@
 """A trace as a graph: which operation reads which one's results, view operations elided."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import TypeVar
@@ -174,6 +174,17 @@ class Graph:
         """Return the name of the parameter that a value is, moved or not; "" if it is none."""
         whole = self.trace.values[self.whole(value)]
         return whole.name if whole.kind == "parameter" else ""
+
+    def positions(
+        self, operations: Iterable[int], levels: Container[int]
+    ) -> dict[tuple[int, int], str]:
+        """Return the role of positions for all readings of operations at some levels."""
+        return {
+            (each, reading.value): "position"
+            for each in operations
+            for reading in self.readings[each]
+            if reading.level in levels
+        }
 
     def _note_movement(self, word: str, operation: Operation) -> None:
         named = (item for name, item in operation.kwargs if name in ("input", "self", "tensor"))

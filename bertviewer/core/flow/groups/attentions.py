@@ -128,7 +128,7 @@ def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
                 continue
             roles[number, reading.value] = "mask" if reading.level == ASIDE else "bias"
             if reading.level == DATA and (bias := _bias(graph, reading.maker, operations)):
-                yield Group("position bias", frozenset(bias), roles=_positions(graph, bias))
+                yield Group("position bias", frozenset(bias), roles=graph.positions(bias, {ASIDE}))
     shape = graph.shape(graph.made(scores))
     size = graph.shape(query.value)[-1]
     details: dict[str, Scalar] = {"heads": _heads(shape)}
@@ -136,15 +136,6 @@ def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
         details["head_size"] = size
         details["key_value_heads"] = _heads_of_key(graph, key, (*shape[:-2], shape[-1], size))
     yield Group("attention", frozenset(operations), details=details, roles=roles)
-
-
-def _positions(graph: Graph, bias: set[int]) -> dict[tuple[int, int], str]:
-    return {
-        (number, reading.value): "position"
-        for number in bias
-        for reading in graph.readings[number]
-        if reading.level == ASIDE
-    }
 
 
 def _walk(

@@ -23,12 +23,7 @@ def find_rotary(graph: Graph) -> Iterator[Group]:
         elif word == "mul" and _is_complex(graph, number):
             operations = {number}
         if operations:
-            roles = {
-                (each, reading.value): "position"
-                for each in operations
-                for reading in graph.readings[each]
-                if reading.level != DATA
-            }
+            roles = graph.positions(operations, {ASIDE, LEARNT})
             yield Group("rotary", frozenset(operations), roles=roles)
 
 

@@ -1,7 +1,7 @@
 """The parameters of a model's forward, and tensors of the sizes that its configuration names."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -29,9 +29,7 @@ LARGE = 2**21
 class ForwardSignature:
     """A model's forward by the names of its parameters.
 
-    Attributes:
-        model: the model.
-        values: numbers of sentences, tokens and target tokens, by the letters of ``texts``.
+    ``values`` are the numbers of sentences, tokens and target tokens, by the letters of ``texts``.
     """
 
     model: nn.Module
@@ -56,11 +54,8 @@ class ForwardSignature:
     def required(self) -> frozenset[str]:
         """The names of those without a default."""
         plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        return frozenset(
-            name
-            for name, parameter in self.accepted.items()
-            if parameter.default is inspect.Parameter.empty and parameter.kind in plain
-        )
+        parameters = self.accepted.values()
+        return frozenset(p.name for p in parameters if p.default is p.empty and p.kind in plain)
 
     @cached_property
     def main(self) -> frozenset[str]:
@@ -86,25 +81,22 @@ class ForwardSignature:
         """Return the first integer among configuration keys, as ``sizes.number`` does."""
         return number(self.config, keys, parts, default)
 
+    def shape(self, *dimensions: Dimension) -> list[int]:
+        """Return dimensions as numbers."""
+        sizes = (self.number(*it) if isinstance(it, tuple) else it for it in dimensions)
+        return [self.values[size] if isinstance(size, str) else size for size in sizes]
+
     def random(self, *dimensions: Dimension) -> Tensor:
         """Return ``random`` numbers of these dimensions."""
-        return random(*self._shape(dimensions))
+        return random(*self.shape(*dimensions))
 
     def ones(self, *dimensions: Dimension) -> Tensor:
         """Return ``ones`` of these dimensions."""
-        return ones(*self._shape(dimensions))
+        return ones(*self.shape(*dimensions))
 
-    def ids(self, *dimensions: Dimension) -> Tensor:
-        """Return token ids of these two dimensions."""
-        rows, length = self._shape(dimensions)
-        return token_ids(self.config, (rows, length))
-
-    def _shape(self, dimensions: tuple[Dimension, ...]) -> Iterator[int]:
-        for each in dimensions:
-            if isinstance(each, str):
-                yield self.values[each]
-            else:
-                yield self.number(*each) if isinstance(each, tuple) else each
+    def ids(self, rows: Dimension, length: Dimension) -> Tensor:
+        """Return token ids of these dimensions."""
+        return token_ids(self.config, (*self.shape(rows), *self.shape(length)))
 
 
 def random(*shape: int) -> Tensor:
@@ -115,6 +107,5 @@ def random(*shape: int) -> Tensor:
 
 def ones(*shape: int) -> Tensor:
     """Return a mask that hides nothing."""
-    if prod(shape) > LARGE:
-        return torch.ones((), dtype=torch.long).expand(shape)
-    return torch.ones(shape, dtype=torch.long)
+    is_large = prod(shape) > LARGE
+    return torch.ones(() if is_large else shape, dtype=torch.long).expand(shape)

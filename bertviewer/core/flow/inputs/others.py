@@ -68,7 +68,7 @@ def other_forms(signature: ForwardSignature) -> Iterator[Form]:
         for width in signature.widths:
             yield {**made, "context_hidden_states": signature.random(SENTENCES, TOKENS, width)}
     if "hidden_states" in names:
-        yield {**made, "hidden_states": _states()(signature)}
+        yield {**made, "hidden_states": signature.random(SENTENCES, TOKENS, _WIDTH)}
         channels = signature.number("audio_channels", "channels", default=1)
         yield {**made, "hidden_states": signature.random(SENTENCES, channels, SAMPLES)}
 
@@ -83,20 +83,8 @@ def _columns(*keys: str) -> Maker:
     return lambda s: s.random(SENTENCES, (*keys, *_WIDTH), TOKENS)
 
 
-def _rewards(s: ForwardSignature) -> Tensor:
-    return s.random(SENTENCES, TOKENS, 1)
-
-
 def _features(s: ForwardSignature) -> Tensor:
     return s.random(SENTENCES, FEW, ("visual_feat_dim", "visual_embedding_dim"))
-
-
-def _ids(s: ForwardSignature) -> Tensor:
-    return s.ids(SENTENCES, TOKENS)
-
-
-def _mask(s: ForwardSignature) -> Tensor:
-    return s.ones(SENTENCES, TOKENS)
 
 
 _MAKERS: Mapping[str, Maker] = {
@@ -107,26 +95,26 @@ _MAKERS: Mapping[str, Maker] = {
     "visual_embeds": _features,
     "states": _states("state_dim"),
     "actions": _states("act_dim"),
-    "rewards": _rewards,
-    "returns_to_go": _rewards,
+    **dict.fromkeys(("rewards", "returns_to_go"), lambda s: s.random(SENTENCES, TOKENS, 1)),
     "timesteps": lambda s: torch.arange(s.values[TOKENS]).repeat(s.count, 1),
     "task_inputs": lambda s: s.ids(SENTENCES, s.number("task_seq_len", default=s.values[TOKENS])),
-    "tasks_input_ids": _ids,
-    "tasks_attention_mask": _mask,
-    "classes_input_ids": _ids,
-    "classes_attention_mask": _mask,
+    **dict.fromkeys(
+        ("tasks_input_ids", "classes_input_ids", "qformer_input_ids"),
+        lambda s: s.ids(SENTENCES, TOKENS),
+    ),
+    **dict.fromkeys(
+        ("tasks_attention_mask", "classes_attention_mask", "qformer_attention_mask"),
+        lambda s: s.ones(SENTENCES, TOKENS),
+    ),
     "classes_structure": lambda s: s.ones(SENTENCES),
-    "qformer_input_ids": _ids,
-    "qformer_attention_mask": _mask,
-    "query_embeds": _states(),
+    **dict.fromkeys(
+        ("query_embeds", "inputs_embeds", "noise_embeds", "context_hidden_states"), _states()
+    ),
     "encoder_hidden_states": _states("encoder_hidden_size"),
     "inputs": _states("d_model"),
-    "inputs_embeds": _states(),
     "hidden_states": _columns(),
-    "noise_embeds": _states(),
-    "context_hidden_states": _states(),
-    "action_embeds": lambda s: s.random(SENTENCES, TOKENS, s.number(*_WIDTH, parts=ACTION_PARTS)),
     "latents": _columns("latent_channels"),
+    "action_embeds": lambda s: s.random(SENTENCES, TOKENS, s.number(*_WIDTH, parts=ACTION_PARTS)),
 }
 _HELPFUL = (
     *("bbox", "input_points", "visual_feats", "visual_pos", "visual_embeds"),

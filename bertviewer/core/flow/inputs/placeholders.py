@@ -14,40 +14,18 @@ from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.inputs.sounds import SOUND
 from bertviewer.core.flow.meta_device import known_on_meta
 from bertviewer.core.flow.nested_tensors import tensors_in
-from bertviewer.core.frozen import frozen
 
-
-@frozen
-class _Placeholder:
-    """How one kind of input is represented.
-
-    Attributes:
-        methods: of the model, that compute the vectors which replace the tokens.
-        tokens: configuration keys of the token.
-        starts: configuration keys of the token before the first.
-        type: the token's ``mm_token_type_ids``.
-    """
-
-    methods: tuple[str, ...]
-    tokens: tuple[str, ...]
-    starts: tuple[str, ...]
-    type: int
-
-
-_PLACEHOLDERS: Mapping[str, _Placeholder] = {
-    IMAGE: _Placeholder(
-        ("get_image_features", "get_video_features"),
-        ("image_token_id", "image_token_index", "video_token_id", "video_token_index"),
-        ("vision_start_token_id", "image_start_token_id", "boi_token_id"),
-        1,
-    ),
-    SOUND: _Placeholder(
-        ("get_audio_features",),
-        ("audio_token_id", "audio_token_index"),
-        ("audio_start_token_id", "audio_bos_token_id", "boa_token_id"),
-        3,
-    ),
+_METHODS = {IMAGE: ("get_image_features", "get_video_features"), SOUND: ("get_audio_features",)}
+_TOKENS = {
+    IMAGE: ("image_token_id", "image_token_index", "video_token_id", "video_token_index"),
+    SOUND: ("audio_token_id", "audio_token_index"),
 }
+_STARTS = {
+    IMAGE: ("vision_start_token_id", "image_start_token_id", "boi_token_id"),
+    SOUND: ("audio_start_token_id", "audio_bos_token_id", "boa_token_id"),
+}
+_TYPES = {IMAGE: 1, SOUND: 3}
+"""The ``mm_token_type_ids`` of the tokens."""
 
 
 def counted(
@@ -58,11 +36,10 @@ def counted(
     A model that can compute an image or a sound alone decides the number; only the first form
     that it accepts is yielded then.
     """
-    known = _PLACEHOLDERS.get(kind)
-    if known is None or not signature.number(*known.tokens):
+    if kind not in _TOKENS or not signature.number(*_TOKENS[kind]):
         yield from ((form, 0) for form in forms)
         return
-    names = known.methods if "pixel_values" in signature.accepted else known.methods[-1:]
+    names = _METHODS[kind] if "pixel_values" in signature.accepted else _METHODS[kind][-1:]
     methods = [getattr(signature.model, name) for name in names if hasattr(signature.model, name)]
     if not methods:
         yield from ((form, count) for form in forms for count in (1, 0))
@@ -79,11 +56,7 @@ def counted(
 
 
 def _count(method: Any, form: Form) -> int:
-    """Return the number of vectors that a model makes of all images or sounds.
-
-    Raises:
-        Exception: whatever the model raises if it does not accept the form.
-    """
+    """Return the number of vectors that a model makes of all images or sounds."""
     accepted = inspect.signature(method).parameters
     inputs = ModelInputs({name: form[name] for name in form if name in accepted}, ()).on_meta()
     with known_on_meta(inputs.known, lambda _: None):
@@ -96,24 +69,19 @@ def with_placeholders(
     signature: ForwardSignature, text: Form, counts: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return a text's arguments with additional tokens, so many for each kind of input."""
-    made = dict(text)
-    ids: Tensor = made["input_ids"]
+    ids: Tensor = text["input_ids"]
     types = torch.zeros_like(ids)
     for kind, count in counts.items():
-        known = _PLACEHOLDERS[kind]
-        token, start = signature.number(*known.tokens), signature.number(*known.starts)
-        row = torch.tensor([*([start] if start else ()), *[token] * count])
-        rows = row.expand(len(ids), -1)
+        token, start = (signature.number(*keys[kind]) for keys in (_TOKENS, _STARTS))
+        rows = torch.tensor([*([start] if start else ()), *[token] * count]).expand(len(ids), -1)
         ids = torch.cat((ids[:, :1], rows, ids[:, 1:]), dim=1)
-        types = torch.cat((types[:, :1], (rows == token) * known.type, types[:, 1:]), dim=1)
-    made["input_ids"] = ids
+        types = torch.cat((types[:, :1], (rows == token) * _TYPES[kind], types[:, 1:]), dim=1)
+    made = {**text, "input_ids": ids}
     if "attention_mask" in made:
         made["attention_mask"] = torch.ones_like(ids)
     if "token_type_ids" in made:
         made["token_type_ids"] = torch.zeros_like(ids)
     elif "token_type_ids" in signature.accepted:
         made["token_type_ids"] = (types > 0).long()
-    for name in ("mm_token_type_ids", "moe_mm_token_type_ids"):
-        if name in signature.accepted:
-            made[name] = types
-    return made
+    names = ("mm_token_type_ids", "moe_mm_token_type_ids")
+    return {**made, **{name: types for name in names if name in signature.accepted}}
