@@ -3,8 +3,7 @@
 In one step (``scaled_dot_product_attention``, ``multi_head_attention_forward``), or written out.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
@@ -21,42 +20,8 @@ _REPEATED = frozenset(
 )
 
 
-def find_attentions(graph: Graph) -> Iterator[Group]:
-    """Yield every attention, and before it the bias that is computed for it alone."""
-    for number, word in enumerate(graph.words):
-        found: Iterable[Group] = ()
-        if word == "scaled_dot_product_attention":
-            found = (_fused(graph, number),)
-        elif word == "multi_head_attention_forward":
-            found = (_with_projections(graph, number),)
-        elif word == "softmax" and graph.data(number):
-            found = _written_out(graph, number)
-        for group in found:
-            is_causal = group.operation == "attention" and _has_causal_mask(graph, group)
-            details = {**group.details, **({"causal": True} if is_causal else {})}
-            yield replace(group, details=details)
-
-
-def _has_causal_mask(graph: Graph, group: Group) -> bool:
-    """Tell whether a mask of an attention hides from each token what comes after it."""
-    waiting = [value for (_, value), role in group.roles.items() if role in ("mask", "bias")]
-    seen: set[int] = set()
-    while waiting:
-        value = graph.same(waiting.pop())
-        level = graph.level[value]
-        if value in seen or level == DATA:
-            continue
-        seen.add(value)
-        if level == ASIDE and graph.value(value).is_causal:
-            return True
-        maker = graph.maker(value)
-        if maker is not None and level != ASIDE:
-            # A mask may be part of a bias of positions.
-            waiting += [each.value for each in graph.readings[maker]]
-    return False
-
-
-def _fused(graph: Graph, number: int) -> Group:
+def fused_attention(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield ``scaled_dot_product_attention``."""
     readings = graph.readings[number]
     roles = {
         (number, reading.value): role
@@ -70,9 +35,8 @@ def _fused(graph: Graph, number: int) -> Group:
         "head_size": query[-1],
         "key_value_heads": _heads_of_key(graph, readings[1], key),
     }
-    if dict(graph.trace.operations[number].kwargs).get("is_causal") is True:
-        details["causal"] = True
-    return Group("attention", frozenset((number,)), details=details, roles=roles)
+    is_causal = dict(graph.trace.operations[number].kwargs).get("is_causal") is True
+    yield _attention(graph, {number}, details, roles, is_causal=is_causal)
 
 
 def _heads(shape: Sequence[int]) -> int:
@@ -80,8 +44,8 @@ def _heads(shape: Sequence[int]) -> int:
     return prod(shape[1:-2]) if len(shape) > 3 else prod(shape[:-2])
 
 
-def _with_projections(graph: Graph, number: int) -> Group:
-    """Return ``torch.nn.MultiheadAttention``, its projections included."""
+def called_attention(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield ``torch.nn.MultiheadAttention``, its projections included."""
     width, heads = graph.trace.operations[number].args[3:5]
     readings = graph.readings[number]
     roles: dict[tuple[int, int], str] = {}
@@ -96,10 +60,13 @@ def _with_projections(graph: Graph, number: int) -> Group:
     details: dict[str, Scalar] = {"projections": True}
     if isinstance(heads, int) and isinstance(width, int):
         details |= {"heads": heads, "head_size": width // heads, "key_value_heads": heads}
-    return Group("attention", frozenset((number,)), details=details, roles=roles)
+    yield _attention(graph, {number}, details, roles)
 
 
-def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
+def written_attention(graph: Graph, softmax: int) -> Iterator[Group]:
+    """Yield an attention around a softmax, and before it the bias that is computed for it alone."""
+    if not graph.data(softmax):
+        return
     region, products = _before(graph, softmax)
     both = [each for each in products if len(graph.data(each)) == 2]
     context, between = _after(graph, softmax)
@@ -135,7 +102,7 @@ def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
     if graph.words[scores] == "matmul":
         details["head_size"] = size
         details["key_value_heads"] = _heads_of_key(graph, key, (*shape[:-2], shape[-1], size))
-    yield Group("attention", frozenset(operations), details=details, roles=roles)
+    yield _attention(graph, operations, details, roles)
 
 
 def _walk(
@@ -232,3 +199,29 @@ def _heads_of_key(graph: Graph, key: Reading, shape: Sequence[int]) -> int:
         value = step[0]
         least = min(least, prod(graph.shape(value)))
     return max(least * _heads(shape) // max(prod(shape[:-2]) * prod(shape[-2:]), 1), 1)
+
+
+def _attention(
+    graph: Graph,
+    operations: set[int],
+    details: Mapping[str, Scalar],
+    roles: Mapping[tuple[int, int], str],
+    *,
+    is_causal: bool = False,
+) -> Group:
+    """Return an attention; it is causal if a mask hides from each token what comes after it."""
+    waiting = [value for (_, value), role in roles.items() if role in ("mask", "bias")]
+    seen: set[int] = set()
+    while waiting and not is_causal:
+        value = graph.same(waiting.pop())
+        level = graph.level[value]
+        if value in seen or level == DATA:
+            continue
+        seen.add(value)
+        is_causal = level == ASIDE and graph.value(value).is_causal
+        maker = graph.maker(value)
+        if maker is not None and level != ASIDE:
+            # A mask may be part of a bias of positions.
+            waiting += [each.value for each in graph.readings[maker]]
+    causal: dict[str, Scalar] = {"causal": True} if is_causal else {}
+    return Group("attention", frozenset(operations), "", {**details, **causal}, roles)

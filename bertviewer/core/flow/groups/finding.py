@@ -1,21 +1,44 @@
 """All groups of a trace; each operation is in at most one of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from bertviewer.core.flow.graph import Graph, closure
 from bertviewer.core.flow.groups.activations import find_activations
-from bertviewer.core.flow.groups.attentions import find_attentions
+from bertviewer.core.flow.groups.attentions import (
+    called_attention,
+    fused_attention,
+    written_attention,
+)
 from bertviewer.core.flow.groups.feed_forwards import find_feed_forwards
 from bertviewer.core.flow.groups.group import Group
-from bertviewer.core.flow.groups.norms import find_affine, find_norms
-from bertviewer.core.flow.groups.rotary import find_rotary
-from bertviewer.core.flow.groups.routing import find_routing
+from bertviewer.core.flow.groups.norms import CALLED, affine, called_norm, written_norm
+from bertviewer.core.flow.groups.rotary import rotary_complex, rotary_pairs, rotary_sum
+from bertviewer.core.flow.groups.routing import CHOOSING, routing
 from bertviewer.core.flow.groups.sums import find_residuals
 from bertviewer.core.frozen import frozen
 
-_FINDERS = (find_norms, find_rotary, find_attentions, find_routing, find_affine, find_activations)
-"""In this order: the square root of a norm is no activation."""
+_Recogniser = Callable[[Graph, int], Iterable[Group]]
+
+_RECOGNISERS: tuple[Mapping[str, _Recogniser], ...] = (
+    {
+        **dict.fromkeys(CALLED, called_norm),
+        **dict.fromkeys(("sqrt", "rsqrt", "pow"), written_norm),
+    },
+    {
+        "add": rotary_sum,
+        "mul": rotary_complex,
+        **dict.fromkeys(("cat", "stack"), rotary_pairs),
+    },
+    {
+        "scaled_dot_product_attention": fused_attention,
+        "multi_head_attention_forward": called_attention,
+        "softmax": written_attention,
+    },
+    dict.fromkeys(CHOOSING, routing),
+    {"mul": affine},
+)
+"""What recognises groups by the word of one of their operations, in this order."""
 
 
 @frozen(slots=False)
@@ -32,8 +55,14 @@ class Groups:
 def find_groups(graph: Graph) -> Groups:
     """Find what is known as a whole in a trace."""
     taken: dict[int, Group] = {}
-    for finder in _FINDERS:
-        _take(graph, taken, finder(graph))
+    for recognisers in _RECOGNISERS:
+        seen: set[int] = set()
+        for number, word in enumerate(graph.words):
+            if number not in seen and (recogniser := recognisers.get(word)):
+                found = tuple(recogniser(graph, number))
+                seen.update(*(group.operations for group in found))
+                _take(graph, taken, found)
+    _take(graph, taken, find_activations(graph))  # the square root of a norm is none
     inner = dict(taken)
     for group in find_feed_forwards(graph, inner):
         taken |= dict.fromkeys(group.operations, group)

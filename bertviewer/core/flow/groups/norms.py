@@ -11,7 +11,7 @@ from bertviewer.core.flow.graph import DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.text.special_floats import Scalar
 
-_CALLED: Mapping[str, KnownOperation] = {
+CALLED: Mapping[str, KnownOperation] = {
     "layer_norm": "layer norm",
     "rms_norm": "rms norm",
     "group_norm": "group norm",
@@ -20,24 +20,19 @@ _CALLED: Mapping[str, KnownOperation] = {
 }
 
 
-def find_norms(graph: Graph) -> Iterator[Group]:
-    """Yield every norm of data."""
-    for number, word in enumerate(graph.words):
-        if graph.level_of(number) < (LEARNT if word in _CALLED else DATA):
-            continue
-        if word in _CALLED:
-            eps = dict(graph.trace.operations[number].kwargs).get("eps")
-            details = {"eps": eps} if isinstance(eps, float) else {}
-            yield Group(_CALLED[word], frozenset((number,)), details=details)
-        elif group := _written_out(graph, number):
-            yield group
+def called_norm(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield a norm that torch has a function for."""
+    if graph.level_of(number) >= LEARNT:
+        eps = dict(graph.trace.operations[number].kwargs).get("eps")
+        details = {"eps": eps} if isinstance(eps, float) else {}
+        yield Group(CALLED[graph.words[number]], frozenset((number,)), details=details)
 
 
-def _written_out(graph: Graph, root: int) -> Group | None:
-    """Return the norm that divides by the root of a mean square, ``None`` if it is none."""
-    word = graph.words[root]
-    if word not in ("sqrt", "rsqrt") and (word != "pow" or graph.numbers(root) != (-0.5,)):
-        return None
+def written_norm(graph: Graph, root: int) -> Iterator[Group]:
+    """Yield a norm that divides by the root of a mean square."""
+    is_other_power = graph.words[root] == "pow" and graph.numbers(root) != (-0.5,)
+    if graph.level_of(root) != DATA or is_other_power:
+        return
     operations: set[int] = {root}
     details: dict[str, Scalar] = {}
     inside = graph.data(root)[0].maker
@@ -46,45 +41,40 @@ def _written_out(graph: Graph, root: int) -> Group | None:
         if numbers := graph.numbers(inside):
             details["eps"] = float(numbers[0])
         inside = next((each.maker for each in graph.data(inside)), None)
-    if inside is None:
-        return None
-    operations.add(inside)
-    kind: KnownOperation = "layer norm"
-    if graph.words[inside] == "var":
-        centred = graph.data(inside)[0].same
-    elif graph.words[inside] == "mean" and (squared := _squared(graph, inside)) is not None:
-        square, centred = squared
-        operations.add(square)
-        if not _centring(graph, graph.maker(centred)):
-            kind = "rms norm"
-    else:
-        return None
+    square = None if inside is None else _mean_square(graph, inside)
+    if inside is None or square is None:
+        return
+    operations |= {inside, *square[0]}
     divided = _divided(graph, root, operations)
     if divided is None:
-        return None
+        return
     operations.add(divided)
-    for maker in graph.data_makers(divided):
-        if means := _centring(graph, maker):
-            operations |= means
-            kind = "layer norm"
-    operations |= _centring(graph, graph.maker(centred))
+    is_centred = graph.words[inside] == "var"
+    for maker in (graph.maker(square[1]), *graph.data_makers(divided)):
+        if centring := _centring(graph, maker):
+            operations |= centring
+            is_centred = True
     if _add_affine(graph, divided, operations):
         details["one_plus"] = True
-    return Group(kind, frozenset(operations), details=details)
+    kind: KnownOperation = "layer norm" if is_centred else "rms norm"
+    yield Group(kind, frozenset(operations), details=details)
 
 
-def _squared(graph: Graph, mean: int) -> tuple[int, int] | None:
-    """Return the operation that squares what is averaged, and the value that it squares."""
-    maker = graph.data(mean)[0].maker
-    if maker is None:
+def _mean_square(graph: Graph, number: int) -> tuple[set[int], int] | None:
+    """Return the operation that squares before a mean, and what a variance or mean is of."""
+    reading = graph.data(number)[0]
+    if graph.words[number] == "var":
+        return set(), reading.same
+    square = reading.maker
+    if square is None or graph.words[number] != "mean":
         return None
-    taken = graph.data(maker)
+    word, taken = graph.words[square], graph.data(square)
     is_square = (
-        graph.words[maker] == "square"
-        or (graph.words[maker] == "pow" and graph.numbers(maker) == (2,))
-        or (graph.words[maker] == "mul" and len(taken) == 2 and taken[0].same == taken[1].same)
+        word == "square"
+        or (word == "pow" and graph.numbers(square) == (2,))
+        or (word == "mul" and len(taken) == 2 and taken[0].same == taken[1].same)
     )
-    return (maker, taken[0].same) if is_square else None
+    return ({square}, taken[0].same) if is_square else None
 
 
 def _centring(graph: Graph, operation: int | None) -> set[int]:
@@ -99,12 +89,11 @@ def _centring(graph: Graph, operation: int | None) -> set[int]:
 
 def _divided(graph: Graph, root: int, operations: set[int]) -> int | None:
     """Return the operation that divides by the root, or multiplies by its reciprocal."""
-    is_inverse = graph.words[root] != "sqrt"
+    wanted = "div" if graph.words[root] == "sqrt" else "mul"
     users = [user for user in graph.users(root) if user not in operations]
-    if not is_inverse and len(users) == 1 and graph.words[users[0]] == "reciprocal":
+    if wanted == "div" and len(users) == 1 and graph.words[users[0]] == "reciprocal":
         operations.add(users[0])
-        users, is_inverse = list(graph.users(users[0])), True
-    wanted = "mul" if is_inverse else "div"
+        users, wanted = list(graph.users(users[0])), "mul"
     fitting = [user for user in users if graph.words[user] == wanted]
     return fitting[0] if len(fitting) == 1 else None
 
@@ -140,13 +129,11 @@ def _is_of_weights(graph: Graph, reading: Reading) -> bool:
     return graph.words[reading.maker] in ("add", "rsub", "sub") and not graph.data(reading.maker)
 
 
-def find_affine(graph: Graph) -> Iterator[Group]:
-    """Yield every product with a learnt vector that a learnt vector is added to."""
-    for number, word in enumerate(graph.words):
-        user = graph.sole_user(number) if word == "mul" else None
-        if user is not None and graph.words[user] == "add":
-            operations = frozenset((number, user))
-            reads = [graph.readings[each] for each in operations]
-            names = [[graph.parameter(each.value) for each in readings] for readings in reads]
-            if all(len(each) == 2 and sum(map(bool, each)) == 1 for each in names):
-                yield Group("scale and shift", operations)
+def affine(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield a product with a learnt vector that a learnt vector is added to."""
+    user = graph.sole_user(number)
+    if user is not None and graph.words[user] == "add":
+        reads = [graph.readings[each] for each in (number, user)]
+        names = [[graph.parameter(each.value) for each in readings] for readings in reads]
+        if all(len(each) == 2 and sum(map(bool, each)) == 1 for each in names):
+            yield Group("scale and shift", frozenset((number, user)))

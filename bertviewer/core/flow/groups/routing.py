@@ -13,46 +13,27 @@ from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.flow.trace import Call
 from bertviewer.core.text.special_floats import Scalar
 
-_CHOOSING = ("topk", "argmax", "max", "sort", "argsort")
+CHOOSING = ("topk", "argmax", "max", "sort", "argsort")
 _SCORING = ELEMENTWISE.union(
-    _CHOOSING, ("softmax", "sum", "gather", "cumsum", "scatter", "log_softmax")
+    CHOOSING, ("softmax", "sum", "gather", "cumsum", "scatter", "log_softmax")
 )
 
 
-def find_routing(graph: Graph) -> Iterator[Group]:
-    """Yield each router and the experts that it chooses from."""
-    taken: set[int] = set()
-    for number, word in enumerate(graph.words):
-        if word in _CHOOSING and number not in taken and (router := _router(graph, number)):
-            for group in _groups(graph, number, router):
-                taken |= group.operations
-                yield group
-
-
-def _router(graph: Graph, choice: int) -> int | None:
-    """Return the linear layer whose scores a choice is made of."""
-    waiting, seen = [choice], {choice}
-    while waiting:
-        for maker in graph.data_makers(waiting.pop()):
-            if maker in seen:
-                continue
-            if is_linear(graph, maker):
-                return maker
-            if graph.words[maker] in _SCORING:
-                seen.add(maker)
-                waiting.append(maker)
-    return None
-
-
-def _groups(graph: Graph, choice: int, router: int) -> Iterator[Group]:
-    block = _block(graph, router, choice)
-    if block is None:
-        return
+def routing(graph: Graph, choice: int) -> Iterator[Group]:
+    """Yield the router whose scores a choice is made of, and the experts that it chooses from."""
+    router = _router(graph, choice)
+    block = None if router is None else _block(graph, router, choice)
+    if router is None or block is None or not block.path:
+        return  # a model that chooses boxes or regions is no mixture
     chosen = _following(graph, choice, block.stop)
     experts = _products(graph, chosen)
     first, last = min(experts), max(experts)
-    part = _part(graph, first, block)
-    inner = set() if part is None else set(part.operations)
+    inner = {
+        each
+        for call in graph.trace.children(block)
+        if call.path.rpartition(".")[0] == block.path and first in call.operations
+        for each in call.operations
+    }
     scores = ({router, choice} | {each for each in chosen if each < first}) - inner
     work = (chosen | inner) - scores
     # The sum with an expert that all tokens share comes afterwards.
@@ -73,6 +54,19 @@ def _groups(graph: Graph, choice: int, router: int) -> Iterator[Group]:
             yield Group(kind, real, details=details)
 
 
+def _router(graph: Graph, choice: int) -> int | None:
+    """Return the linear layer whose scores a choice is made of."""
+    waiting, seen = [choice], {choice}
+    while waiting:
+        for maker in graph.data_makers(waiting.pop()):
+            if maker not in seen and is_linear(graph, maker):
+                return maker
+            if maker not in seen and graph.words[maker] in _SCORING:
+                seen.add(maker)
+                waiting.append(maker)
+    return None
+
+
 def _block(graph: Graph, router: int, choice: int) -> Call | None:
     """Return the innermost call that holds the router, the choice, and products that follow it."""
     for call in reversed(graph.trace.calls):
@@ -89,15 +83,6 @@ def _following(graph: Graph, choice: int, stop: int) -> frozenset[int]:
 
 def _products(graph: Graph, operations: Iterable[int]) -> list[int]:
     return [each for each in operations if graph.trace.operations[each].products]
-
-
-def _part(graph: Graph, first: int, block: Call) -> Call | None:
-    """Return the call directly below a block that computes the first expert's product."""
-    for call in graph.trace.calls:
-        is_below = call.path.rpartition(".")[0] == block.path and block.start <= call.start
-        if is_below and call.start <= first < call.stop:
-            return call
-    return None
 
 
 def _number_chosen(graph: Graph, scores: Set[int], work: Set[int]) -> int | None:
