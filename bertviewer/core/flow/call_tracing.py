@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -14,14 +14,8 @@ from bertviewer.core.flow.nested_tensors import named_in
 from bertviewer.core.flow.trace import Call, Operation, Shape, Trace, Value, ValueKind
 
 NamedValues = tuple[tuple[str, int], ...]
-
-
-@dataclass(slots=True)
-class OpenCall:
-    """A call that has not ended: its number among all calls, and what ``Call`` has of it."""
-
-    number: int
-    call: Call
+OpenCall = tuple[int, Call]
+"""A call that has not ended, without outputs, and its number among all calls."""
 
 
 class CallTracer:
@@ -55,12 +49,12 @@ class CallTracer:
     @property
     def path(self) -> str:
         """The path of the module at work."""
-        return self._open[-1].call.path if self._open else ""
+        return self._open[-1][1].path if self._open else ""
 
     @property
     def call_number(self) -> int:
         """How many calls of the module at work came before this one."""
-        return self._open[-1].call.number if self._open else 0
+        return self._open[-1][1].number if self._open else 0
 
     def note_product(self, dimensions: Shape) -> None:
         """Record a matrix product of the module at work."""
@@ -87,10 +81,10 @@ class CallTracer:
         inputs = tuple(
             (name, self._taken(tensor, name)) for name, tensor in _named_arguments(kind, *taken)
         )
-        above = self._open[-1].number if self._open else None
+        above = self._open[-1][0] if self._open else None
         start = len(self._operations)
         call = Call(path, kind.__name__, start, start, above, inputs, (), times)
-        opened = OpenCall(len(self._calls), call)
+        opened = len(self._calls), call
         self._calls.append(None)
         self._open.append(opened)
         return opened
@@ -99,9 +93,9 @@ class CallTracer:
         # A call below that failed, and was caught by the model, is no longer at work.
         while self._open.pop() is not opened:
             pass
-        output, outputs = self._given(output, opened.call.inputs)
-        stop = len(self._operations)
-        self._calls[opened.number] = replace(opened.call, stop=stop, outputs=outputs)
+        number, call = opened
+        output, outputs = self._given(output, call.inputs)
+        self._calls[number] = replace(call, stop=len(self._operations), outputs=outputs)
         return output
 
     def _taken(self, tensor: Tensor, name: str) -> int:

@@ -47,7 +47,8 @@ class KnownValues:
         Returns:
             ``None`` if it is another operation, or the values are not known.
         """
-        to_cpu = operation is aten._to_copy.default and _is_cpu(kwargs.get("device"))
+        device = kwargs.get("device") if operation is aten._to_copy.default else None
+        to_cpu = device is not None and torch.device(device).type == "cpu"
         if not to_cpu and not _needs_values(operation):
             return None
         tensors = tensors_in((args, kwargs))
@@ -84,7 +85,8 @@ class KnownValues:
     ) -> None:
         """Compute the values of an operation's results, if those of its operands are known."""
         if all(self.value(tensor) is not None for tensor in tensors):
-            if _is_repeatable(operation) and _is_small(output):
+            is_small = all(each.numel() <= MOST_ELEMENTS for each in tensors_in(output))
+            if is_small and _is_repeatable(operation):
                 args, kwargs = tree_map(self._on_cpu, (args, kwargs))
                 values = tree_leaves(operation(*args, **kwargs))
                 for tensor, value in zip(tree_leaves(output), values, strict=True):
@@ -134,14 +136,7 @@ def _is_mask(item: Any) -> bool:
     return isinstance(item, Tensor) and item.is_meta and item.dtype is torch.bool
 
 
-def _is_cpu(device: Any) -> bool:
-    return device is not None and torch.device(device).type == "cpu"
-
-
-def _is_small(output: Any) -> bool:
-    return all(tensor.numel() <= MOST_ELEMENTS for tensor in tensors_in(output))
-
-
+@cache
 def _is_repeatable(operation: Any) -> bool:
     """Tell whether the same operands always give the same: nothing random or uninitialized."""
     is_random = torch.Tag.nondeterministic_seeded in operation.tags

@@ -1,6 +1,6 @@
 """A forward pass on the meta device, as if it had values where these follow from the inputs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,7 +79,12 @@ class Literals(TorchFunctionMode):
             return func(*args, **kwargs)
         before, rest = args[: func is Tensor.new_tensor], args[func is Tensor.new_tensor :]
         data = rest[0] if rest else kwargs.get("data", kwargs.get("obj"))
-        if len(rest) > 1 or isinstance(data, Tensor) or not _is_for_meta(before, kwargs):
+        device = kwargs.get("device")
+        if device is None:
+            is_meta = any(tensor.is_meta for tensor in before)
+        else:
+            is_meta = torch.device(device).type == "meta"
+        if len(rest) > 1 or isinstance(data, Tensor) or not is_meta:
             return func(*args, **kwargs)
         # Tensors among the numbers are read with all modes off.
         plain = tree_map_only(Tensor, lambda tensor: tensor.item(), data)
@@ -87,13 +92,6 @@ class Literals(TorchFunctionMode):
         if before:
             words.setdefault("dtype", before[0].dtype)
         return torch.tensor(plain, **words).to("meta")
-
-
-def _is_for_meta(before: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    device = kwargs.get("device")
-    if device is None:
-        return any(tensor.is_meta for tensor in before)
-    return torch.device(device).type == "meta"
 
 
 @contextmanager

@@ -222,8 +222,9 @@ class Tracer(CallTracer, TorchFunctionMode):
         self._storages[memory_of(written)] = alive
         return found
 
+    # Reading a tensor's attributes is a function too.
     def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
-        with torch._C.DisableTorchFunction():  # reading a tensor's attributes is a function too
+        with torch._C.DisableTorchFunction():
             return super()._enter(path, kind, taken)
 
     def _leave(self, taken: Arguments, output: Any, opened: OpenCall) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from functools import cache
 from typing import Literal
 
 from bertviewer.core.flow.graph import ASIDE, DATA, LEARNT, Graph
@@ -67,7 +68,7 @@ class Wiring:
         self._names = {value: name for name, value in reversed(root.inputs)}
         self._uses: dict[Box, str] = {}
         self._ends: dict[tuple[str, str], End] = {}
-        self._roles_inside: dict[Box, dict[int, str]] = {}
+        self._roles_inside = cache(self._roles_of)
 
     def wires(self) -> Iterator[Wire]:
         """Yield what each box reads, in order."""
@@ -78,26 +79,19 @@ class Wiring:
                     continue
                 for value in self.graph.trace.reads[number]:
                     origin = self.source(value, box)
-                    source = origin.end
-                    if source is None or source is box or self._is_number(value):
-                        continue
+                    source, level = origin.end, self.graph.level[value]
+                    is_one = max(self.graph.shape(value), default=1) == 1
+                    if source is None or source is box or (is_one and level == ASIDE):
+                        continue  # a number that is independent of the text: a scale, a length
                     role = self.role(box, number, value)
                     if isinstance(source, Box) and source.kind == "constant":
-                        self._note_use(source, number, role)
+                        # Rows of a table that don't depend on the text are positions.
+                        is_table = self.graph.words[number] == "embedding"
+                        if use := role or ("position" if is_table else None):
+                            self._uses.setdefault(source, use)
                     if (source, role) not in seen:
                         seen.add((source, role))
                         yield Wire(source, box, value, role, origin)
-
-    def _is_number(self, value: int) -> bool:
-        """Tell whether a value is one number that is independent of the text: a scale, a length."""
-        is_one = max(self.graph.shape(value), default=1) == 1
-        return is_one and self.graph.level[value] == ASIDE
-
-    def _note_use(self, source: Box, user: int, role: str | None) -> None:
-        if role is None and self.graph.words[user] == "embedding":
-            role = "position"  # rows of a table that don't depend on the text
-        if role is not None:
-            self._uses.setdefault(source, role)
 
     def use_of(self, box: Box) -> str | None:
         """Return what a constant is used as, ``mask`` or ``positions``; ``None`` if unknown."""
@@ -125,11 +119,10 @@ class Wiring:
 
     def _like_input(self, value: int) -> str:
         """Return an output's name: a layer returns hidden states of the shape of its input."""
-        for name, taken in self._root.inputs:
-            if self.graph.level[taken] == DATA:
-                is_like = self.graph.shape(taken) == self.graph.shape(value)
-                return name.replace("_", " ") if is_like and name == "hidden_states" else "output"
-        return "output"
+        data = ((name, it) for name, it in self._root.inputs if self.graph.level[it] == DATA)
+        name, taken = next(data, ("", value))
+        is_like = self.graph.shape(taken) == self.graph.shape(value)
+        return "hidden states" if is_like and name == "hidden_states" else "output"
 
     def _is_inside(self, value: int) -> bool:
         """Tell whether a value is computed in the middle of a group, as attention's weights are."""
@@ -165,7 +158,10 @@ class Wiring:
         stored, level = self.graph.value(value), self.graph.level[value]
         plain = stored.name.rpartition(".")[2]
         if stored.kind == "parameter":
-            if target is None or target.kind != "operation" or self._absorbs(target):
+            number = -1 if target is None or target.kind != "operation" else target.first
+            if number < 0 or self.graph.words[number] in ABSORBING:
+                return None
+            if self.graph.trace.operations[number].products:
                 return None
             return self._end(End("parameter", plain, stored.shape, None, stored.name, value))
         name = self._names.get(value) or self._names.get(self.graph.same(value)) or ""
@@ -177,7 +173,11 @@ class Wiring:
         plain = (name if rest and base.isdecimal() else base).replace("_", " ")
         if level == DATA or (level == ASIDE and stored.kind == "input"):
             return self._end(End("input", plain or "external input", stored.shape, value=value))
-        use = "position bias" if level == LEARNT else _use_by_name(plain)
+        use = "position bias" if level == LEARNT else None
+        if level != LEARNT and ("position" in plain or plain in ("cos", "sin")):
+            use = "positions"
+        if level != LEARNT and "mask" in plain:
+            use = "mask"
         return self._end(
             End("constant", plain or use or "constant", stored.shape, use, None, value)
         )
@@ -186,41 +186,26 @@ class Wiring:
         """Return an end, the same for the parts of one argument, as cosines and sines."""
         return self._ends.setdefault((end.kind, end.path or end.name), end)
 
-    def _absorbs(self, box: Box) -> bool:
-        number = next(iter(box.operations))
-        operation = self.graph.trace.operations[number]
-        return bool(operation.products) or self.graph.words[number] in ABSORBING
-
     def role(self, box: Box, number: int, value: int) -> str | None:
         """Return what a value is to the group that an operation of a box belongs to."""
         if box.kind != "module" or box.group is not None:
             group = self._groups.outer.get(number) or self._groups.inner.get(number)
             return None if group is None else group.roles.get((number, value))
-        if self.graph.level[value] != ASIDE:
-            return None
-        if box not in self._roles_inside:
-            self._roles_inside[box] = self._roles_of(box)
-        return self._roles_inside[box].get(self.graph.same(value))
+        is_aside = self.graph.level[value] == ASIDE
+        return self._roles_inside(box).get(self.graph.same(value)) if is_aside else None
 
     def _roles_of(self, box: Box) -> dict[int, str]:
         """Return the roles of masks and positions in a closed module, back to its inputs."""
         found: dict[int, str] = {}
         groups = {id(it): it for each in box.operations if (it := self._groups.inner.get(each))}
-        for group in groups.values():
-            for (_, read), role in group.roles.items():
-                waiting = [read] if role in ("mask", "position") else []
-                while waiting:
-                    value = self.graph.same(waiting.pop())
-                    if value in found or self.graph.level[value] == DATA:
-                        continue
+        roles = (role for group in groups.values() for role in group.roles.items())
+        for (_, read), role in roles:
+            waiting = [read] if role in ("mask", "position") else []
+            while waiting:
+                value = self.graph.same(waiting.pop())
+                if value not in found and self.graph.level[value] != DATA:
                     found[value] = role
                     maker = self.graph.maker(value)
                     if maker in box.operations:
                         waiting += [each.value for each in self.graph.readings[maker or 0]]
         return found
-
-
-def _use_by_name(name: str) -> str | None:
-    if "mask" in name:
-        return "mask"
-    return "positions" if "position" in name or name in ("cos", "sin") else None

@@ -23,9 +23,8 @@ def find_residuals(graph: Graph) -> Iterator[Group]:
             if (skip := _skip(graph, summands)) is not None:
                 inner |= operations
                 ends = [(owner, each.value) for owner, each in summands if each.same == skip]
-                yield Group(
-                    "residual", frozenset(operations), roles=dict.fromkeys(ends, "residual")
-                )
+                roles = dict.fromkeys(ends, "residual")
+                yield Group("residual", frozenset(operations), roles=roles)
                 break
 
 

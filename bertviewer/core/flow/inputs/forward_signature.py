@@ -96,7 +96,8 @@ class ForwardSignature:
 
     def ids(self, rows: Dimension, length: Dimension) -> Tensor:
         """Return token ids of these dimensions."""
-        return token_ids(self.config, (*self.shape(rows), *self.shape(length)))
+        count, tokens = self.shape(rows, length)
+        return token_ids(self.config, (count, tokens))
 
 
 def random(*shape: int) -> Tensor:
