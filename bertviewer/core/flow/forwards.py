@@ -21,11 +21,8 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 class Watch:
     """A module, and what is done before and after each of its calls.
 
-    Attributes:
-        module: whose calls are observed.
-        after: takes the call's arguments, its output, and the result of ``before``; it may return
-            another output.
-        before: takes the call's arguments.
+    ``before`` takes the call's arguments; ``after`` takes these, the output, and the result of
+    ``before``, and may return another output.
     """
 
     module: nn.Module

@@ -31,12 +31,8 @@ Item = TypeVar("Item")
 class Reading:
     """One tensor that an operation reads.
 
-    Attributes:
-        value: the tensor.
-        same: the value with the same numbers before all movement.
-        maker: the operation that computed those, movement and parts seen through; ``None`` if
-            no operation did.
-        level: ``ASIDE``, ``LEARNT`` or ``DATA``.
+    ``same`` is the value with the same numbers before all movement, and ``maker`` the operation
+    that computed those, parts seen through. ``level`` is ``ASIDE``, ``LEARNT`` or ``DATA``.
     """
 
     value: int

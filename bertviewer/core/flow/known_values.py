@@ -39,13 +39,10 @@ class KnownValues:
         return self._values.get(tensor) if tensor.is_meta else tensor  # type: ignore[no-untyped-call]
 
     def answer(self, operation: Any, args: Any, kwargs: Any) -> Any:
-        """Return the result of an operation that needs values.
+        """Return the result of an operation that needs values, ``None`` for others or without.
 
         These are plain numbers, results as long as the values say (``nonzero``), and copies for
         the CPU, where Python looks at them.
-
-        Returns:
-            ``None`` if it is another operation, or the values are not known.
         """
         device = kwargs.get("device") if operation is aten._to_copy.default else None
         to_cpu = device is not None and torch.device(device).type == "cpu"
@@ -59,15 +56,11 @@ class KnownValues:
         return answer if to_cpu else tree_map(self._learned, answer)
 
     def together(self, arguments: Any, tensors: Sequence[Tensor]) -> Any:
-        """Move the tensors that a model made on the CPU to the meta device if others are there.
+        """Move arguments that a model made on the CPU to the meta device if others are there.
 
         A mask that an operation selects by becomes the places where it is true, so that the
         result's length is known. (Only operations that select have masks in a list as their second
         argument.)
-
-        Args:
-            arguments: an operation's ``args`` and ``kwargs``.
-            tensors: those among them.
         """
         if len({tensor.is_meta for tensor in tensors}) > 1:
             arguments = tree_map(

@@ -22,16 +22,9 @@ _forms: dict[object, tuple[Form, ...] | None] = {}
 def carry_out(
     operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Tensor]
 ) -> Any:
-    """Return the result of an operation, as torch would.
+    """Return the result of an ATen operation, and raise errors, as torch would.
 
-    Args:
-        operation: of torch's library.
-        args: its arguments.
-        kwargs: its arguments by name.
-        tensors: those among the arguments.
-
-    Raises:
-        Exception: whatever torch raises.
+    ``tensors`` are those among the arguments.
     """
     key = _key(operation, args, kwargs, tensors)
     if key is not None and (forms := _forms.get(key)) is not None:
@@ -92,5 +85,4 @@ def _forms_of(output: Any, tensors: Sequence[Tensor]) -> tuple[Form, ...] | None
 
 
 def _made(form: Form) -> Tensor:
-    shape, strides, dtype = form
-    return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
+    return torch.empty_strided(*form[:2], dtype=form[2], device="meta")

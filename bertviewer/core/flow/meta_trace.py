@@ -42,14 +42,11 @@ class Attempt:
 
 
 def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
-    """Trace one forward pass in evaluation mode.
+    """Trace a forward pass of a model on the meta device, as far as it runs without values.
 
     Args:
-        model: on the meta device.
+        model: on the meta device; it is put into evaluation mode.
         values: B sentences of S tokens, S_d target tokens, by these letters.
-
-    Returns:
-        What was done. A model that cannot run without values is traced as far as possible.
 
     Raises:
         Stopped: by the limits in force.
@@ -65,15 +62,7 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
 def meta_attempts(
     model: nn.Module, values: Mapping[str, int], known: Known = ()
 ) -> tuple[Attempt, ...]:
-    """Trace one forward pass with each possible input of a model, until one ends.
-
-    Args:
-        model: on the meta device.
-        values: as of ``meta_trace``.
-        known: values of buffers.
-
-    Returns:
-        What was tried, the best first.
+    """Trace a forward pass with each possible input until one ends, and return the best first.
 
     Raises:
         Exception: no inputs are known, or the configuration lacks something.

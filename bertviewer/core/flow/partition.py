@@ -22,12 +22,8 @@ MOST_BOXES = 40
 class Box:
     """One part, while a drawing is made.
 
-    Attributes:
-        kind: what it is; a constant follows from masks and positions alone.
-        operations: all operations in it; those that only move too, in a closed module.
-        call: the module's call, ``None`` if it is no module.
-        group: the group that it is, or that is all of a module.
-        repeat: the equal layers that it represents.
+    A constant follows from masks and positions alone. Only a module contains operations that
+    just move; it may be all of a ``group``, and represent equal layers, ``repeat``.
     """
 
     kind: Literal["module", "group", "operation", "constant"]

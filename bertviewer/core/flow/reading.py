@@ -101,11 +101,7 @@ class FlowReader:
     ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
         """Return nodes and edges; in a group only the edges between its boxes.
 
-        Args:
-            call: the module.
-            boxes: what is drawn.
-            prefix: of all ids.
-            around: the drawing with the group in it, and the box that the group is.
+        ``around`` is the drawing with the group in it, and the box that the group is.
         """
         wiring = Wiring(self.graph, self.groups, call, boxes)
         wires = list(wiring.wires())

@@ -5,10 +5,10 @@ one level above the ATen operations.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 import torch
@@ -21,7 +21,6 @@ from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.forwards import Arguments
 from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in, tensors_in
 from bertviewer.core.flow.trace import (
-    Argument,
     Listed,
     Operation,
     Ref,
@@ -42,14 +41,6 @@ HIDING = 1e4
 _PLAIN = (int, float, str, complex, type(None))  # checked faster than their union
 
 _WRITES = frozenset(("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ior__"))
-
-
-class _Operands(NamedTuple):
-    """The operands of an operation, and the tensors among them by ``id``."""
-
-    args: tuple[Argument, ...]
-    kwargs: tuple[tuple[str, Argument], ...]
-    tensors: dict[int, Tensor]
 
 
 class Tracer(CallTracer, TorchFunctionMode):
@@ -95,59 +86,43 @@ class Tracer(CallTracer, TorchFunctionMode):
         if threading.get_ident() != self._thread:
             return func(*args, **kwargs)
         name, may_write = name_of(func)
+        is_noted = may_write or "out" in kwargs
+        if not is_noted and not self._open:
+            return func(*args, **kwargs)
         before = len(self._products)
-        if may_write or "out" in kwargs:
-            operands = self._operands(args, kwargs)
-            versions = {key: _version(tensor) for key, tensor in operands.tensors.items()}
+        taken: dict[int, Tensor] = {}  # the tensors among the operands
+        rewritten: dict[int, int] = {}
+        noted: Any = (tuple(args), tuple(kwargs.items()))
+        if is_noted:
+            operands = self._operand(noted, taken)
+            versions = {key: _version(tensor) for key, tensor in taken.items()}
             output = func(*args, **kwargs)
-            rewritten: dict[int, int] = {}
-            for key, tensor in operands.tensors.items():
+            for key, tensor in taken.items():
                 if _version(tensor) != versions[key]:
                     rewritten |= self._renumbered(tensor)
             results = [self._number(tensor) for tensor in tensors_in(output)]
-            if results or rewritten:
-                self._note(name, operands, results, tuple(rewritten.items()), before)
-            return output
-        if not self._open:
-            return func(*args, **kwargs)
-        output = func(*args, **kwargs)
-        if made := tensors_in(output):
-            operands = self._operands(args, kwargs)
-            if any(id(tensor) in operands.tensors for tensor in made):
+        else:
+            output = func(*args, **kwargs)
+            made = tensors_in(output)
+            if not made:
+                return output
+            operands = self._operand(noted, taken)
+            if any(id(tensor) in taken for tensor in made):
                 # An operand that is returned becomes a new view.
-                output = mapped_in(
-                    output, lambda it: it.view_as(it) if id(it) in operands.tensors else it
-                )
+                output = mapped_in(output, lambda it: it.view_as(it) if id(it) in taken else it)
                 made = tensors_in(output)
-            self._note(name, operands, [self._new(tensor) for tensor in made], (), before)
-        return output
-
-    def _note(
-        self,
-        name: str,
-        operands: _Operands,
-        results: Sequence[int],
-        rewritten: tuple[tuple[int, int], ...],
-        before: int,
-    ) -> None:
-        products: tuple[Shape, ...] = ()
-        if len(self._products) > before:
+            results = [self._new(tensor) for tensor in made]
+        if results or rewritten:
             products = tuple(self._products[before:])
             del self._products[before:]
-        args, kwargs = operands.args, operands.kwargs
-        self._operations.append(Operation(name, args, kwargs, tuple(results), rewritten, products))
-        if len(self._operations) > MOST_OPERATIONS:
-            raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
+            written = tuple(rewritten.items())
+            operation = Operation(name, operands[0], operands[1], tuple(results), written, products)
+            self._operations.append(operation)
+            if len(self._operations) > MOST_OPERATIONS:
+                raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
+        return output
 
-    def _operands(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Operands:
-        taken: dict[int, Tensor] = {}
-        return _Operands(
-            tuple([self._operand(arg, taken) for arg in args]),
-            tuple([(name, self._operand(arg, taken)) for name, arg in kwargs.items()]),
-            taken,
-        )
-
-    def _operand(self, value: Any, taken: dict[int, Tensor]) -> Argument:
+    def _operand(self, value: Any, taken: dict[int, Tensor]) -> Any:
         if isinstance(value, Tensor):
             taken[id(value)] = value
             return Ref(self._number(value))

@@ -40,7 +40,7 @@ class TracedModel:
     """What one forward pass of a model did, and how it was carried out.
 
     Attributes:
-        trace: what was done.
+        trace: what was done; a pass that failed is traced until then.
         device: ``meta`` without weights and numbers; ``cpu`` with random ones.
         kinds: what the model was given: ``text``, ``image``, ``sound``, ``time series``.
     """
@@ -59,9 +59,6 @@ def trace_model(
         source: where the model comes from, and with which head.
         config: its configuration, validated.
         values: B sentences, images or sounds; S tokens of a text, S_d of the target's.
-
-    Returns:
-        What was done; of a model that cannot be traced to its end, what was traced until then.
 
     Raises:
         UserError: the model cannot be built.

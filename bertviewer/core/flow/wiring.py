@@ -32,12 +32,9 @@ class End:
 
 @frozen
 class Source:
-    """Where a value comes from.
+    """Where a value comes from, ``None`` if that is not drawn, and how it was moved on the way.
 
-    Attributes:
-        end: the box or end, ``None`` for what is not drawn.
-        movement: how the value was moved on the way, in order.
-        through: the modules that only moved it.
+    ``through`` are the modules that only moved it.
     """
 
     end: Box | End | None

@@ -48,44 +48,21 @@ class Remembered(Generic[Item]):
 def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[ModelInputs]:
     """Yield inputs for ``B`` sentences, images or sounds; texts have ``S`` and ``S_d`` tokens.
 
-    Args:
-        model: on the meta device.
-        values: one for each of these letters.
+    ``values`` has a value for each of these letters. The model is on the meta device.
 
     Raises:
         ValueError: the model needs something that does not follow from its configuration.
     """
     signature = ForwardSignature(model, values)
-    found = {
-        TEXT: Remembered(_text_forms(signature)),
-        IMAGE: Remembered(image_forms(signature)),
-        SOUND: Remembered(sound_forms(signature)),
-        SERIES: Remembered(series_forms(signature)),
-    }
-    forms = {kind: group for kind, group in found.items() if any(True for _ in group)}
+    makers = {TEXT: _text_forms, IMAGE: image_forms, SOUND: sound_forms, SERIES: series_forms}
+    forms = {kind: Remembered(maker(signature)) for kind, maker in makers.items()}
+    forms = {kind: found for kind, found in forms.items() if any(True for _ in found)}
     others = Remembered(other_forms(signature))
-    has_one = False
-    for inputs in _combined(signature, forms, others):
-        has_one = True
-        yield inputs
-    if not has_one:
-        made = {name for group in (*forms.values(), others) for form in group for name in form}
-        lacking = ", ".join(sorted(signature.required - made))
-        raise ValueError(
-            f"no suitable values are known for {lacking}"
-            if lacking
-            else "its forward pass accepts no known kind of input"
-        )
-
-
-def _combined(
-    signature: ForwardSignature, forms: Mapping[str, Iterable[Form]], others: Iterable[Form]
-) -> Iterator[ModelInputs]:
-    """Yield combinations of one form of each kind: of all kinds, all but one, and single kinds."""
     in_text = {kind: Remembered(counted(signature, kind, found)) for kind, found in forms.items()}
     alone = {kind: Remembered((form, 0) for form in found) for kind, found in forms.items()}
     more = Remembered((form, 0) for form in others)
-    present = tuple(forms)
+    present, has_one = tuple(forms), False
+    # All kinds that it takes, all but sound or images, and single ones.
     without = [tuple(kind for kind in present if kind != left) for left in (SOUND, IMAGE)]
     for kinds in dict.fromkeys((present, *without, *((kind,) for kind in present))):
         groups = [(in_text if TEXT in kinds else alone)[kind] for kind in kinds]
@@ -95,7 +72,16 @@ def _combined(
             if counts and arguments["input_ids"].dim() == 2:
                 arguments = with_placeholders(signature, arguments, counts)
             if arguments and signature.required <= arguments.keys():
+                has_one = True
                 yield ModelInputs({**arguments, **_decoder(signature, arguments)}, kinds)
+    if not has_one:
+        made = {name for group in (*forms.values(), others) for form in group for name in form}
+        lacking = ", ".join(sorted(signature.required - made))
+        raise ValueError(
+            f"no suitable values are known for {lacking}"
+            if lacking
+            else "its forward pass accepts no known kind of input"
+        )
 
 
 def _products(groups: Sequence[Iterable[Item]]) -> Iterator[tuple[Item, ...]]:
