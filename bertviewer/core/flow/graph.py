@@ -11,10 +11,8 @@ from bertviewer.core.flow.trace import (
     Operation,
     Ref,
     Shape,
-    Slice,
     Trace,
     Value,
-    Word,
     text_of,
 )
 from bertviewer.core.frozen import frozen
@@ -209,7 +207,7 @@ class Graph:
                     self._moved[value] = taken, "view"
                 elif word == "__getitem__":
                     items = index if isinstance(index, tuple) else (index,)
-                    text = ", ".join("…" if _is_ellipsis(it) else text_of(it) for it in items)
+                    text = ", ".join("…" if it is ... else text_of(it) for it in items)
                     self._part[value] = taken, f"part [{text}]"
                 else:
                     self._part[value] = taken, f"{word} {place} of {len(operation.results)}"
@@ -218,15 +216,15 @@ class Graph:
         """Tell whether an index selects a part by its place, and looks nothing up."""
         if isinstance(index, tuple):
             return all(map(self._is_basic, index))
-        if isinstance(index, Slice):
+        if isinstance(index, slice):
             return all(
                 part is None
                 or isinstance(part, int)
                 or (isinstance(part, Ref) and self.shape(part.value) == ())
-                for part in index.parts
+                for part in (index.start, index.stop, index.step)
             )
         is_place = isinstance(index, int) and not isinstance(index, bool)
-        return index is None or is_place or _is_ellipsis(index)
+        return index is None or is_place or index is ...
 
     def _levels(self) -> Mapping[int, int]:
         """Return every value's level."""
@@ -260,10 +258,6 @@ def _is_training(operation: Operation) -> bool:
     is_function = operation.function.startswith("torch.nn.functional")
     third = operation.args[2] if len(operation.args) > 2 else is_function
     return bool(dict(operation.kwargs).get("training" if is_function else "train", third))
-
-
-def _is_ellipsis(index: Argument) -> bool:
-    return isinstance(index, Word) and index.kind == "ellipsis"
 
 
 def _movement(word: str, before: Value, after: Value) -> str:

@@ -14,7 +14,7 @@ from bertviewer.core.flow.groups.finding import find_groups
 from bertviewer.core.flow.node_labels import labelled, sole_operation
 from bertviewer.core.flow.partition import Box, partition, partition_group
 from bertviewer.core.flow.signatures import signature
-from bertviewer.core.flow.trace import Argument, Call, Listed, Ref, Trace, text_of
+from bertviewer.core.flow.trace import Argument, Call, Ref, Trace, text_of
 from bertviewer.core.flow.wiring import End, Wire, Wiring
 from bertviewer.core.frozen import frozen
 
@@ -206,9 +206,8 @@ class FlowReader:
 
 def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:
     """Yield the items of a list that contains tensors, or else an argument."""
-    items = argument.items if isinstance(argument, Listed) else argument
-    if isinstance(items, tuple) and any(isinstance(item, Ref) for item in items):
-        for item in items:
+    if isinstance(argument, tuple | list) and any(isinstance(item, Ref) for item in argument):
+        for item in argument:
             yield from _tensors_or_whole(item)
     else:
         yield argument

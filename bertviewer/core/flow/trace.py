@@ -6,7 +6,8 @@ operations read and none of them computed are the module's inputs, caches and ma
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from types import EllipsisType
+from typing import Any, Literal
 
 from bertviewer.core.frozen import frozen
 
@@ -23,37 +24,17 @@ class Ref:
 
 
 @frozen
-class Listed:
-    """A list among the operands; a tuple is a tuple."""
-
-    items: tuple["Argument", ...]
-
-
-@frozen
-class Slice:
-    """A slice among the operands."""
-
-    start: "Argument"
-    stop: "Argument"
-    step: "Argument"
-
-    @property
-    def parts(self) -> tuple["Argument", "Argument", "Argument"]:
-        """Start, stop and step."""
-        return self.start, self.stop, self.step
-
-
-@frozen
 class Word:
-    """An operand that torch has a word for: ``torch.float32``, ``cpu``, ``...``."""
+    """An operand that only torch has a word for: ``torch.float32``, ``cpu``."""
 
-    kind: Literal["dtype", "device", "ellipsis", "other"]
     text: str
 
 
 Argument = (
-    Ref | Listed | Slice | Word | tuple["Argument", ...] | int | float | complex | bool | str | None
-)
+    Ref | Word | EllipsisType | slice | list[Any] | tuple[Any, ...]
+    | int | float | complex | bool | str | None
+)  # fmt: skip
+"""What an operation is called with; the items of tuples, lists and slices are arguments too."""
 
 
 @frozen
@@ -202,25 +183,23 @@ def refs_in(operand: object) -> Iterator[int]:
     """Yield the values in an operand, in order."""
     if isinstance(operand, Ref):
         yield operand.value
-    elif isinstance(operand, tuple):
+    elif isinstance(operand, tuple | list):
         for item in operand:
             yield from refs_in(item)
-    elif isinstance(operand, Listed):
-        yield from refs_in(operand.items)
-    elif isinstance(operand, Slice):
-        yield from refs_in(operand.parts)
+    elif isinstance(operand, slice):
+        yield from refs_in((operand.start, operand.stop, operand.step))
 
 
 def text_of(operand: Argument) -> str:
     """Return an operand as code writes it, ``?`` for a tensor."""
-    if isinstance(operand, Slice):
-        start, stop, step = ("" if part is None else text_of(part) for part in operand.parts)
+    if isinstance(operand, slice):
+        parts = (operand.start, operand.stop, operand.step)
+        start, stop, step = ("" if part is None else text_of(part) for part in parts)
         return f"{start}:{stop}" + (f":{step}" if step else "")
-    if isinstance(operand, Word):
-        return operand.text
-    if isinstance(operand, Listed | tuple):
-        items = operand.items if isinstance(operand, Listed) else operand
-        return f"[{', '.join(map(text_of, items))}]"
-    if isinstance(operand, Ref):
-        return "?"
+    if isinstance(operand, tuple | list):
+        return f"[{', '.join(map(text_of, operand))}]"
+    if isinstance(operand, Ref | Word):
+        return operand.text if isinstance(operand, Word) else "?"
+    if operand is ...:
+        return "..."
     return f"{operand:.6g}" if isinstance(operand, float) else str(operand)

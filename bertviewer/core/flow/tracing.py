@@ -20,15 +20,7 @@ from bertviewer.core.budget import OverBudget
 from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.forwards import Arguments
 from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in, tensors_in
-from bertviewer.core.flow.trace import (
-    Listed,
-    Operation,
-    Ref,
-    Shape,
-    Slice,
-    ValueKind,
-    Word,
-)
+from bertviewer.core.flow.trace import Operation, Ref, Shape, ValueKind, Word
 
 VIEW = "torch.Tensor.view_as"
 
@@ -131,15 +123,11 @@ class Tracer(CallTracer, TorchFunctionMode):
         if isinstance(value, tuple):
             return tuple([self._operand(item, taken) for item in value])
         if isinstance(value, list):
-            return Listed(tuple([self._operand(item, taken) for item in value]))
+            return [self._operand(item, taken) for item in value]
         if isinstance(value, slice):
             parts = (value.start, value.stop, value.step)
-            return Slice(*(self._operand(part, taken) for part in parts))
-        if isinstance(value, torch.dtype):
-            return Word("dtype", str(value))
-        if isinstance(value, torch.device):
-            return Word("device", str(value))
-        return Word("ellipsis", "...") if value is ... else Word("other", str(value)[:80])
+            return slice(*(self._operand(part, taken) for part in parts))
+        return value if value is ... else Word(str(value)[:80])
 
     def _number(self, tensor: Tensor) -> int:
         """Return a tensor's number; one that was not seen before comes from outside."""
