@@ -54,7 +54,6 @@ class Graph:
             for number, operation in enumerate(trace.operations)
             if operation.results and all(self.back(value) for value in operation.results)
         )
-        self._same: dict[int, int] = {}
         self.level = self._levels()
         self._level_of = tuple(
             max(self.level[value] for value in operation.makes) for operation in trace.operations
@@ -70,13 +69,9 @@ class Graph:
 
     def same(self, value: int) -> int:
         """Return the first value with the same numbers, before all movement."""
-        known = self._same.get(value)
-        if known is None:
-            known = value
-            while known in self._moved:
-                known = self._moved[known][0]
-            self._same[value] = known
-        return known
+        while value in self._moved:
+            value = self._moved[value][0]
+        return value
 
     def back(self, value: int) -> tuple[int, str] | None:
         """Return the value that one was moved from or is a part of, and the word for that."""
@@ -255,6 +250,7 @@ class Graph:
 
 
 def _is_training(operation: Operation) -> bool:
+    """Tell whether a dropout is in force."""
     is_function = operation.function.startswith("torch.nn.functional")
     third = operation.args[2] if len(operation.args) > 2 else is_function
     return bool(dict(operation.kwargs).get("training" if is_function else "train", third))

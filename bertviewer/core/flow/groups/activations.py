@@ -19,21 +19,17 @@ _CLOSE = 1e-6
 
 _functional = torch.nn.functional
 
+_WRITTEN = (
+    *("gelu", "relu", "silu", "mish", "softplus", "sigmoid", "tanh", "elu", "selu", "relu6"),
+    "hardswish",
+)
+"""Functions of torch that models may write out."""
+
 _KNOWN: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "GELU": _functional.gelu,
+    **{ACTIVATIONS[word]: getattr(_functional, word) for word in _WRITTEN},
     "GELU (tanh)": lambda x: _functional.gelu(x, approximate="tanh"),
     "quick GELU": lambda x: x * torch.sigmoid(1.702 * x),
-    "ReLU": torch.relu,
     "ReLU²": lambda x: torch.relu(x) ** 2,
-    "SiLU": _functional.silu,
-    "Mish": _functional.mish,
-    "softplus": _functional.softplus,
-    "sigmoid": torch.sigmoid,
-    "tanh": torch.tanh,
-    "ELU": _functional.elu,
-    "SELU": _functional.selu,
-    "ReLU6": _functional.relu6,
-    "Hardswish": _functional.hardswish,
     "clipped GELU": lambda x: _functional.gelu(x).clip(-10, 10),
     "Laplace": lambda x: 0.5 * (1 + torch.erf((x - 0.5**0.5) / (0.25 / torch.pi) ** 0.5 / 2**0.5)),
 }
@@ -56,19 +52,14 @@ def find_activations(graph: Graph) -> Iterator[Group]:
         value, operations = region
         if all(graph.words[each] in _PLAIN for each in operations):
             continue
-        name = _called(graph, number) if len(operations) == 1 else ""
+        name = ACTIVATIONS.get(word, "") if len(operations) == 1 else ""
+        if name and dict(graph.trace.operations[number].kwargs).get("approximate") == "tanh":
+            name = f"{name} (tanh)"
         if name := name or _named(graph, value, sorted(operations)):
             found.append(Group("activation", operations, name, {"activation": name}))
     for group in found:
         if not any(group.operations < other.operations for other in found):
             yield group
-
-
-def _called(graph: Graph, number: int) -> str:
-    """Return the name of a function that torch has."""
-    name = ACTIVATIONS.get(graph.words[number], "")
-    kwargs = dict(graph.trace.operations[number].kwargs)
-    return f"{name} (tanh)" if name and kwargs.get("approximate") == "tanh" else name
 
 
 def _region(graph: Graph, number: int, regions: Mapping[int, _Region]) -> _Region | None:
@@ -111,7 +102,10 @@ def _named(graph: Graph, value: int, operations: list[int]) -> str:
             made[operation.results[0]] = result
     except (LookupError, TypeError, RuntimeError, ValueError):
         return ""  # a constant that is not known, or a word that is no number
-    return next((name for name, known in _tables().items() if _is_close(result, known)), "")
+    if not isinstance(result, torch.Tensor) or result.shape != _grid().shape:
+        return ""
+    tables = _tables().items()
+    return next((name for name, it in tables if (result - it).abs().max() < _CLOSE), "")
 
 
 @cache
@@ -139,11 +133,3 @@ def _grid() -> torch.Tensor:
 @cache
 def _tables() -> Mapping[str, torch.Tensor]:
     return {name: function(_grid()) for name, function in _KNOWN.items()}
-
-
-def _is_close(one: object, other: torch.Tensor) -> bool:
-    return (
-        isinstance(one, torch.Tensor)
-        and one.shape == other.shape
-        and bool((one - other).abs().max() < _CLOSE)
-    )
