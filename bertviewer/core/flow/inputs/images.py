@@ -29,6 +29,8 @@ MERGED = 4
 
 def image_forms(signature: ForwardSignature) -> Iterator[Form]:
     """Yield possible inputs of a model of images, the likeliest first; nothing for other models."""
+    if not signature.first_of((*GRIDS, *PATCHED, *PIXELS)):
+        return
     images = _Images(signature)
     if signature.first_of(GRIDS) and (name := signature.first_of(PATCHES)):
         yield from images.in_one_list(name)
