@@ -43,7 +43,8 @@ def _ending(graph: Graph, last: int, activations: Mapping[int, Group]) -> Group 
         second = first if value is None else _linear_of(graph, value)
         if first is None or second is None:
             continue
-        if graph.data(first)[0].same == graph.data(second)[0].same:
+        reads = [[reading.same for reading in graph.data(each)[:1]] for each in (first, second)]
+        if reads[0] == reads[1]:
             taken, (inner, given) = widths_of(graph, first)[0], widths_of(graph, last)
             if taken != given:
                 return None
