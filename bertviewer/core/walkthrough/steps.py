@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from math import isclose, sqrt
+from os.path import commonprefix
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -26,7 +26,6 @@ Place = Literal["embeddings", "layer", "rest"]
 
 TOKEN_EMBEDDING, SEGMENT_EMBEDDING = "Token embedding", "Segment embedding"
 _POSITION_EMBEDDING, _DISTANCE_EMBEDDING = "Position embedding", "Distance embedding"
-_TABLE = "Embedding table"
 _FEED_FORWARD = "Feed-forward network"
 
 SINUSOIDS = (
@@ -58,7 +57,6 @@ _NOTES = {
     SEGMENT_EMBEDDING: "One vector per segment type.",
     _POSITION_EMBEDDING: "One vector per position in the sequence.",
     _DISTANCE_EMBEDDING: DISTANCES,
-    _TABLE: "Every layer reads the whole table.",
     "Dropout": "Active only in training; nothing is learned here.",
     SELF_ATTENTION: "A special form of attention; its module contains the projections.",
     _FEED_FORWARD: "Widens each position’s vector and narrows it again.",
@@ -149,9 +147,8 @@ class StepReader:
     def _closed(self, node: Node) -> Flow | None:
         """Return the graph of a module that is no single known operation."""
         is_closed = node.kind == "module" and node.operation is None
-        if not is_closed or node.path is None or node.path == self._edges.flow.path:
-            return None
-        return self._flows.flow(node.path)
+        is_inside = node.path != self._edges.flow.path
+        return self._flows.flow(node.path or "") if is_closed and is_inside else None
 
     def _operations(self, flow: Flow) -> set[str | None]:
         """Return the operations of a module, and of the closed modules in it."""
@@ -201,16 +198,14 @@ class StepReader:
         return other if found is None else _TABLES.get(index_kind(found, view), other)
 
     def tables_read(self, node: Node) -> Iterator[Step]:
-        """Yield the tables that no step looks up, but that a layer reads, or a node for it."""
+        """Yield the tables of distances that no step looks up, but a layer or a node for it."""
         readers = (node, *self._edges.users(node)[:1])
-        flows = [self._flows.flow(each.path) for each in readers if each.path]
-        nodes = (each for flow in flows if flow is not None for each in flow.all_nodes())
-        is_of_distances = any(each.operation == "position bias" for each in nodes)
-        name = _DISTANCE_EMBEDDING if is_of_distances else _TABLE
-        for tensor in node.reads:
-            owner = tensor.rpartition(".")[0]
-            if not tensor.startswith(f"{node.path}.") and self._flows.flow(owner) is None:
-                yield Step(name, (), owner, note=_NOTES[name], reads=(tensor,))
+        flows = filter(None, (self._flows.flow(each.path) for each in readers if each.path))
+        if any(each.operation == "position bias" for flow in flows for each in flow.all_nodes()):
+            for tensor in node.reads:
+                owner = tensor.rpartition(".")[0]
+                if not tensor.startswith(f"{node.path}.") and self._flows.flow(owner) is None:
+                    yield Step(_DISTANCE_EMBEDDING, (), owner, note=DISTANCES, reads=(tensor,))
 
     def _name(self, operation: str) -> str:
         words = operation.replace("_", " ")
@@ -327,6 +322,4 @@ def _is_position_vectors(node: Node, total: Node) -> bool:
 
 def common_path(paths: Iterable[str | None]) -> str:
     """Return the innermost module that contains all of these, or is one of them."""
-    parts = [path.split(".") for path in paths if path is not None]
-    same = takewhile(lambda names: len(set(names)) == 1, zip(*parts, strict=False))
-    return ".".join(names[0] for names in same)
+    return ".".join(commonprefix([path.split(".") for path in paths if path is not None]))
