@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import isclose, sqrt
-from os.path import commonprefix
 from typing import Literal
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -322,4 +322,5 @@ def _is_position_vectors(node: Node, total: Node) -> bool:
 
 def common_path(paths: Iterable[str | None]) -> str:
     """Return the innermost module that contains all of these, or is one of them."""
-    return ".".join(commonprefix([path.split(".") for path in paths if path is not None]))
+    parts = zip(*(path.split(".") for path in paths if path is not None), strict=False)
+    return ".".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, parts))
