@@ -12,7 +12,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.counts import Block, Count
 from bertviewer.core.text.numerals import count_text
-from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, names_in
+from bertviewer.core.walkthrough.counts import StepCount, TensorCounter, collected
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
 from bertviewer.core.walkthrough.layers import (
     EqualLayers,
@@ -248,10 +248,11 @@ class _Builder:
         """Add the layers that are equal to the one a section shows, in one step."""
         paths = layers.paths[1:]
         taken = self._counter.take(t for path in paths for t in self._counter.below(path))
-        layer = self._architecture.module(section.path)
-        formula, numbers = layer.count_formula if layer else "", ""
-        times = f"({section.symbols}-1)" if section.symbols.isidentifier() else str(len(paths))
-        symbols = f"{times}*({formula})" if names_in(formula) else ""
+        pieces = [piece for step in section.steps for piece in step.count.pieces]
+        symbols = numbers = ""
+        if any(step.count.symbols for step in section.steps):
+            times = f"({section.symbols}-1)" if section.symbols.isidentifier() else len(paths)
+            symbols = f"{times}*({collected(pieces)})"
         if taken.parameters:
             numbers = f"{len(paths)}*{taken.parameters // len(paths):,}"
         equal = StepCount(taken.parameters, taken.trainable, symbols, numbers)

@@ -15,8 +15,8 @@ from bertviewer.core.walkthrough.walkthrough import StepShape
 class ShapeReader:
     """Names the dimensions of traced shapes: B sentences of S tokens, S_d in a decoder.
 
-    Without symbols in the graph, lengths are recognised by their traced values, and widths by the
-    model's tensors where only one symbol has that value.
+    Without symbols in the graph, lengths are recognised by their traced values and widths by the
+    model's tensors.
     """
 
     def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
@@ -28,10 +28,11 @@ class ShapeReader:
         self._has_text = any(name.endswith("ids") or "embeds" in name for name in inputs)
         self._lengths = {} if flows is None else flows.lengths
         self._values = letter_values(architecture, run)
-        self._widths: dict[int, set[str]] = {}
+        self._widths: dict[int, str] = {}
         for tensor in architecture.parameters:
             for size, symbol in zip(tensor.shape, tensor.symbolic_shape or (), strict=False):
-                self._widths.setdefault(size, set()).update([symbol] * (not symbol.isdecimal()))
+                if not symbol.isdecimal():
+                    self._widths.setdefault(size, symbol)
 
     def turn_to_target(self) -> None:
         """Read shapes of the target's tokens from here on, in an encoder-decoder."""
@@ -61,8 +62,8 @@ class ShapeReader:
         # Some layers have the features before the positions.
         places = (0, 2) if len(sizes) == 3 and sizes[1] not in tokens else (0, 1)
         names = [tokens.get(n, str(n)) if at in places else str(n) for at, n in enumerate(sizes)]
-        if len(names) > 1 and names[-1].isdecimal() and len(self._widths.get(sizes[-1], ())) == 1:
-            names[-1] = next(iter(self._widths[sizes[-1]]))
+        if len(names) > 1 and names[-1].isdecimal():
+            names[-1] = self._widths.get(sizes[-1], names[-1])
         has_batch = len(sizes) > 1 and sizes[0] == self._lengths.get("B")
         return ["B", *names[1:]] if has_batch else names
 

@@ -64,6 +64,8 @@ _NOTES = {
     "Experts": "{experts} feed-forward networks; each token is routed to {chosen} of them.",
 }
 _TABLES = {"token": TOKEN_EMBEDDING, "segment": SEGMENT_EMBEDDING}
+_JOINS = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
+"""Operations that are steps where they join two activations."""
 _FIXED = (
     ("Fixed positions", "One vector per position"),
     ("Sinusoidal positions", "Sines and cosines of each position"),
@@ -164,7 +166,8 @@ class StepReader:
         """Yield the steps of a node that is no attention, with the activation of a pooler."""
         node, data = nodes[0], self._edges.data(nodes[0])
         in_embeddings = self._place == "embeddings"
-        is_shown = bool(node.reads) or node.kind in ("module", "group") or len(data) > 1
+        is_shown = bool(node.reads) or node.kind in ("module", "group")
+        is_shown |= node.operation in _JOINS and len(data) > 1
         is_shown |= node.operation == "activation" and not in_embeddings
         if node.reads and node.operation in ("embedding", "look-up"):
             name = self._table_name(node)
