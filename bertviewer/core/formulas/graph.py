@@ -17,6 +17,9 @@ MANY = 25
 _MOST_OF_TABLE = 8
 """A table's graph is not larger than that, inputs and outputs included."""
 
+FIRST = "part [:, 0]"
+"""The part of a tensor that is its first position."""
+
 _GIVEN = ("input", "constant", "parameter")
 
 
@@ -184,6 +187,11 @@ def _topological(steps: Sequence[Step]) -> Iterator[Step]:
         waiting.remove(ready)
         done.add(ready.node.id)
         yield ready
+
+
+def is_first(parts: Sequence[str]) -> bool:
+    """Return whether only the first position is taken of a tensor."""
+    return any(each.startswith(FIRST.removesuffix("]")) for each in parts)
 
 
 def with_tables(graph: ModuleGraph, flows: Flows) -> ModuleGraph:

@@ -9,18 +9,17 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.graph import MANY, ModuleGraph
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, quoted
-from bertviewer.core.formulas.steps.expressions import Expressions
 from bertviewer.core.formulas.steps.inlining import own_steps
+from bertviewer.core.formulas.steps.legend import Legend
+from bertviewer.core.formulas.steps.lines import lines
 from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
-from bertviewer.core.formulas.steps.shapes import Shapes
-from bertviewer.core.formulas.steps.writing import Writer
+from bertviewer.core.formulas.steps.operations import OPERATIONS
+from bertviewer.core.formulas.steps.writer import Writer
 from bertviewer.core.formulas.templates.template import Match
 
 SOURCE = "traced from the code"
 NO_LOOPS: Mapping[str, int] = {}
-_LENGTH = re.compile(r"\bS\b")
-_LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
 
 
 def formula_of_steps(view: ModuleView) -> Formula | None:
@@ -49,22 +48,18 @@ def write(
     rounds: Mapping[str, int] = NO_LOOPS,
 ) -> Match:
     """Return a graph's lines and terms; ``rounds`` tells how often the steps of a loop are done."""
-    lengths = {} if view.architecture.flows is None else view.architecture.flows.lengths
     graph = graph.up_to(len(naming.results)) if naming.results else graph
     own = own_steps(graph, rounds) | {node for node, parts in naming.symbols if not parts}
-    names = Names.of(graph, view, naming, own)
-    say = Expressions(graph, names, view, Shapes(lengths))
-    lines = tuple(Writer(say, rounds).lines())
-    whole = " ".join(lines)
-    for symbol, meaning in naming.meanings.items():
+    names, legend = Names(graph, view, naming, own), Legend(view, naming.teaches)
+    maths = tuple(lines(Writer(graph, view, names, legend, OPERATIONS), rounds))
+    whole, meanings = " ".join(maths), naming.meanings
+    for symbol, meaning in meanings.items():
         if re.search(rf"(?<![\w\"]){re.escape(symbol)}(?!\w)", whole):
-            say.legend.add(symbol, meaning)
-    tokens = [TOKENS] if _LENGTH.search(whole) else []
-    tokens += [TARGET] if _LENGTH_OF_TARGET.search(whole) else []
-    terms = (term for term in say.legend.terms.values() if term.symbol in whole)
-    known = naming.meanings
-    told = (replace(t, meaning=known.get(t.symbol, t.meaning)) for t in terms)
-    return Match(lines, (*tokens, *told), is_lettered=True)
+            legend.add(symbol, meaning)
+    found = [term for term in legend.terms.values() if term.symbol in whole]
+    lengths = [term for term in (TOKENS, TARGET) if re.search(rf"\b{term.symbol}\b", whole)]
+    terms = (replace(term, meaning=meanings.get(term.symbol, term.meaning)) for term in found)
+    return Match(maths, (*lengths, *terms), is_lettered=True)
 
 
 def match_of_steps(view: ModuleView, **values: object) -> Match | None:

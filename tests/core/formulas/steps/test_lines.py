@@ -129,5 +129,5 @@ def test_a_loop_over_positions_stands_once() -> None:
 
 def test_inputs_have_the_usual_symbols() -> None:
     maths = read_off("mixtral", "").maths
-    assert any('"layers"_i' in line for line in maths)
+    assert any('"layers"_l' in line for line in maths)
     assert any("W [t]" in line for line in maths)

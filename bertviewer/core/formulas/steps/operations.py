@@ -1,0 +1,375 @@
+"""How the operations that a graph knows are written as mathematics."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.formulas.graph import FIRST, Step
+from bertviewer.core.formulas.module_view import ModuleView, reads_first
+from bertviewer.core.formulas.notation import (
+    LAYER_NORM,
+    RMS_NORM,
+    ROTATION,
+    SOFTMAX,
+    Affine,
+    number_maths,
+    quoted,
+    sized,
+)
+from bertviewer.core.formulas.steps.attention import attention
+from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, call, times
+from bertviewer.core.formulas.steps.naming import POSITIONS
+from bertviewer.core.formulas.steps.origins import expert_choice, turned_by
+from bertviewer.core.formulas.steps.writer import CLOSED, Of, Write, Writer
+from bertviewer.core.formulas.templates.activation import activation_term
+from bertviewer.core.formulas.templates.embedding import constant_factor
+from bertviewer.core.text.numerals import count_text, number_text
+
+_NORMS: Mapping[str, tuple[str, str]] = {
+    "layer norm": (LAYER_NORM, "layer normalisation of each position’s vector"),
+    "rms norm": (RMS_NORM, "root-mean-square normalisation of each position’s vector"),
+    "group norm": ('op("GroupNorm")', "normalisation within groups of features"),
+    "batch norm": ('op("BatchNorm")', "normalisation by the mean and variance kept from training"),
+    "instance norm": ('op("InstanceNorm")', "normalisation of each feature by itself"),
+}
+_ROWS = {
+    '"word"': "vocabulary entry",
+    '"type"': "segment",
+    POSITIONS: "position",
+    '"rel"': "distance or distance bucket",
+}
+_NETWORKS = ("feed-forward", "gated feed-forward")
+_EXPERT = 'op("Expert")_e'
+_SCORES = {"softmax": SOFTMAX, "sigmoid": "sigma"}
+_PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
+_MOST_STEPS = 14
+"""Experts of more steps are called in a loop, and have no formula."""
+_CLOSE = 1e-3
+
+
+def _data(step: Step) -> Operand:
+    """Return what a step computes with besides its parameters."""
+    tensors = [each for each in step.operands if each.is_tensor]
+    return next(iter([*filter(_is_data, tensors), *tensors]), Operand())
+
+
+def _is_data(operand: Operand) -> bool:
+    return operand.is_tensor and not operand.parameter
+
+
+def _norm(writer: Writer, step: Step, of: Of) -> Expression:
+    symbol, meaning = _NORMS[step.operation]
+    epsilon = step.node.details.get("eps")
+    value = f"epsilon {number_text(epsilon, 6)}" if isinstance(epsilon, float) else None
+    if step.node.details.get("one_plus"):
+        meaning += ", scaled by 1 + weight"
+    writer.legend.add(symbol, meaning, value)
+    known = writer.legend.terms[symbol]
+    if known.value != value:
+        both = replace(known, meaning=meaning, value=f"{known.value} or {value}")
+        writer.legend.terms[symbol] = both
+    return call(symbol, of(_data(step)).text)
+
+
+def _affine(writer: Writer, step: Step, of: Of) -> Expression:
+    path = step.node.path or ""
+    gamma, beta = _indexed(writer, step, "gamma", "beta")
+    tensors = [t for t in writer.view.architecture.parameters if t.owner == path]
+    for symbol, what, ending in ((gamma, "scale", "weight"), (beta, "shift", "bias")):
+        shape = next((shape_text(t.shape) for t in tensors if t.name.endswith(ending)), None)
+        writer.legend.add(symbol, f"learnt {what} of “{writer.legend.short(path)}”", shape)
+    writer.legend.add("dot.o", "element-wise product")
+    return Expression(f"{of(_data(step)).within(PRODUCT)} dot.o {gamma} + {beta}", SUM)
+
+
+def _indexed(writer: Writer, step: Step, *symbols: str) -> tuple[str, ...]:
+    """Return symbols with the index of a step's weights."""
+    index = writer.names.indices.get(step.node.id, "")
+    return tuple(f"{symbol}_{index}" if index else symbol for symbol in symbols)
+
+
+def _linear(writer: Writer, step: Step, of: Of) -> Expression:
+    node, view = step.node, writer.view
+    if node.kind != "module":
+        return _product(writer, step, of)
+    tensor = view.tensor(_named(node, "weight"))
+    if tensor is not None and len(tensor.shape) > 2:  # it may be in groups, no one matrix
+        return _convolution(writer, step, of)
+    states = of(_data(step)).within(PRODUCT)
+    layer = view.affine(node.path or "")
+    if layer is None:
+        sizes = (int(node.details.get(key) or 0) for key in ("out_features", "in_features"))
+        layer = Affine(tuple(sizes), view.tensor(_named(node, "bias")) is not None)
+    index = writer.names.indices.get(node.id, "")
+    _, use = writer.names.naming.layers.get(node.id, ("", ""))
+    writer.legend.put(*layer.terms(use or f"“{writer.legend.short(node.path or '')}”", index))
+    maths = layer.maths(states, index, sizes=writer.names.naming.teaches)
+    return Expression(maths, SUM if layer.bias else PRODUCT)
+
+
+def _named(node: Node, tensor: str) -> str:
+    return f"{node.path}.{tensor}" if node.path else tensor
+
+
+def _product(writer: Writer, step: Step, of: Of) -> Expression:
+    """Return a product with a parameter that is no module, in the order of the code."""
+    function = str(step.node.details.get("function", "linear"))
+    weight, bias = _indexed(writer, step, "W", "b")
+    states = of(_data(step)).within(PRODUCT)
+    # What torch's linear takes first may be a parameter too: a table of positions.
+    operands = step.operands[1:] if function == "linear" else step.operands
+    parameters = [each for each in operands if each.parameter]
+    if not parameters:
+        return Expression(f"{states} W", PRODUCT)
+    matrix = parameters.pop(-1 if function == "addmm" else 0)
+    writer.legend.tensor(weight, "weight", matrix.parameter)
+    is_out_in = function == "linear" or function.startswith("conv")
+    if is_out_in != bool(matrix.parts):
+        weight = f"{weight}^top"
+    is_first = step.operands[0].parameter == matrix.parameter
+    text = f"{weight} {states}" if is_first else f"{states} {weight}"
+    if not parameters:
+        return Expression(text, PRODUCT)
+    writer.legend.tensor(bias, "bias", parameters[0].parameter)
+    return Expression(f"{text} + {bias}", SUM)
+
+
+def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
+    index = writer.names.indices.get(step.node.id, "")
+    (symbol,) = _indexed(writer, step, "W")
+    name = next((o.parameter for o in step.operands if o.parameter), "")
+    tensor, row = writer.view.tensor(name or _named(step.node, "weight")), _ROWS.get(index)
+    if tensor is None or row is None:
+        writer.legend.tensor(symbol, "table", name or _named(step.node, "weight"))
+    else:
+        fixed = "" if tensor.trainable else "fixed, not learnt: "
+        writer.legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
+    if writer.names.naming.teaches and tensor is not None:
+        symbol = sized(symbol, *tensor.shape)
+    rows = _data(step)
+    if index == POSITIONS and writer.names.places.get((rows.node, ()), "p") == "p":
+        writer.legend.add("p", _positions(writer, step))
+    if not rows.node:
+        writer.legend.add("p", "row indices that do not depend on the text: positions")
+    indices = of(rows).text if rows.node else "p"
+    return Expression(f"{_factor(writer, step)}{symbol} [{indices}]")
+
+
+def _positions(writer: Writer, step: Step) -> str:
+    """Return how positions are counted as rows of a table."""
+    table = writer.view.at(step.node.path or "")
+    first = None if table is None else table.integer("offset")
+    padding = None if table is None else table.integer("padding_idx")
+    if not first and padding is not None:
+        first = padding + 1
+    return f"positions, counted from {first or 0}"
+
+
+def _factor(writer: Writer, step: Step) -> str:
+    """Return the constant that a table multiplies its rows by, "" for none."""
+    table = writer.view.at(step.node.path or "")
+    steps = () if table is None or table.graph is None else table.graph.steps
+    if table is None or len(steps) < 2 or table.node.path == writer.view.node.path:
+        return ""
+    factor, width = constant_factor(steps[1], table), step.node.shape[-1]
+    if factor is None or factor == 1:
+        return ""
+    is_root = abs(factor**2 - width) < _CLOSE
+    return f"sqrt({width}) thick " if is_root else f"{number_maths(factor)} thick "
+
+
+def _convolution(writer: Writer, step: Step, of: Of) -> Expression:
+    kernel, bias = _indexed(writer, step, "W", "b")
+    text = f"{kernel} ast {of(_data(step)).within(PRODUCT)}"
+    writer.legend.add("ast", "convolution over positions or image locations")
+    names = [_named(step.node, "weight"), _named(step.node, "bias")]
+    if step.node.kind != "module":
+        places = [each for each in step.operands if not each.key]
+        named = {each.key: each for each in step.operands}
+        given = (named.get("weight", *places[1:2]), named.get("bias", *places[2:3]))
+        names = ["" if each is None else each.parameter for each in given]
+    known = [bool(name) and writer.view.tensor(name) is not None for name in names]
+    if known[0]:
+        writer.legend.tensor(kernel, "kernel", names[0])
+    else:
+        writer.legend.add(kernel, "kernel, computed from other parameters")
+    if not known[1]:
+        return Expression(text, PRODUCT)
+    writer.legend.tensor(bias, "bias", names[1])
+    return Expression(f"{text} + {bias}", SUM)
+
+
+def _activation(writer: Writer, step: Step, of: Of) -> Expression:
+    term = activation_term(step)
+    writer.legend.put(term)
+    return call(term.symbol, of(_data(step)).text)
+
+
+def _rotary(writer: Writer, step: Step, of: Of) -> Expression:
+    inner, position = of(turned_by(step)), step.roles.get("position")
+    meaning = "rotates pairs of features by an angle that grows with the position"
+    writer.legend.add(ROTATION, f"{meaning}; no parameters")
+    angles = () if position is None else (of(Operand(position.node)).text,)
+    return call(ROTATION, inner.text, *angles)
+
+
+def _residual(writer: Writer, step: Step, of: Of) -> Expression:
+    skip = step.roles.get("residual")
+    tensors = sorted(step.tensors, key=lambda each: skip is None or each.node != skip.node)
+    return Expression(" + ".join(of(each).within(SUM) for each in tensors), SUM)
+
+
+def _network(writer: Writer, step: Step, of: Of) -> Expression:
+    """Return a feed-forward network, a function of one vector that is defined in its own line."""
+
+    def network(states: Expression) -> Expression:
+        return writer.group(step.inner, lambda each: states if _is_data(each) else of(each))
+
+    states, every = of(_data(step)), writer.graph.of(*_NETWORKS)
+    if len(writer.graph.steps) == 1:
+        return network(states)
+    function = f'op("FFN"_{every.index(step) + 1})' if len(every) > 1 else 'op("FFN")'
+    writer.definitions[function] = f"{function}(x) = {network(Expression('x')).text}"
+    return call(function, states.text)
+
+
+def _routing(writer: Writer, step: Step, of: Of) -> Expression:
+    """Return the choice of a router: the best of its scores."""
+    words = [each.operation for each in step.inner]
+    found = of(_data(step))
+    router = next((each for each in step.inner if each.operation == "linear"), None)
+    if router is not None:
+        states = found
+        found = writer.step(router, lambda operand: states)
+    chosen = step.node.details.get("chosen")
+    choose = f'op("TopK"_{chosen})' if chosen else 'op("TopK")'
+    scoring = next((word for word in words if word in _SCORES), "")
+    functions = [_SCORES[scoring], choose] if scoring else [choose]
+    if "topk" in words and scoring in words[words.index("topk") :]:
+        functions.reverse()
+    for function in functions:
+        found = call(function, found.text)
+    experts = step.node.details.get("experts")
+    writer.legend.add(choose, f"the best of {experts} experts for each position, with their scores")
+    others = dict.fromkeys(w for w in words if w not in ("", "linear", "topk", scoring))
+    after = f"; the code also performs these steps: {', '.join(others)}" if others else ""
+    if "div" in others and others.keys() <= {"sum", "div", "add"}:
+        after = ", divided by their sum"
+    writer.legend.add("g", f"weights of the selected experts{after}")
+    return found
+
+
+def _experts(writer: Writer, step: Step, of: Of) -> Expression:
+    """Return the weighted sum of the chosen experts."""
+    router = next((made for o in step.tensors if _is_router(made := writer.graph.maker(o))), None)
+    chosen, weights = expert_choice(step)
+    given = [chosen, weights] if router is None else [Operand(router.node.id)]
+    sources = {operand.node for operand in given if operand is not None}
+    states = dict.fromkeys(of(each).text for each in step.tensors if each.node not in sources)
+    which, weight = "e", "g_e"
+    if router is not None:
+        which = f"e in {writer.names.places[router.node.id, ()]}"
+    else:
+        which = which if chosen is None else f"e in {of(chosen).text}"
+        weight = weight if weights is None else f"{of(weights).text}_e"
+    writer.legend.add(weight, "weight of expert e")
+    writer.legend.add(_EXPERT, f"expert e, one of {step.node.details.get('experts')}")
+    if one := _one_expert(writer, step):
+        writer.definitions.setdefault(_EXPERT, f"{_EXPERT} (x) = {one}")
+    return Expression(
+        f"sum_({which}) {weight} thin {_EXPERT} ({', '.join(states) or 'X'})", PRODUCT
+    )
+
+
+def _is_router(step: Step | None) -> bool:
+    return step is not None and step.operation == "routing"
+
+
+def _one_expert(writer: Writer, step: Step) -> str:
+    """Return what one expert makes of x, "" where its steps are not one after the other."""
+    inner = step.inner if len(step.inner) <= _MOST_STEPS else ()
+    stored = [o.parameter for each in inner for o in each.operands[:1] if _is_stored(each)]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(stored), 1)}
+
+    def look_up(writer: Writer, step: Step, of: Of) -> Expression:
+        if not _is_stored(step):
+            return writer.step(step, of)
+        symbol = f"W_({numbers[step.operands[0].parameter]}, e)"
+        writer.legend.tensor(symbol, "matrix of expert e, part", step.operands[0].parameter)
+        return Expression(symbol)
+
+    def product(writer: Writer, step: Step, of: Of) -> Expression:
+        operands = [of(each) for each in step.operands if not each.key]
+        return times(*operands[:2]) if operands[1:] else writer.step(step, of)
+
+    last = max((n for n, each in enumerate(inner) if each.operation in _PRODUCTS), default=-1)
+    if last < 0:
+        return ""
+    special = {"look-up": look_up, **dict.fromkeys(_PRODUCTS, product)}
+    state = Expression("x")
+    found = writer.group(
+        inner[: last + 1], lambda each: state if _is_data(each) else writer.of(each), special
+    ).text
+    return found if "x" in found and '"look-up"' not in found else ""
+
+
+def _is_stored(step: Step) -> bool:
+    """Return whether a step looks an expert's matrix up."""
+    return step.operation == "look-up" and any(o.parameter for o in step.operands[:1])
+
+
+def _group(writer: Writer, step: Step, of: Of) -> Expression:
+    return writer.group(step.inner, of)
+
+
+def _closed(writer: Writer, step: Step, of: Of) -> Expression:
+    """Return the call of a module that has its own formula."""
+    view, naming, path = writer.view, writer.names.naming, step.node.path or ""
+    known, child = naming.functions.get(step.node.id), view.at(path)
+    if naming.teaches or known:
+        title = "".join(word[:1].upper() + word[1:] for word in step.node.name.split("_"))
+        arguments = writer.arguments(step, of)
+        if len(step.tensors) == 1 and child is not None and reads_first(child):
+            arguments = (of(Operand(step.tensors[0].node, (FIRST,))).text,)
+        return call(known or quoted(title), *arguments)
+    number, holder = path.rpartition(".")[2], list_name(step.node)
+    function = f"{quoted(holder)}_{number}" if holder else quoted(step.node.name)
+    about = "a separate module" if child is None else child.node.class_name
+    writer.legend.add(function, about, parameters(view, step.node))
+    return call(function, *writer.arguments(step, of))
+
+
+def list_name(node: Node) -> str:
+    """Return the name of the list that a numbered module is in, "" for others."""
+    *above, name = (node.path or "").split(".")
+    count = 2 if above and above[-1].isdecimal() else 1
+    return ".".join(above[-count:]) if name.isdecimal() else ""
+
+
+def parameters(view: ModuleView, node: Node) -> str | None:
+    """Return how many parameters a module has, in words."""
+    found = view.architecture.module(node.path or "")
+    if found is None:
+        return None
+    return count_text(found.parameters, "1 parameter", "{0} parameters")
+
+
+OPERATIONS: Mapping[str, Write] = {
+    **dict.fromkeys(_NORMS, _norm),
+    "scale and shift": _affine,
+    "linear": _linear,
+    "embedding": _embedding,
+    "convolution": _convolution,
+    "activation": _activation,
+    "attention": attention,
+    "rotary": _rotary,
+    "residual": _residual,
+    **dict.fromkeys(_NETWORKS, _network),
+    "routing": _routing,
+    "experts": _experts,
+    "position bias": _group,
+    CLOSED: _closed,
+}
+"""How each is written; all others go by torch's word."""
