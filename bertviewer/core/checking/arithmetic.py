@@ -1,11 +1,11 @@
 """torch's functions in plain float64 arithmetic: sums, products, exponentials and means.
 
-The reference instance computes with these in place of torch's fused kernels, so that a kernel is
-not compared with itself.
+The reference instance computes with these instead of torch's fused kernels, so that a kernel is not
+compared with itself.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -54,21 +54,6 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
 
 
-def sigmoid(x: Tensor) -> Tensor:
-    """Return 1 / (1 + exp(-x))."""
-    return 1 / (1 + (-x).exp())
-
-
-def silu(x: Tensor, *_: Any, **__: Any) -> Tensor:
-    """Return x σ(x)."""
-    return x * sigmoid(x)
-
-
-def relu(x: Tensor, *_: Any, **__: Any) -> Tensor:
-    """Return max(x, 0); NaN stays NaN."""
-    return torch.where(x < 0, torch.zeros_like(x), x)
-
-
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x Wᵀ + b for a weight stored as [out, in]."""
     product = x @ weight.t() if weight.dim() > 1 else (x * weight).sum(-1)
@@ -84,64 +69,28 @@ def addmm(
     return product + beta * added if beta else product
 
 
-def embedding(
-    ids: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    *_: Any,
-    **__: Any,
-) -> Tensor:
-    """Return the rows of a table.
-
-    Raises:
-        NotImplementedError: rows are rescaled to a largest norm.
-    """
-    del padding_idx
-    if max_norm is not None:
-        raise NotImplementedError("max_norm")
-    return weight[ids]
-
-
 def layer_norm(
-    x: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    *_: Any,
+    x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5, *_: Any
 ) -> Tensor:
     """Return γ (x - mean) / √(variance + ε) + β over the last axes."""
     axes = tuple(range(-len(normalized_shape), 0))
-    centered = x - x.mean(axes, keepdim=True)
-    return _scaled(_unit(centered, axes, eps), weight, bias)
+    return _scaled(_unit(x - x.mean(axes, keepdim=True), axes, eps), weight, bias)
 
 
-def rms_norm(
-    x: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
-) -> Tensor:
+def rms_norm(x: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
     """Return γ x / √(mean of x² + ε) over the last axes."""
     axes = tuple(range(-len(normalized_shape), 0))
     # torch's default is the epsilon of the dtype that the model computes in.
-    epsilon = torch.finfo(torch.float32).eps if eps is None else eps
-    return _scaled(_unit(x, axes, epsilon), weight, None)
+    return _scaled(_unit(x, axes, torch.finfo(torch.float32).eps if eps is None else eps), weight)
 
 
 def group_norm(
-    x: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    *_: Any,
+    x: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: Any = 1e-5, *_: Any
 ) -> Tensor:
     """Normalise groups of channels, each over its channels and positions."""
     groups = x.reshape(x.shape[0], num_groups, -1)
-    centered = groups - groups.mean(-1, keepdim=True)
-    return _scaled(_unit(centered, (-1,), eps).reshape(x.shape), *_per_channel(x, weight, bias))
+    unit = _unit(groups - groups.mean(-1, keepdim=True), (-1,), eps)
+    return _scaled(unit.reshape(x.shape), *_per_channel(x, weight, bias))
 
 
 def batch_norm(
@@ -153,19 +102,14 @@ def batch_norm(
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-    *_: Any,
 ) -> Tensor:
-    """Normalise each channel by its running mean and variance.
-
-    Raises:
-        NotImplementedError: the statistics are those of the batch.
-    """
+    """Normalise each channel by its running mean and variance, or by those of the batch."""
     del momentum
-    if training or running_mean is None or running_var is None:
-        raise NotImplementedError("statistics of the batch")
     mean, variance = _per_channel(x, running_mean, running_var)
-    assert mean is not None
-    assert variance is not None
+    if training or mean is None or variance is None:
+        axes = (0, *range(2, x.dim()))
+        mean = x.mean(axes, keepdim=True)
+        variance = ((x - mean) ** 2).mean(axes, keepdim=True)
     return _scaled((x - mean) / (variance + eps).sqrt(), *_per_channel(x, weight, bias))
 
 
@@ -173,7 +117,7 @@ def _unit(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
     return x / ((x * x).mean(axes, keepdim=True) + eps).sqrt()
 
 
-def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> Tensor:
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 
@@ -222,102 +166,65 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return softmax(Q·Kᵀ·scale + mask)·V.
-
-    Raises:
-        NotImplementedError: dropout is on.
-    """
-    if dropout_p:
-        raise NotImplementedError("dropout")
+    """Return softmax(Q·Kᵀ·scale + mask)·V; dropout is off in eval mode."""
+    del dropout_p
     scores = attention_scores(query, key, attn_mask, is_causal, scale, enable_gqa)
     if enable_gqa:
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], dim=-3)
     return attention_probabilities(scores) @ value
 
 
-def multi_head_probabilities(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim_to_check: int,
-    num_heads: int,
-    in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None,
-    bias_k: Tensor | None,
-    bias_v: Tensor | None,
-    add_zero_attn: bool,
-    dropout_p: float,
-    *_: Any,
-    key_padding_mask: Tensor | None = None,
-    attn_mask: Tensor | None = None,
-    is_causal: bool = False,
-    **more: Any,
-) -> tuple[Tensor, Tensor]:
+_MHA_NAMES = ("training", "key_padding_mask", "need_weights", "attn_mask")
+
+
+def multi_head_probabilities(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Return what ``multi_head_attention_forward`` weights values with, and the values.
 
     Its arguments and its layout: queries are [S, B, D] or [S, D]. The results are [B, A, S, S'] and
     [B, A, S', d].
 
     Raises:
-        NotImplementedError: dropout is on, or keys are added.
+        NotImplementedError: keys are added.
     """
-    added = bias_k, bias_v, more.get("static_k"), more.get("static_v")
-    if dropout_p and more.get("training", True):
-        raise NotImplementedError("dropout")
-    if add_zero_attn or any(it is not None for it in added):
+    more = dict(zip(_MHA_NAMES, args[13:], strict=False)) | kwargs
+    query, key, value, width, heads, weight, bias = args[:7]
+    if any(it is not None and it is not False for it in args[7:10]):
         raise NotImplementedError("added keys")
-    if more.get("use_separate_proj_weight"):
-        weights = tuple(more[f"{side}_proj_weight"] for side in "qkv")
-    else:
-        assert in_proj_weight is not None
-        weights = in_proj_weight.chunk(3)
-    biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-    size = embed_dim_to_check // num_heads
+    is_separate = more.get("use_separate_proj_weight")
+    weights = [more[f"{side}_proj_weight"] for side in "qkv"] if is_separate else weight.chunk(3)
+    biases = (None, None, None) if bias is None else bias.chunk(3)
 
     def in_heads(x: Tensor, place: int) -> Tensor:
-        x = x if x.dim() == 3 else x[:, None]
-        y = linear(x, weights[place], biases[place])
-        return y.reshape(*y.shape[:2], num_heads, size).permute(1, 2, 0, 3)
+        y = linear(x if x.dim() == 3 else x[:, None], weights[place], biases[place])
+        return y.reshape(*y.shape[:2], heads, width // heads).permute(1, 2, 0, 3)
 
     queries, keys, values = (in_heads(x, place) for place, x in enumerate((query, key, value)))
-    mask = _added_mask(attn_mask, queries.dtype)
-    if mask is not None and mask.dim() == 3:
-        mask = mask.reshape(-1, num_heads, *mask.shape[1:])
-    padding = _added_mask(key_padding_mask, queries.dtype)
+    attn_mask, is_causal = more.get("attn_mask"), more.get("is_causal", False)
+    scores = attention_scores(queries, keys, None, is_causal and attn_mask is None)
+    padding = more.get("key_padding_mask")
     if padding is not None:
         padding = padding.reshape(-1, 1, 1, padding.shape[-1])
-        mask = padding if mask is None else mask + padding
-    scores = attention_scores(queries, keys, mask, is_causal and attn_mask is None)
+    if attn_mask is not None and attn_mask.dim() == 3:
+        attn_mask = attn_mask.reshape(-1, heads, *attn_mask.shape[1:])
+    for mask in (it for it in (attn_mask, padding) if it is not None):
+        # In torch's modules true hides a position.
+        is_bool = mask.dtype == torch.bool
+        scores = scores.masked_fill(mask, -torch.inf) if is_bool else scores + mask
     return attention_probabilities(scores), values
 
 
-def _added_mask(mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """Return a mask as what is added to the scores; in torch's modules true hides a position."""
-    if mask is None or mask.dtype != torch.bool:
-        return mask
-    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, -torch.inf)
-
-
-_MHA_NAMES = ("training", "key_padding_mask", "need_weights", "attn_mask")
-
-
 def multi_head_attention_forward(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-    """Return the output of ``torch.nn.MultiheadAttention`` and its weights, if asked for.
-
-    Raises:
-        NotImplementedError: as ``multi_head_probabilities``.
-    """
-    kwargs = dict(zip(_MHA_NAMES, args[13:], strict=False)) | kwargs
-    probabilities, values = multi_head_probabilities(*args[:13], **kwargs)
+    """Return the output of ``torch.nn.MultiheadAttention`` and its weights, if asked for."""
+    probabilities, values = multi_head_probabilities(*args, **kwargs)
+    more = dict(zip(_MHA_NAMES, args[13:], strict=False)) | kwargs
     mixed = (probabilities @ values).permute(2, 0, 1, 3).flatten(2)  # [S, B, D]
-    weight, bias = args[11:13]
-    output = linear(mixed, weight, bias)
+    output = linear(mixed, *args[11:13])
     is_batch = args[0].dim() == 3
-    if not kwargs.get("need_weights", True):
-        return (output if is_batch else output[:, 0]), None
-    if kwargs.get("average_attn_weights", True):
+    if more.get("average_attn_weights", True):
         probabilities = probabilities.mean(1)
-    return (output, probabilities) if is_batch else (output[:, 0], probabilities[0])
+    if not is_batch:
+        output, probabilities = output[:, 0], probabilities[0]
+    return output, (probabilities if more.get("need_weights", True) else None)
 
 
 def _grouped_product(x: Tensor, weights: Tensor, *, offs: Tensor, **_: Any) -> Tensor:
@@ -332,35 +239,26 @@ def _grouped_product(x: Tensor, weights: Tensor, *, offs: Tensor, **_: Any) -> T
     return torch.cat([*products, rest])
 
 
-def _cast(x: Tensor, *_: Any, **__: Any) -> Tensor:
-    return x.to(torch.complex128 if x.is_complex() else torch.float64)
-
-
+_OWN = (softmax, log_softmax, gelu, linear, addmm, layer_norm, rms_norm, group_norm, batch_norm)
+_ATTENTIONS = (scaled_dot_product_attention, multi_head_attention_forward)
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "softmax": softmax,
-    "log_softmax": log_softmax,
-    "gelu": gelu,
-    "sigmoid": sigmoid,
-    "silu": silu,
-    "relu": relu,
-    "linear": linear,
-    "addmm": addmm,
+    **{function.__name__: function for function in (*_OWN, *_ATTENTIONS)},
     "baddbmm": addmm,
-    "embedding": embedding,
-    "layer_norm": layer_norm,
-    "rms_norm": rms_norm,
-    "group_norm": group_norm,
-    "batch_norm": batch_norm,
-    "scaled_dot_product_attention": scaled_dot_product_attention,
-    "multi_head_attention_forward": multi_head_attention_forward,
-    **dict.fromkeys(("float", "half", "bfloat16", "double"), _cast),
+    "sigmoid": lambda x: 1 / (1 + (-x).exp()),
+    "silu": lambda x, *_, **__: x * (1 / (1 + (-x).exp())),
+    "relu": lambda x, *_, **__: torch.where(x < 0, torch.zeros_like(x), x),
+    "embedding": lambda ids, weight, *_, **__: weight[ids],
+    **dict.fromkeys(
+        ("float", "half", "bfloat16", "double"),
+        lambda x, *_, **__: x.to(torch.complex128 if x.is_complex() else torch.float64),
+    ),
     **dict.fromkeys(("grouped_mm", "_grouped_mm", "grouped_mm_fallback"), _grouped_product),
 }
 """What replaces torch's functions, by the last part of their names."""
 
 
 def in_float64(function: Callable[..., Any], short: str, args: Any, kwargs: Any) -> Any:
-    """Call our own version of a torch function, or torch's where there is none for these arguments.
+    """Call our own version of a torch function, or torch's where there is none.
 
     Args:
         function: torch's.
@@ -368,10 +266,9 @@ def in_float64(function: Callable[..., Any], short: str, args: Any, kwargs: Any)
         args: its operands in float64.
         kwargs: its operands in float64, by name.
     """
-    own = FUNCTIONS.get(short)
-    if own is not None:
-        try:
-            return own(*args, **kwargs)
-        except (NotImplementedError, TypeError):
-            pass  # arguments that ours does not take
+    if short in FUNCTIONS:
+        function = FUNCTIONS[short]
+        if "input" in kwargs:  # torch's name of the first operand
+            kwargs = dict(kwargs)
+            args = (kwargs.pop("input"),)
     return function(*args, **kwargs)

@@ -5,9 +5,9 @@ bucket, how often a loop is repeated. A ``Frame`` holds what the same operations
 start from one call's inputs and nothing in between is replaced by recorded values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,13 +20,12 @@ from bertviewer.core.checking.arithmetic import (
     is_fractional,
     to_float64,
 )
-from bertviewer.core.flow.nested_tensors import memory_of, tensors_in
+from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, tensors_in
 from bertviewer.core.flow.tracing import name_of
 
 _LOOK_UPS = frozenset(("embedding", "index_select", "__getitem__"))
 """Functions that copy numbers out of a table, which itself need not be converted to float64."""
 
-_SORTS = frozenset(("sort", "argsort", "topk"))
 _FRAMES = "_reference_values"
 
 
@@ -41,10 +40,9 @@ class NoNumbersError(Exception):
 class Values:
     """A tensor's values in one frame.
 
-    Attributes:
-        exact: in float64; ``None`` where the tensor's own numbers are exact.
-        rough: rounded to the model's dtype; ``None`` where it is the tensor itself.
-        is_given: whether it was passed in, and not computed in the frame.
+    ``exact`` is in float64, ``None`` where the tensor's own numbers are exact. ``rough`` is rounded
+    to the model's dtype, ``None`` where it is the tensor itself. ``is_given`` says whether it was
+    passed in, and not computed in the frame.
     """
 
     exact: Tensor | None = None
@@ -56,9 +54,8 @@ class Values:
 class Frame:
     """One evaluation of a module's call in float64 and in the model's dtype.
 
-    Attributes:
-        coarsest: the dtype with the largest rounding error, ``None`` before any computation.
-        problem: why something could not be computed in float64, "" if all was.
+    ``coarsest`` is the dtype with the largest rounding error, ``None`` before any computation.
+    ``problem`` says why something could not be computed in float64, "" if all was.
     """
 
     coarsest: torch.dtype | None = None
@@ -68,10 +65,11 @@ class Frame:
         """Note a problem; the first one is kept."""
         self.problem = self.problem or problem
 
-    def note(self, dtype: torch.dtype) -> None:
-        """Note the dtype of a result."""
-        if self.coarsest is None or torch.finfo(dtype).eps > torch.finfo(self.coarsest).eps:
-            self.coarsest = dtype
+    def note(self, tensors: Sequence[Tensor]) -> None:
+        """Note the dtypes of results."""
+        for dtype in {tensor.dtype for tensor in tensors if is_fractional(tensor)}:
+            if self.coarsest is None or torch.finfo(dtype).eps > torch.finfo(self.coarsest).eps:
+                self.coarsest = dtype
 
     def values(self, tensor: Tensor) -> Values | None:
         """Return a tensor's values in this frame, ``None`` if it comes from outside."""
@@ -99,223 +97,161 @@ class Frame:
         values = self.values(tensor)
         return tensor if values is None or values.rough is None else values.rough
 
-
-class Observer(Protocol):
-    """Is called after each operation of the module at work."""
-
-    sorted: list[Tensor]
-
-    def operation(self, short: str, function: Any, args: Any, kwargs: Any, results: Any) -> None:
-        """Note an operation; ``short`` is the last part of its name."""
+    def is_rough(self, tensors: Sequence[Tensor]) -> bool:
+        """Return whether the model's dtype rounds any of these to other numbers than its own."""
+        return any(self.rough(tensor) is not tensor for tensor in tensors)
 
 
 @dataclass(slots=True)
 class _Operation:
     """One operation, with its operands from outside all frames converted only once."""
 
-    function: Any
+    function: Callable[..., Any]
     short: str
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    written: Sequence[Tensor]
+    taken: Sequence[Tensor]
     converted: dict[int, Tensor] = field(default_factory=dict)
 
-    def exact(self, frame: Frame) -> tuple[Any, Any]:
-        """Return the operands in float64."""
+    def results(self, frame: Frame, *, exact: bool) -> list[Tensor]:
+        """Return the results in float64 or in the model's dtype; none where it fails."""
 
-        def change(value: Any) -> Any:
-            if isinstance(value, torch.dtype):
-                return float64_dtype(value)
-            if not isinstance(value, Tensor) or not is_fractional(value):
-                return value
-            if frame.values(value) is not None:
-                return frame.exact(value)
-            if id(value) not in self.converted:
-                self.converted[id(value)] = to_float64(value)
-            return self.converted[id(value)]
+        def change(tensor: Tensor) -> Tensor:
+            if not exact:
+                return frame.rough(tensor)
+            if frame.values(tensor) is not None or not is_fractional(tensor):
+                return frame.exact(tensor)
+            if id(tensor) not in self.converted:
+                self.converted[id(tensor)] = to_float64(tensor)
+            return self.converted[id(tensor)]
 
-        return _changed(self.args, change), _changed(self.kwargs, change)
+        args, kwargs = mapped_in((self.args, self.kwargs), change)
+        if exact:
+            args = tuple(map(_finest, args))
+            kwargs = {name: _finest(value) for name, value in kwargs.items()}
+        try:
+            if self.written or not exact:
+                return tensors_in(self.function(*args, **kwargs))
+            results = tensors_in(in_float64(self.function, self.short, args, kwargs))
+        except Exception:  # noqa: BLE001 - torch raises any kind of error
+            self.fail(frame)
+            return []
+        # A cast makes a copy for the model, but not of what is in float64 already.
+        before = {id(tensor) for tensor in tensors_in((args, kwargs))}
+        return [
+            to_float64(it) if id(it) in before or it.dtype != float64_dtype(it.dtype) else it
+            for it in results
+        ]
 
-    def rough(self, frame: Frame) -> tuple[Any, Any]:
-        """Return the operands as the model's dtype rounds them."""
-
-        def change(value: Any) -> Any:
-            return frame.rough(value) if isinstance(value, Tensor) else value
-
-        return _changed(self.args, change), _changed(self.kwargs, change)
+    def fail(self, frame: Frame) -> None:
+        """Note in a frame that it cannot be computed."""
+        frame.fail(f"{self.short} cannot be computed in float64")
 
 
 class Float64Mode(TorchFunctionMode):
     """Evaluates operations inside the ``with`` in each of ``frames``.
 
     A model's writes to its own parameters are skipped: it made them in the recorded run.
+
+    Attributes:
+        frames: the evaluations.
+        observe: is called after each operation with the last part of its name, the function, its
+            operands by place and by name, and its results.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.frames: Sequence[Frame] = ()
-        self.observer: Observer | None = None
+        self.observe: Callable[[str, Any, Any, Any, Any], None] | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Carry out an operation as the model does, and then in every frame."""
+        """Carry out an operation as the model does, and in every frame."""
         kwargs = kwargs or {}
         name, may_write = name_of(func)
-        written = _written(args, kwargs) if may_write or _OUTPUTS & kwargs.keys() else ()
+        written = _written(args, kwargs, may_write=may_write)
         if any(isinstance(tensor, nn.Parameter) for tensor in written):
             return args[0]
         taken = tensors_in((args, kwargs))
         has_no_numbers = any(tensor.is_meta for tensor in taken)
         if written and has_no_numbers:
             raise NoNumbersError(name)
-        operation = _Operation(func, _short(name), args, kwargs)
-        if written and self.frames:
-            output = self._write(operation, written)
-        else:
-            output = func(*args, **kwargs)
-            if not (results := tensors_in(output)):
-                return output
-            if has_no_numbers:
-                raise NoNumbersError(name)
-            if not self.frames:
-                return output
-            self._follow(operation, taken, results)
-        if self.observer is not None:
-            self.observer.operation(operation.short, func, args, kwargs, output)
-        return output
-
-    def _follow(
-        self, operation: _Operation, taken: Sequence[Tensor], results: Sequence[Tensor]
-    ) -> None:
-        is_sort = operation.short in _SORTS and taken[0].dim() == 1
-        if is_sort and self.observer is not None and not is_fractional(taken[0]):
-            self.observer.sorted.append(taken[0][results[-1]])
-        # A tensor that is returned as it was taken keeps its values.
-        new = [not any(result is it for it in taken) for result in results]
-        for frame in self.frames:
-            if _is_exact(frame, operation.short, taken, results):
-                found = [Values() for _ in results]
-            else:
-                found = _computed(frame, operation, taken, results)
-            for result, values, is_new in zip(results, found, new, strict=True):
-                if is_new:
-                    frame.put(result, values)
-
-    def _write(self, operation: _Operation, written: Sequence[Tensor]) -> Any:
-        """Carry out what writes in place, in every memory."""
-        numbers = [tensor for tensor in written if is_fractional(tensor)]
-        taken = tensors_in((operation.args, operation.kwargs))
-        operands = []
-        if len(numbers) == len(written):
-            for frame in self.frames:
-                rough = any(frame.rough(tensor) is not tensor for tensor in taken)
-                for tensor in numbers:
-                    values = frame.values(tensor)
-                    if values is None:
-                        frame.put(tensor, values := Values(to_float64(tensor)))
-                    if rough and values.rough is None:
-                        values.rough = tensor.detach().clone()
-                exact = operation.exact(frame)
-                operands.append((frame, exact, operation.rough(frame) if rough else None))
-        output = operation.function(*operation.args, **operation.kwargs)
-        for frame in self.frames:
-            for tensor in written:
-                values = frame.values(tensor)
-                frame.put(
-                    tensor, Values() if values is None else Values(values.exact, values.rough)
-                )
-            for tensor in numbers:
-                frame.note(tensor.dtype)
-        for frame, exact, rough_operands in operands:
-            try:
-                operation.function(*exact[0], **exact[1])
-                if rough_operands is not None:
-                    operation.function(*rough_operands[0], **rough_operands[1])
-            except Exception:  # noqa: BLE001 - torch raises any kind of error
-                frame.fail(_impossible(operation.short))
+        short = name.removesuffix(".__get__").rpartition(".")[2]
+        operation = _Operation(func, short, args, kwargs, written, taken)
+        for frame in self.frames if written else ():
+            _write(frame, operation)
+        output = func(*args, **kwargs)
+        results = tensors_in(output)
+        if not results and not written:
+            return output
+        if has_no_numbers:
+            raise NoNumbersError(name)
+        for frame in self.frames if not written else ():
+            values = _values(frame, operation, results)
+            for result, found in zip(results, values, strict=True):
+                # A tensor that is returned as it was taken keeps its values.
+                if not any(result is tensor for tensor in taken):
+                    frame.put(result, found)
+        if self.observe is not None:
+            self.observe(short, func, args, kwargs, output)
         return output
 
 
-def _is_exact(frame: Frame, short: str, taken: Sequence[Tensor], results: Sequence[Tensor]) -> bool:
-    """Return whether results are exact in a frame without being computed in float64."""
-    if not any(map(is_fractional, results)):
-        return True
-    if any(frame.values(tensor) is not None for tensor in taken if is_fractional(tensor)):
-        return False
-    memories = {memory_of(tensor) for tensor in taken}
-    return short in _LOOK_UPS or all(memory_of(result) in memories for result in results)
+def _write(frame: Frame, operation: _Operation) -> None:
+    """Carry out in a frame what writes in place."""
+    written, is_rough = operation.written, frame.is_rough(operation.taken)
+    is_fractions = all(map(is_fractional, written))
+    for tensor in written:
+        values = frame.values(tensor) or Values()
+        values.is_given = False
+        frame.put(tensor, values)
+        if is_fractions:
+            frame.exact(tensor)
+            if is_rough and values.rough is None:
+                values.rough = tensor.detach().clone()
+    frame.note(written)
+    if is_fractions:
+        operation.results(frame, exact=True)
+        if is_rough:
+            operation.results(frame, exact=False)
 
 
-def _computed(
-    frame: Frame, operation: _Operation, taken: Sequence[Tensor], results: Sequence[Tensor]
-) -> list[Values]:
+def _values(frame: Frame, operation: _Operation, results: Sequence[Tensor]) -> list[Values]:
     """Return the values of an operation's results in a frame."""
-    for result in results:
-        if is_fractional(result):
-            frame.note(result.dtype)
-    if operation.short in DECISIONS or not any(map(is_fractional, taken)):
+    taken, nothing = operation.taken, [Values() for _ in results]
+    fractions = [tensor for tensor in taken if is_fractional(tensor)]
+    if not any(map(is_fractional, results)):
+        return nothing
+    if all(frame.values(tensor) is None for tensor in fractions):
+        # Numbers from outside that are only copied or viewed are exact.
+        memories = {memory_of(tensor) for tensor in taken}
+        if operation.short in _LOOK_UPS or all(memory_of(it) in memories for it in results):
+            return nothing
+    frame.note(results)
+    if operation.short in DECISIONS or not fractions:
         # Copied, since they may be written to.
         return [Values(to_float64(it) if is_fractional(it) else None) for it in results]
-    operands = operation.exact(frame)
-    exact = _results(frame, operation, operands, float64=True)
-    if len(exact) != len(results):
-        frame.fail(_impossible(operation.short))
-        return [Values() for _ in results]
-    rough: Sequence[Tensor | None] = [None] * len(results)
-    if any(frame.rough(tensor) is not tensor for tensor in taken):
-        found = _results(frame, operation, operation.rough(frame), float64=False)
-        rough = found if len(found) == len(results) else rough
-    before = {id(tensor) for tensor in tensors_in(operands)}
-    values = []
-    for result, number, rounded in zip(results, exact, rough, strict=True):
-        if not is_fractional(result):
-            values.append(Values())
-        elif number.shape != result.shape or not is_fractional(number):
-            frame.fail(_impossible(operation.short))
-            values.append(Values())
-        else:
-            # A cast makes a copy for the model, but not of what is in float64 already.
-            is_kept = id(number) in before or number.dtype != float64_dtype(number.dtype)
-            values.append(Values(to_float64(number) if is_kept else number, rounded))
-    return values
+    exact = operation.results(frame, exact=True)
+    if list(map(_form, exact)) != list(map(_form, results)):
+        operation.fail(frame)
+        return nothing
+    rough = operation.results(frame, exact=False) if frame.is_rough(taken) else []
+    roughs = rough if len(rough) == len(results) else [None] * len(results)
+    pairs = zip(exact, roughs, strict=True)
+    return [Values(*pair) if is_fractional(pair[0]) else Values() for pair in pairs]
 
 
-def _results(
-    frame: Frame, operation: _Operation, operands: tuple[Any, Any], *, float64: bool
-) -> list[Tensor]:
-    args, kwargs = operands
-    try:
-        if float64:
-            return tensors_in(in_float64(operation.function, operation.short, args, kwargs))
-        return tensors_in(operation.function(*args, **kwargs))
-    except Exception:  # noqa: BLE001 - torch raises any kind of error
-        frame.fail(_impossible(operation.short))
-        return []
+def _form(tensor: Tensor) -> tuple[torch.Size, bool]:
+    return tensor.shape, is_fractional(tensor)
 
 
-def _impossible(short: str) -> str:
-    return f"{short} cannot be computed in float64"
-
-
-def _short(name: str) -> str:
-    """Return the last part of a function's name; of a property the property's name."""
-    return name.removesuffix(".__get__").rpartition(".")[2]
-
-
-_OUTPUTS = frozenset(("out", "inplace"))
-
-
-def _written(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Tensor, ...]:
+def _written(args: Sequence[Any], kwargs: Mapping[str, Any], *, may_write: bool) -> list[Tensor]:
     """Return what an operation writes to: ``out``, or its first operand."""
     if kwargs.get("out") is not None:
-        return tuple(tensors_in(kwargs["out"]))
-    if kwargs.get("inplace") is False:
-        return ()
-    return tuple(tensors_in(args[:1]))
+        return tensors_in(kwargs["out"])
+    is_in_place = kwargs.get("inplace", may_write)
+    return tensors_in(args[:1]) if is_in_place else []
 
 
-def _changed(value: Any, change: Any) -> Any:
-    """Return operands with tensors and dtypes changed."""
-    if isinstance(value, Mapping):
-        return {key: _changed(item, change) for key, item in value.items()}
-    if isinstance(value, tuple | list) and not isinstance(value, torch.Size):
-        return type(value)([_changed(item, change) for item in value])
-    return change(value)
+def _finest(value: Any) -> Any:
+    return float64_dtype(value) if isinstance(value, torch.dtype) else value

@@ -4,7 +4,7 @@ Nothing that was done to the model's own modules is in it. Buffers that are not 
 rotary frequencies and causal masks, are computed from the configuration.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -26,11 +26,12 @@ class ReferenceModule:
 
     Attributes:
         module: it, in eval mode on the CPU.
-        buffers: a copy of each buffer that was computed from the configuration, by its name.
+        buffers: by the path of their module a copy of each buffer that was computed from the
+            configuration, by name.
     """
 
     module: nn.Module
-    buffers: Mapping[str, Tensor]
+    buffers: Mapping[str, Mapping[str, Tensor]]
 
 
 def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModule:
@@ -52,39 +53,33 @@ def reference_of(model: LoadedModel, inputs: Mapping[str, Any]) -> ReferenceModu
     """
     running = model.running_module
     module, computed = _built(model, SEED)
-    others = dict(running.named_modules())
-    computed -= _drawn(model, module, computed)
+    if _differing(module, running, computed):
+        # What is drawn at random differs with another seed, and is copied.
+        computed -= _differing(module, _built(model, SEED + 1)[0], computed)
+    others, buffers = dict(running.named_modules()), dict[str, dict[str, Tensor]]()
     for path, part in module.named_modules():
+        names = sorted(name for owner, name in computed if owner == path)
         if path in others:
-            _fill(part, others[path], {name for owner, name in computed if owner == path})
+            _fill(part, others[path], names)
+        buffers[path] = {name: getattr(part, name).detach().clone() for name in names}
     if model.reading is not None:
         attach(module, model.reading)
     module.eval()
     choose_attention(module, inputs)
-    buffers = {
-        f"{path}.{name}".lstrip("."): getattr(module.get_submodule(path), name).detach().clone()
-        for path, name in computed
-    }
     return ReferenceModule(without_caches(module), buffers)
 
 
-def _drawn(
-    model: LoadedModel, module: nn.Module, computed: Collection[tuple[str, str]]
+def _differing(
+    module: nn.Module, other: nn.Module, computed: Collection[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Return which of the computed buffers are drawn at random: with another seed they differ."""
-
-    def differing(other: nn.Module) -> set[tuple[str, str]]:
-        modules, found = dict(other.named_modules()), set()
-        for path, name in computed:
-            one = getattr(module.get_submodule(path), name)
-            another = getattr(modules.get(path), name, None)
-            if not (isinstance(another, Tensor) and torch.equal(one.to(another), another)):
-                found.add((path, name))
-        return found
-
-    if not differing(model.running_module):
-        return set()
-    return differing(_built(model, SEED + 1)[0])
+    """Return which of the computed tensors are others in another module."""
+    modules, found = dict(other.named_modules()), set()
+    for path, name in computed:
+        one = getattr(module.get_submodule(path), name)
+        another = getattr(modules.get(path), name, None)
+        if not (isinstance(another, Tensor) and torch.equal(one.to(another), another)):
+            found.add((path, name))
+    return found
 
 
 def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str]]]:
@@ -102,36 +97,20 @@ def _built(model: LoadedModel, seed: int) -> tuple[nn.Module, set[tuple[str, str
 
 
 def _fill(module: nn.Module, other: nn.Module, computed: Collection[str]) -> None:
-    for name, tensor in list(_tensors(module)):
-        found = getattr(other, name, None)
+    """Give a module another's tensors, or only their dtypes to those that were computed."""
+    own = dict(module.named_parameters(recurse=False)) | dict(module.named_buffers(recurse=False))
+    # Some are neither parameters nor buffers.
+    own |= {name: value for name, value in vars(module).items() if isinstance(value, Tensor)}
+    for name, tensor in own.items():
+        found, is_parameter = getattr(other, name, None), isinstance(tensor, nn.Parameter)
+        if not isinstance(found, Tensor) or (name not in computed and found.shape != tensor.shape):
+            continue
         if name in computed:
-            if isinstance(found, Tensor):
-                setattr(module, name, _converted(tensor, found))
-            continue
-        if not isinstance(found, Tensor) or found.shape != tensor.shape:
-            continue
-        if isinstance(found, AbsentWeight):
+            value = tensor.detach().to(found.dtype)
+        elif isinstance(found, AbsentWeight):
             module._parameters[name] = found.at(torch.device("cpu"))
             continue
-        found = found.detach().cpu()
-        if isinstance(tensor, nn.Parameter):
-            setattr(module, name, nn.Parameter(found, requires_grad=False))
         else:
-            # A model may write to it, and the running one must not notice.
-            setattr(module, name, found.clone())
-
-
-def _converted(tensor: Tensor, found: Tensor) -> Tensor:
-    """Return a tensor in the dtype of the running model's; a parameter stays one."""
-    converted = tensor.detach().to(found.dtype)
-    is_parameter = isinstance(tensor, nn.Parameter)
-    return nn.Parameter(converted, requires_grad=False) if is_parameter else converted
-
-
-def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield a module's own tensors; some are neither parameters nor buffers."""
-    yield from module.named_parameters(recurse=False)
-    yield from module.named_buffers(recurse=False)
-    for name, value in vars(module).items():
-        if isinstance(value, Tensor):
-            yield name, value
+            # A model may write to a buffer, and the running one must not notice.
+            value = found.detach().cpu() if is_parameter else found.detach().cpu().clone()
+        setattr(module, name, nn.Parameter(value, requires_grad=False) if is_parameter else value)

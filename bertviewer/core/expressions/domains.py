@@ -1,7 +1,7 @@
 """Domains: the conditions under which a formula holds, as ``D % A == 0 and E != D``.
 
-A domain is a Python expression, so that other programs can evaluate what is exported. It is read
-here and not run.
+A domain is a Python expression, so that other programs can evaluate what is exported. Here it is
+parsed, and nothing in it is run.
 """
 
 import operator
@@ -42,13 +42,13 @@ def joined(conditions: Iterable[str]) -> str | None:
     plain = [(text, *found.groups()) for text in texts if (found := _PLAIN.fullmatch(text))]
     ratios = [(text, *found.groups()) for text in texts if (found := _RATIO.fullmatch(text))]
     known = [*plain, *((text, letter, step, "==", "0") for text, letter, step in ratios)]
-    said = {
+    implied = {
         text
         for text, letter, *condition in plain
         for by, same, *other in known
-        if text != by and letter == same and _says(other, condition)
+        if text != by and letter == same and _implies(condition, other)
     }
-    return _AND.join(text for text in texts if text not in said) or None
+    return _AND.join(text for text in texts if text not in implied) or None
 
 
 def divisors_in(conditions: Iterable[str], letter: str) -> Iterator[str]:
@@ -71,12 +71,9 @@ def is_met(condition: str, values: Mapping[str, int]) -> bool:
     value = evaluate(left, values)
     if divisor:
         try:
-            whole = evaluate(divisor, values)
-        except UnevenDivision:
+            value %= evaluate(divisor, values)
+        except (UnevenDivision, ZeroDivisionError):
             return False
-        if not whole:
-            return False
-        value %= whole
     return _SIGNS[sign](value, evaluate(right, values))
 
 
@@ -95,22 +92,22 @@ def letters_in(domain: str | None) -> frozenset[str]:
     Raises:
         FormulaError: the text is no domain.
     """
-    letters = frozenset[str]()
-    for condition in conditions_of(domain):
-        left, divisor, _, right = _parts(condition)
-        letters = letters.union(*(letters_of(text) for text in (left, divisor or "0", right)))
-    return letters
+    parts = (
+        (left, divisor or "0", right)
+        for left, divisor, _, right in map(_parts, conditions_of(domain))
+    )
+    return frozenset[str]().union(*(letters_of(text) for some in parts for text in some))
 
 
-def _says(one: Sequence[str | None], other: Sequence[str | None]) -> bool:
-    """Tell whether a letter that meets one condition meets another, of its value or multiples."""
-    divisor, sign, value = one
+def _implies(one: Sequence[str | None], other: Sequence[str | None]) -> bool:
+    """Tell whether a letter that meets the other condition, of value or multiples, meets one."""
+    divisor, sign, value = other
     number = int(value or 0)
     if divisor is None and sign == "==":
-        return is_met(f"{number}{f' % {other[0]}' if other[0] else ''} {other[1]} {other[2]}", {})
-    if divisor is None or other[0] is None:
+        return is_met(f"{number}{f' % {one[0]}' if one[0] else ''} {one[1]} {one[2]}", {})
+    if divisor is None or one[0] is None:
         return False
-    return (sign, number) == (other[1], int(other[2] or 0)) and int(divisor) % int(other[0]) == 0
+    return (sign, number) == (one[1], int(one[2] or 0)) and int(divisor) % int(one[0]) == 0
 
 
 def _parts(condition: str) -> tuple[str, str | None, str, str]:

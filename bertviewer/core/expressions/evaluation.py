@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 MAX_POWER: Final = 99
 MAX_BITS: Final = 4096
@@ -38,7 +38,7 @@ def evaluate(formula: str, values: Mapping[str, int]) -> int:
         FormulaError: the text is not such a formula, or a letter has no value.
     """
     stack: list[int] = []
-    for step in _program(formula):
+    for step in program(formula):
         if isinstance(step, int):
             stack.append(step)
         elif isinstance(step, str):
@@ -54,7 +54,8 @@ def evaluate(formula: str, values: Mapping[str, int]) -> int:
                 raise UnevenDivision(f"{left} is not divisible by {right} in {formula}")
             if step is operator.pow and left.bit_length() * right > MAX_BITS:
                 raise FormulaError(f"a power is too large in {formula}")
-            stack.append(step(left, right))
+            result: int = step(left, right)
+            stack.append(result)
     return stack[0]
 
 
@@ -64,7 +65,7 @@ def letters_of(formula: str) -> frozenset[str]:
     Raises:
         FormulaError: the text is not a formula.
     """
-    return frozenset(step for step in _program(formula) if isinstance(step, str))
+    return frozenset(step for step in program(formula) if isinstance(step, str))
 
 
 def terms_of(formula: str) -> tuple[str, ...]:
@@ -75,7 +76,8 @@ def terms_of(formula: str) -> tuple[str, ...]:
     Raises:
         FormulaError: the text is not a formula.
     """
-    tree = parse(formula)
+    program(formula)
+    tree = ast.parse(formula, mode="eval").body
     starts: list[int] = []
     while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add | ast.Sub):
         sign = "+" if isinstance(tree.op, ast.Add) else "-"
@@ -86,19 +88,9 @@ def terms_of(formula: str) -> tuple[str, ...]:
     return tuple(formula[one:other].strip() for one, other in pairwise(cuts))
 
 
-def parse(formula: str) -> ast.expr:
-    """Return a formula as Python's own syntax tree, of nothing but arithmetic.
+Operation = Callable[..., Any]
 
-    Raises:
-        FormulaError: the text is not a formula.
-    """
-    _program(formula)
-    return ast.parse(formula, mode="eval").body
-
-
-_Operation = Callable[..., int]
-
-_OPERATIONS: Final[Mapping[type[ast.operator], _Operation]] = {
+_OPERATIONS: Final[Mapping[type[ast.operator], Operation]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -108,14 +100,18 @@ _OPERATIONS: Final[Mapping[type[ast.operator], _Operation]] = {
 
 
 @lru_cache(maxsize=_CACHED)
-def _program(formula: str) -> tuple[int | str | _Operation, ...]:
-    """Return the formula in postfix order: ``D, 2, **`` for ``D**2``."""
+def program(formula: str) -> tuple[int | str | Operation, ...]:
+    """Return the formula in postfix order: ``D, 2, **`` for ``D**2``.
+
+    Raises:
+        FormulaError: the text is not a formula.
+    """
     try:
         tree = ast.parse(formula, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(f"not a formula: {formula!r}") from error
     # Read from the end, operator before operands, and turned round: sums may have many terms.
-    reversed_steps: list[int | str | _Operation] = []
+    reversed_steps: list[int | str | Operation] = []
     waiting: list[ast.expr] = [tree]
     while waiting:
         match waiting.pop():

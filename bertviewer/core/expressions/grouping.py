@@ -1,10 +1,10 @@
 """The teacher's grouping: with I = 4*D declared, a layer is ``12*D**2 + 13*D``."""
 
-from collections.abc import Iterable
-from fractions import Fraction
+from collections.abc import Iterable, Iterator
 
-from bertviewer.core.expressions.counts import changed, read_count
-from bertviewer.core.expressions.polynomials import Polynomial, product, total
+from bertviewer.core.expressions.counts import Count
+from bertviewer.core.expressions.evaluation import letters_of
+from bertviewer.core.expressions.polynomials import polynomial_of
 from bertviewer.core.expressions.symbols import Symbol, place_of, quantity_of, standard_letter
 from bertviewer.core.frozen import frozen
 
@@ -40,60 +40,38 @@ def relations(symbols: Iterable[Symbol]) -> tuple[Relation, ...]:
     return tuple(found for part in by_place.values() for found in _relations_in(part))
 
 
-def _relations_in(symbols: list[Symbol]) -> Iterable[Relation]:
+def substituted(formula: str, declared: Iterable[Relation]) -> str:
+    """Return a count with relations put in and like terms collected.
+
+    Repeated blocks keep their brackets: ``N*(4*D**2 + 2*D*I + 9*D + I)`` becomes
+    ``N*(12*D**2 + 13*D)``. A formula without any of the letters is returned unchanged.
+
+    Raises:
+        FormulaError: the text is not a formula.
+    """
+    values = {relation.letter: polynomial_of(relation.formula) for relation in declared}
+    if letters_of(formula).isdisjoint(values):
+        return formula
+    return str(Count.read(formula).replaced(values))
+
+
+def _relations_in(symbols: list[Symbol]) -> Iterator[Relation]:
     by_letter = {standard_letter(symbol): symbol for symbol in symbols}
     width, heads = by_letter.get("D"), by_letter.get("A")
     for symbol in symbols:
         letter = standard_letter(symbol)
         if letter == "A_kv" and heads is not None and heads.value == symbol.value:
-            yield _equal(symbol.letter, heads.letter)
+            yield _equal(symbol, heads.letter)
         if width is None or symbol is width or quantity_of(symbol) != "width":
             continue
         if letter == "K":
             if heads is not None and heads.value * symbol.value == width.value:
-                yield Relation(
-                    symbol.letter,
-                    f"{width.letter}//{heads.letter}",
-                    f"{heads.letter}*{symbol.letter} = {width.letter}",
-                )
+                text = f"{heads.letter}*{symbol.letter} = {width.letter}"
+                yield Relation(symbol.letter, f"{width.letter}//{heads.letter}", text)
         elif letter and symbol.value % width.value == 0 and symbol.value // width.value <= LARGEST:
             times = symbol.value // width.value
-            yield _equal(symbol.letter, f"{times}*{width.letter}" if times > 1 else width.letter)
+            yield _equal(symbol, f"{times}*{width.letter}" if times > 1 else width.letter)
 
 
-def _equal(letter: str, formula: str) -> Relation:
-    return Relation(letter, formula, f"{letter} = {formula}")
-
-
-def substituted(formula: str, declared: Iterable[Relation]) -> str:
-    """Return a count with relations put in and like terms collected.
-
-    Repeated blocks keep their brackets: ``N*(4*D**2 + 2*D*I + 9*D + I)`` becomes
-    ``N*(12*D**2 + 13*D)``. A formula without any of the letters stays as it is.
-
-    Raises:
-        FormulaError: the text is not a formula.
-    """
-    by_letter = {relation.letter: relation for relation in declared}
-    count = read_count(formula)
-    if not count.value.letters & by_letter.keys():
-        return formula
-    values = {letter: read_count(by_letter[letter].formula).value for letter in by_letter}
-    return str(changed(count, lambda polynomial: _put_in(polynomial, values)))
-
-
-def _put_in(polynomial: Polynomial, values: dict[str, Polynomial]) -> Polynomial:
-    return total(
-        _put_in_term(letters, coefficient, values)
-        for letters, coefficient in polynomial.terms.items()
-    )
-
-
-def _put_in_term(
-    letters: tuple[tuple[str, int], ...], coefficient: Fraction, values: dict[str, Polynomial]
-) -> Polynomial:
-    factors = [Polynomial.term(coefficient, {})]
-    for letter, power in letters:
-        value = values.get(letter, Polynomial.term(Fraction(1), {letter: 1}))
-        factors += [value if power > 0 else value.inverse()] * abs(power)
-    return product(factors)
+def _equal(symbol: Symbol, formula: str) -> Relation:
+    return Relation(symbol.letter, formula, f"{symbol.letter} = {formula}")

@@ -25,80 +25,59 @@ class Letter:
     meaning: str
 
 
-LETTERS = (
+_ROWS: tuple[tuple[str, str, Quantity, str], ...] = (
     # Without a key: what a sentence brings, and no configuration.
-    Letter("B", (), "size", "sentences in a batch"),
-    Letter("S", (), "size", "tokens in a sentence"),
-    Letter("S_d", (), "size", "tokens in the target sentence"),
-    Letter("V", ("vocab_size",), "size", "vocabulary size (tokens)"),
-    Letter("L", ("max_position_embeddings", "n_positions"), "size", "maximum sequence length"),
-    Letter("T", ("type_vocab_size",), "size", "segment types (token types)"),
-    Letter("C", (LABELS_KEY,), "size", "labels of the task head"),
-    Letter(
-        "N",
-        ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "depth"),
-        "layers",
-        "layers (blocks)",
-    ),
-    Letter("N_e", ("encoder_layers", "num_encoder_layers"), "layers", "encoder layers (blocks)"),
-    Letter("N_d", ("decoder_layers", "num_decoder_layers"), "layers", "decoder layers (blocks)"),
-    Letter("G", ("num_hidden_groups",), "heads", "layer groups with shared weights"),
-    Letter(
-        "A",
-        ("num_attention_heads", "n_heads", "n_head", "num_heads", "nhead"),
-        "heads",
-        "attention heads",
-    ),
-    Letter(
+    ("B", "", "size", "sentences in a batch"),
+    ("S", "", "size", "tokens in a sentence"),
+    ("S_d", "", "size", "tokens in the target sentence"),
+    ("V", "vocab_size", "size", "vocabulary size (tokens)"),
+    ("L", "max_position_embeddings n_positions", "size", "maximum sequence length"),
+    ("T", "type_vocab_size", "size", "segment types (token types)"),
+    ("C", LABELS_KEY, "size", "labels of the task head"),
+    ("N", "num_hidden_layers n_layers n_layer num_layers depth", "layers", "layers (blocks)"),
+    ("N_e", "encoder_layers num_encoder_layers", "layers", "encoder layers (blocks)"),
+    ("N_d", "decoder_layers num_decoder_layers", "layers", "decoder layers (blocks)"),
+    ("G", "num_hidden_groups", "heads", "layer groups with shared weights"),
+    ("A", "num_attention_heads n_heads n_head num_heads nhead", "heads", "attention heads"),
+    (
         "A_e",
-        ("encoder_attention_heads", "num_encoder_attention_heads"),
+        "encoder_attention_heads num_encoder_attention_heads",
         "heads",
         "attention heads in the encoder",
     ),
-    Letter(
+    (
         "A_d",
-        ("decoder_attention_heads", "num_decoder_attention_heads"),
+        "decoder_attention_heads num_decoder_attention_heads",
         "heads",
         "attention heads in the decoder",
     ),
-    Letter("A_kv", ("num_key_value_heads",), "heads", "key/value heads"),
-    Letter("K", ("head_dim", "d_kv"), "width", "head size (features per attention head)"),
-    Letter(
-        "D",
-        ("hidden_size", "dim", "n_embd", "d_model", "emb_dim"),
-        "width",
-        "hidden size (features per token)",
-    ),
-    Letter("E", ("embedding_size",), "width", "embedding size (features per embedding)"),
-    Letter(
+    ("A_kv", "num_key_value_heads", "heads", "key/value heads"),
+    ("K", "head_dim d_kv", "width", "head size (features per attention head)"),
+    ("D", "hidden_size dim n_embd d_model emb_dim", "width", "hidden size (features per token)"),
+    ("E", "embedding_size", "width", "embedding size (features per embedding)"),
+    (
         "E",
-        ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+        "num_experts num_local_experts n_routed_experts moe_num_experts",
         "size",
         "experts per layer",
     ),
-    Letter(
+    (
         "I",
-        ("intermediate_size", "hidden_dim", "n_inner", "d_ff", "dim_feedforward", "ffn_dim"),
+        "intermediate_size hidden_dim n_inner d_ff dim_feedforward ffn_dim",
         "width",
         "intermediate size of the feed-forward network",
     ),
-    Letter(
-        "I_e",
-        ("encoder_ffn_dim",),
-        "width",
-        "intermediate size of the encoder’s feed-forward network",
-    ),
-    Letter(
-        "I_d",
-        ("decoder_ffn_dim",),
-        "width",
-        "intermediate size of the decoder’s feed-forward network",
-    ),
+    ("I_e", "encoder_ffn_dim", "width", "intermediate size of the encoder’s feed-forward network"),
+    ("I_d", "decoder_ffn_dim", "width", "intermediate size of the decoder’s feed-forward network"),
+)
+
+LETTERS = tuple(
+    Letter(letter, tuple(keys.split()), quantity, meaning)
+    for letter, keys, quantity, meaning in _ROWS
 )
 """In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``.
 
-A letter that stands in two rows means the first of them whose key a configuration has. What is
-shown beside a module's formula is more than numbers, and stands in ``formulas.module_view``.
+A letter in two rows means the first of them whose key a configuration has.
 """
 
 WIDTHS = next(letter.keys for letter in LETTERS if letter.letter == "D")
@@ -121,7 +100,7 @@ def is_depth(key: str) -> bool:
 def letter_order(letter: str) -> tuple[int, str]:
     """Return the sort key that puts letters in the order of ``LETTERS``, other names after.
 
-    A letter with the name of a part stands where it stands without.
+    A letter with the name of a part is where it is without.
     """
     base = letter
     while base not in _RANK and "_" in base:

@@ -1,7 +1,6 @@
 """The symbols of a configuration: its numbers that may be sizes or counts, with their letters.
 
-This is all that is written by hand about counting; what each letter does to a tensor's shape is
-found by experiment (see ``counting``).
+What each of them does to a tensor's shape is found by experiment (see ``symbolic``).
 """
 
 import keyword
@@ -27,10 +26,11 @@ from bertviewer.core.frozen import frozen
 class Symbol:
     """A letter of the counting formulas: the configuration key behind it, its value and meaning.
 
-    ``variable`` is the letter that formulas follow when this number changes: its own, or another's
-    that it is taken to follow, where the model was only seen with both in proportion, as with two
-    equal widths; the formulas' domains say so then. It is empty where nothing was derived, and
-    where every other value makes another model, or none.
+    Attributes:
+        variable: the letter that formulas follow when this number changes: its own, or another's
+            where the model was only seen with both in proportion, as with two equal widths; the
+            formulas' domains say so then. It is empty where nothing was derived, and where every
+            other value makes another model, or none.
     """
 
     letter: str
@@ -83,8 +83,8 @@ def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
 def others_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     """Return a symbol for each other integer of a configuration, down to 0, under its own key.
 
-    They are ids, and places, and steer something; no formula follows them. Integers in lists that
-    are longer than ``symbols_of`` takes are left out.
+    They are ids, places and settings; no formula follows them. Integers in lists that are longer
+    than ``symbols_of`` takes are left out.
     """
     symbols = symbols_of(config)
     keys, taken = {symbol.key for symbol in symbols}, {symbol.letter for symbol in symbols}
@@ -134,11 +134,22 @@ def is_standard(symbol: Symbol) -> bool:
 
 
 def _parts(config: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield a configuration and all inside of it that may have sizes, with the keys to each."""
+    """Yield a configuration and all inside of it that may have sizes, with the keys to each.
+
+    These are configurations, or a few numbers with their names.
+    """
     yield path, config
     for key, value in config.items():
-        if isinstance(value, Mapping) and _has_sizes(key, value):
+        if not isinstance(value, Mapping):
+            continue
+        is_config = key.endswith("config") or "model_type" in value
+        is_short = len(value) <= _PARTS and all(map(_is_name, value))
+        if is_config or (is_short and not _NO_SIZES_IN.search(key)):
             yield from _parts(value, (*path, key))
+
+
+def _is_name(key: Any) -> bool:
+    return isinstance(key, str) and key.isidentifier()
 
 
 def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Iterator[Symbol]:
@@ -162,17 +173,6 @@ def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Itera
         taken.add(letter_name)
         meaning = f"{symbol.meaning} of {'.'.join(path)}" if is_letter and path else symbol.meaning
         yield replace(symbol, letter=letter_name, key=name, meaning=meaning)
-
-
-def _has_sizes(key: str, table: Mapping[Any, Any]) -> bool:
-    """Tell whether a table is a configuration inside of one, or a few numbers with their names."""
-    if key.endswith("config") or "model_type" in table:
-        return True
-    return len(table) <= _PARTS and not _NO_SIZES_IN.search(key) and all(map(_is_name, table))
-
-
-def _is_name(key: Any) -> bool:
-    return isinstance(key, str) and key.isidentifier()
 
 
 def _others_in(at: Any, path: Path, keys: set[str], taken: set[str]) -> Iterator[Symbol]:
@@ -221,13 +221,13 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
     return sizes
 
 
-def _is_size(value: Any) -> bool:
-    return _is_number(value) and value > 0
-
-
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any, least: int = 0) -> bool:
     # A bool is an int in Python, and never a size.
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_size(value: Any) -> bool:
+    return _is_number(value, 1)
 
 
 def _with_two_stacks(symbols: list[Symbol]) -> list[Symbol]:

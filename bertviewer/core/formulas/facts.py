@@ -113,11 +113,6 @@ def reads_target(node: ModuleNode, architecture: Architecture) -> bool:
     )
 
 
-def has_target(architecture: Architecture) -> bool:
-    """Return whether a model reads two sequences: its head then scores the target."""
-    return any(reads_target(node, architecture) for node in architecture.modules)
-
-
 def _drops(node: ModuleNode) -> bool:
     """Return whether a module's attributes name a chance to drop elements."""
     names = [name for name in node.attributes if "drop" in name]

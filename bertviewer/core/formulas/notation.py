@@ -28,7 +28,7 @@ def sized(symbol: str, *dimensions: int | str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return ``text``, which may be a stranger's, as mathematics that sets it upright as it is."""
+    """Return any text as mathematics that sets it upright and unchanged."""
     plain = "".join(letter if letter.isprintable() else "�" for letter in text)
     return json.dumps(plain, ensure_ascii=False)
 

@@ -1,6 +1,7 @@
 """Where a module's result is used: its steps in the graphs of the modules around it."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.formulas.graph import ModuleGraph, Step
@@ -34,7 +35,9 @@ def places(view: ModuleView) -> Iterator[Place]:
         if around is None or around.graph is None:
             continue
         steps = around.graph.steps
-        for group, held in ((None, steps), *((step, step.inner) for step in steps)):
+        groups: Iterator[tuple[Step | None, tuple[Step, ...]]]
+        groups = ((step, step.inner) for step in steps)
+        for group, held in chain(((None, steps),), groups):
             own = tuple(step for step in held if _is_part(step, view.node.path))
             if own:
                 yield Place(around, around.graph, own, group)

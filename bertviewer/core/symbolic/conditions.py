@@ -1,12 +1,13 @@
-"""Conditions under which formulas may hold, and models that formulas are compared with."""
+"""Conditions under which formulas may hold."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from math import lcm
 
 from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
-from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
     is_standard,
@@ -17,6 +18,7 @@ from bertviewer.core.expressions.symbols import (
 from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.models import Change, Values
 from bertviewer.core.symbolic.observations import Observations
+from bertviewer.core.symbolic.probes import Probe
 
 Conditions = tuple[str, ...]
 """One condition, after what has to be met for it to mean something."""
@@ -30,47 +32,6 @@ _DOUBLINGS = 7
 """A step is doubled so many times to find the multiple that a model rounds a number to."""
 
 
-@dataclass(slots=True)
-class Probe:
-    """A model with some numbers changed, and what formulas give for it, each evaluated once.
-
-    Attributes:
-        changed: the symbols that are not as in the observed base.
-        values: of all symbols.
-        facts: what the model has under each formula's name: of every block that it describes.
-    """
-
-    changed: Change
-    values: Values
-    facts: Mapping[str, frozenset[tuple[int, ...]]]
-    _results: dict[str, int | None] = field(default_factory=dict)
-    _met: dict[str, bool] = field(default_factory=dict)
-
-    def meets(self, conditions: Iterable[str]) -> bool:
-        """Return whether the values meet all conditions."""
-        for condition in conditions:
-            if condition not in self._met:
-                self._met[condition] = is_met(condition, self.values)
-            if not self._met[condition]:
-                return False
-        return True
-
-    def result(self, formula: tuple[str, ...]) -> tuple[int, ...] | None:
-        """Return the formula's values, ``None`` where a division does not come out even."""
-        found = []
-        for part in formula:
-            if part not in self._results:
-                try:
-                    self._results[part] = evaluate(part, self.values)
-                except UnevenDivision:
-                    self._results[part] = None
-            result = self._results[part]
-            if result is None:
-                return None
-            found.append(result)
-        return tuple(found)
-
-
 @frozen
 class Candidates:
     """Names the conditions that a change may have broken.
@@ -79,32 +40,38 @@ class Candidates:
         observed: what the formulas were fitted to.
         symbols: all numbers of the configuration.
         parts: for a number, the symbols that are known to have to divide it.
-        known: gives the conditions that were found so far.
     """
 
     observed: Observations
     symbols: Mapping[str, Symbol]
     parts: Mapping[str, frozenset[str]]
-    known: Callable[[], Iterable[str]]
 
     def broken_by(
-        self, probe: Probe, used: Collection[str]
+        self, probe: Probe, used: Collection[str], known: Iterable[str]
     ) -> Iterator[tuple[int, Conditions, list[Change]]]:
         """Yield conditions that a change may have broken, with changes that meet them again.
 
-        What goes before a condition has to be met for it to mean something.
+        Args:
+            probe: the model with the change.
+            used: the symbols of the formulas that are wrong for it.
+            known: the conditions that were found so far.
+
+        Yields:
+            A rank, the lower the better; what has to be met for the condition to mean something,
+            and then the condition; and the changes.
         """
         values, changed, base = probe.values, probe.changed, self.observed.values
+        known = tuple(known)
         for whole, part in self._divisions(used):
             for divisor, needed in self._divisors(part):
                 text = f"{whole} % {divisor} == 0"
                 if changed.keys().isdisjoint(letters_in(text)) or not probe.meets(needed):
                     continue
-                step = lcm(self.step(whole, part), evaluate(divisor, values))
+                step = lcm(self._step(whole, known, part), evaluate(divisor, values))
                 even = (values[whole] // step // 2 * 2 + 1) * step
                 yield DIVISION, (*needed, text), [{**changed, whole: even}]
         for letter, value in changed.items():
-            step = self.step(letter)
+            step = self._step(letter, known)
             for multiple in (step << doubling for doubling in range(_DOUBLINGS + 1)):
                 near = [base[letter] + times * multiple for times in (1, -1, 2, 3)]
                 repairs = [{**changed, letter: new} for new in near if new > 0]
@@ -118,14 +85,14 @@ class Candidates:
             for least in (value + 1, base[letter]) if value < base[letter] else ():
                 yield 5, (f"{letter} >= {least}",), [{letter: least}, {letter: base[letter] + 1}]
             if self.is_fixable(letter):
-                order = 6 + 2 * (letter in used) + is_standard(self.symbols[letter])
-                yield order, (f"{letter} == {base[letter]}",), []
+                rank = 6 + 2 * (letter in used) + is_standard(self.symbols[letter])
+                yield rank, (f"{letter} == {base[letter]}",), []
 
     def breaking(self, texts: Conditions) -> Iterator[Change]:
         """Yield changes of a divisor alone that break a division: formulas may be right there."""
         *needed, text = texts
         values = self.observed.values
-        for part in letters_of(text.removesuffix(" == 0").partition(" % ")[2]):
+        for part in sorted(letters_of(text.removesuffix(" == 0").partition(" % ")[2])):
             near = sorted(range(2, 2 * values[part] + 6), key=lambda new: abs(new - values[part]))
             broken = (
                 {part: new}
@@ -161,21 +128,20 @@ class Candidates:
             yield f"({part}//{other})", needed
             yield f"(2*{part}//{other})", needed
 
-    def step(self, letter: str, except_for: str = "") -> int:
+    def _step(self, letter: str, known: Iterable[str], except_for: str = "") -> int:
         """Return what a symbol has to be a multiple of, as far as is known, for other parts."""
-        divisors = {*divisors_in(self.known(), letter), *self.parts.get(letter, ())}
+        divisors = {*divisors_in(known, letter), *self.parts.get(letter, ())}
         values = self.observed.values
         return lcm(*(evaluate(x, values) for x in divisors if except_for not in letters_of(x)))
 
     def _like(self, letter: str) -> list[str]:
         """Return the symbols of the same kind and place, widths of the hidden state first."""
-        ours = self.symbols[letter]
-        like = [
-            other
-            for other, theirs in self.symbols.items()
-            if other != letter
-            and (quantity_of(ours), place_of(ours)) == (quantity_of(theirs), place_of(theirs))
-        ]
+
+        def kind(symbol: Symbol) -> tuple[str, str]:
+            return quantity_of(symbol), place_of(symbol)
+
+        ours = kind(self.symbols[letter])
+        like = [x for x, other in self.symbols.items() if x != letter and kind(other) == ours]
         return sorted(like, key=lambda other: not is_width(self.symbols[other]))
 
     def is_depth(self, letter: str) -> bool:
@@ -210,3 +176,79 @@ def known_step(letter: str, conditions: Iterable[str], values: Values) -> int:
         if text.startswith(f"{letter} == ") or (sign and letter in letters_of(part)):
             return 0
     return lcm(*(evaluate(divisor, values) for divisor in divisors_in(conditions, letter)))
+
+
+def never_varied(
+    symbols: Iterable[Symbol], points: Collection[Values], used: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield conditions for what models do not show: a number that never changed keeps its value.
+
+    Args:
+        symbols: the numbers that may matter.
+        points: all numbers' values in each model, those of the real one first.
+        used: symbols of formulas; another number that always had the same value keeps to it.
+    """
+    rows = {s.letter: [values[s.letter] for values in points] for s in symbols}
+    fixed = {letter for letter, row in rows.items() if len(set(row)) == 1}
+    yield from (f"{letter} == {row[0]}" for letter, row in rows.items() if letter in fixed)
+    for letter in sorted(set(used) & rows.keys() - fixed):
+        yield from (
+            f"{x} == {letter}" for x, row in rows.items() if x != letter and row == rows[letter]
+        )
+
+
+def even_conditions(
+    size: Polynomial, values: Values, symbols: Mapping[str, Symbol]
+) -> tuple[str, ...]:
+    """Return what has to be divisible by what for a formula's divisions to come out even.
+
+    A model rounds each division by itself, as ``(image_size // patch_size)**2`` patches. A formula
+    says the same where nothing is left over, which is a condition on the letters that are divided.
+
+    Args:
+        size: the formula.
+        values: the symbols' values in a model; what is divided is looked for among the letters
+            that are divisible there, a hidden state's width first.
+        symbols: by letter.
+    """
+    if size.terms.get((), Fraction(0)).denominator != 1:
+        # A number alone does not come out even: (D - 1)//2.
+        whole = lcm(*(value.denominator for value in size.terms.values()))
+        above = Polynomial({letters: value * whole for letters, value in size.terms.items()})
+        return (f"({above}) % {whole} == 0",)
+    found = (
+        condition
+        for letters, coefficient in size.terms.items()
+        for condition in _even_term(letters, coefficient, values, symbols)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _even_term(
+    letters: Monomial, coefficient: Fraction, values: Values, symbols: Mapping[str, Symbol]
+) -> list[str]:
+    """Find a separate factor for each divisor; where there is none, the whole product."""
+    above = {letter: power for letter, power in letters if power > 0}
+    below = {letter: -power for letter, power in letters if power < 0}
+    divisors = [(letter, values[letter], power) for letter, power in below.items()]
+    if coefficient.denominator != 1:
+        divisors.append((str(coefficient.denominator), coefficient.denominator, 1))
+    order = sorted(above, key=lambda x: x not in symbols or not is_width(symbols[x]))
+    left, found = dict(above), list[str]()
+    for name, value, power in divisors:
+        # An image's two sides are divided by a patch's, or one number by several in turn.
+        for at_once, divisor in ((1, name), (power, f"({name}**{power})")):
+            times = power // at_once
+            factor = next(
+                (x for x in order if left[x] >= times and value and not values[x] % value**at_once),
+                None,
+            )
+            if factor is not None:
+                left[factor] -= times
+                found.append(f"{factor} % {divisor} == 0")
+                break
+        else:
+            product = Polynomial.term(Fraction(abs(coefficient.numerator)), above)
+            divided_by = str(Polynomial.term(Fraction(coefficient.denominator), below))
+            return [f"{product} % {f'({divided_by})' if '*' in divided_by else divided_by} == 0"]
+    return found

@@ -1,27 +1,30 @@
 """Formulas of what a forward pass costs: multiply-adds, shapes and memory.
 
-As for the counts (see ``counts``) no family is known here. A forward pass on the meta device is
-repeated with one number changed at a time, the batch size B and the tokens S among them, and each
-matrix product's dimensions are fitted. The formulas are verified on models and inputs that no fit
-has seen, the shortest and the longest input among them.
+A forward pass on the meta device is repeated with one number changed at a time, the batch size B
+and the tokens S among them, and each matrix product's dimensions are fitted. The formulas are
+verified on models and inputs that no fit has seen, the shortest and the longest input among them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, cast
 
-from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.domains import joined
-from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbolic.divisibility import of_shapes
 from bertviewer.core.symbolic.factoring import factored
-from bertviewer.core.symbolic.fitting import moving_letters
+from bertviewer.core.symbolic.formulas import (
+    count_modules,
+    fit_repeats,
+    fit_shapes,
+    template_path,
+    unfitted,
+)
 from bertviewer.core.symbolic.forward_pass import (
     INPUT,
     OUTPUT,
@@ -31,17 +34,10 @@ from bertviewer.core.symbolic.forward_pass import (
     owner_of,
     read_forward,
 )
-from bertviewer.core.symbolic.model_formulas import (
-    Shape,
-    count_modules,
-    fit_repeats,
-    fit_shapes,
-    template_path,
-)
-from bertviewer.core.symbolic.models import Build, ModelBuilder, Values, owners
+from bertviewer.core.symbolic.models import Build, ModelBuilder, owners
 from bertviewer.core.symbolic.observations import Observations, observe
 from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak
-from bertviewer.core.symbolic.probes import PROOFS, Probes
+from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
 from bertviewer.core.symbolic.solver import Solver
 from bertviewer.core.system.library_words import words_of
 
@@ -126,19 +122,21 @@ def _trials(builder: ModelBuilder, observed: Observations) -> list[ForwardTrial]
         At least three with all numbers changed, and those with other sentences that the model
         takes; ``None`` where it refuses too many configurations.
     """
-    fresh = Probes.of(observed, builder.symbols, (), {}, {}).fresh_models(builder)
-    found = [(model, {**observed.values, **change}) for change, model in fresh]
-    if len(found) < PROOFS:
+    base = observed.values
+    changes = Perturbations.of(observed, builder.symbols)
+    models = changes.fresh(lambda change: builder.variant({**base, **change}))
+    fresh = list(islice(models, PROOFS))
+    if len(fresh) < PROOFS:
         return None
-    longest = min(observed.values.get("L", LONGEST_TOKENS), LONGEST_TOKENS)
+    found = [(model, {**base, **change}) for change, model in fresh]
+    longest = min(base.get("L", LONGEST_TOKENS), LONGEST_TOKENS)
     # RoBERTa's table has two rows that no token uses, so the very longest may be refused.
     lengths = (longest, longest - 2, longest * 3 // 4)
     for attempts in (((1, 1, 1),), ((3, 7, 5),), tuple((1, length, 9) for length in lengths)):
         for sizes in attempts:
-            sentences = dict(zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True))
-            values = {**observed.values, **sentences}
-            model = builder.variant(values)
-            if model is not None:
+            sentences = zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True)
+            values = {**base, **{letter: size for letter, size in sentences if letter in base}}
+            if (model := builder.variant(values)) is not None:
                 found.append((model, values))
                 break
     return cast(list[ForwardTrial], found)
@@ -159,27 +157,24 @@ def _modules(
     lengths = {path: base.lengths[path] for path in repeats}
     products = {name: shape for name, shape in base.shapes.items() if entry_kind(name) == PRODUCT}
     counts = count_modules(replace(base, shapes=products), shapes, repeats)
-    fitted: dict[str, tuple[str, ...]] = {
+    formulas = {
         **{path: (factored(count.value, layers),) for path, count in counts.items()},
         **{name: tuple(map(str, shape)) for name, shape in shapes.items() if _is_end(name)},
     }
-    wrong = dict(_contradicted(fitted, lengths, trials))
-    solver = Solver(
-        builder,
-        observed,
-        {name: text for name, text in fitted.items() if name not in wrong},
-        lambda model: model.facts,
-        lambda name: template_path(name, lengths),
-        unlimited=frozenset((SENTENCES, TOKENS, TARGET_TOKENS)),
-    )
-    even = (text for texts in of_shapes(shapes, builder.symbols).values() for text in texts)
-    every = tuple(dict.fromkeys(even))
-    solver.limit(dict.fromkeys(solver.formulas, every))
+    unlimited = (SENTENCES, TOKENS, TARGET_TOKENS)
+    solver = Solver(builder, observed, formulas, shapes, lengths=lengths, unlimited=unlimited)
+    solver.refute(trials)
+    solver.search()
     real, _ = trials[-1]
     called = {path for call in real.called for path in (call, *owners(call))}
     found = {name: solver.formulas.get(template_path(name, lengths)) for name in real.facts}
+    causes = dict(solver.reasons)
+    for name, letters in unfitted(observed, shapes).items():
+        if entry_kind(name) == PRODUCT:
+            reason = "no formula fits the sizes of its products, which vary with "
+            causes.setdefault(owner_of(name), reason + ", ".join(letters))
     without = [path for path in real.modules if path in called and not found[path]]
-    reasons = _reasons(without, {**wrong, **solver.reasons}, _unfitted(observed, shapes), lengths)
+    reasons = _reasons({path: causes.get(template_path(path, lengths)) for path in without})
     ends = {(entry_kind(name), owner_of(name)): found[name] for name in found if _is_end(name)}
     modules = {
         path: ModuleCosts(
@@ -191,95 +186,26 @@ def _modules(
         for path in real.modules
         if path in called
     }
-    conditions = (solver.conditions.get(name, ()) for name in solver.formulas)
-    return modules, joined(text for texts in conditions for text in texts)
+    needed = {text for name in solver.formulas for text in solver.conditions.get(name, ())}
+    return modules, joined(text for text in solver.conditions.get("", ()) if text in needed)
 
 
 def _is_end(name: str) -> bool:
     return entry_kind(name) in (INPUT, OUTPUT)
 
 
-def _contradicted(
-    formulas: Mapping[str, tuple[str, ...]],
-    lengths: Mapping[str, int],
-    trials: Sequence[ForwardTrial],
-) -> Iterator[tuple[str, str]]:
-    """Yield the formulas that a trial contradicts, each with what it gives there.
-
-    Where a trial has nothing that a formula could be compared with, there is no text.
-    """
-    known: set[str] = set()
-    for model, values in trials:
-        tried = set()
-        results: dict[str, int | None] = {}
-        for name, fact in model.facts.items():
-            template = template_path(name, lengths)
-            tried.add(template)
-            if template in known or template not in formulas:
-                continue
-            given = [_result(part, values, results) for part in formulas[template]]
-            if given != list(fact):
-                known.add(template)
-                inputs = ", ".join(f"{k} = {values[k]}" for k in ("B", "S") if k in values)
-                result = "a non-integer" if given[0] is None else f"{given[0]:,}"
-                yield (
-                    template,
-                    f"{readable(formulas[template][0])} gives {result} for {inputs} in a model "
-                    f"that was tried, where {fact[0]:,} is correct",
-                )
-        yield from ((name, "") for name in formulas.keys() - tried - known)
-        known |= formulas.keys() - tried
-
-
-def _result(formula: str, values: Values, known: dict[str, int | None]) -> int | None:
-    if formula not in known:
-        try:
-            known[formula] = evaluate(formula, values)
-        except FormulaError:
-            known[formula] = None
-    return known[formula]
-
-
-def _reasons(
-    paths: Collection[str],
-    causes: Mapping[str, str],
-    unfitted: Mapping[str, str],
-    lengths: Mapping[str, int],
-) -> dict[str, str]:
+def _reasons(causes: Mapping[str, str | None]) -> dict[str, str]:
     """Return why modules have no formula: their own cause, or the first part's that has one.
 
     Args:
-        paths: the modules without a formula, in the order of ``named_modules()``.
-        causes: why formulas were wrong, by the names of the smallest model.
-        unfitted: why products could not be fitted, by their module in that model.
-        lengths: the numbers of blocks in that model.
+        causes: of the modules without a formula, in the order of ``named_modules()``.
     """
-    parts = {owner for path in paths for owner in owners(path) if path}
+    parts = {owner for path in causes for owner in owners(path) if path}
     reasons: dict[str, str] = {}
-    for path in paths:
+    for path, cause in causes.items():
         if path in parts:
             continue  # a part of it without a formula is cause enough
-        template = template_path(path, lengths)
-        cause = causes.get(template) or unfitted.get(template) or NOT_ALWAYS
-        reasons[path] = cause
+        reasons[path] = cause or NOT_ALWAYS
         for above in owners(path) if path else ():
-            reasons.setdefault(above, f"{path}: {cause}")
-    return {path: reasons[path] for path in paths}
-
-
-def _unfitted(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, str]:
-    """Say for each module with products that have no formula what they vary with."""
-    found: dict[str, str] = {}
-    for name, shape in observed.base.shapes.items():
-        if entry_kind(name) != PRODUCT or name in shapes or owner_of(name) in found:
-            continue
-        moving = {
-            letter
-            for axis, size in enumerate(shape)
-            for letter in moving_letters(size, observed.sizes(name, axis))
-        }
-        letters = ", ".join(letter for letter in observed.seen if letter in moving)
-        found[owner_of(name)] = (
-            f"no formula fits the sizes of its products, which vary with {letters}"
-        )
-    return found
+            reasons.setdefault(above, f"{path}: {reasons[path]}")
+    return reasons

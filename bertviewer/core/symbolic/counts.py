@@ -6,10 +6,8 @@ symbol, and a list of blocks as so many times the last one. The formulas are the
 models that no fit has seen (see ``solver``). What has no formula keeps its plain number.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import lcm
 from typing import Any
 
 from bertviewer.core.budget import OverBudget
@@ -17,7 +15,6 @@ from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, substituted
 from bertviewer.core.expressions.letters import LABELS_KEY
-from bertviewer.core.expressions.polynomials import Polynomial
 from bertviewer.core.expressions.symbols import (
     Symbol,
     is_standard,
@@ -27,15 +24,12 @@ from bertviewer.core.expressions.symbols import (
 )
 from bertviewer.core.frozen import frozen
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbolic.divisibility import of_shapes
-from bertviewer.core.symbolic.model_formulas import (
-    Shape,
+from bertviewer.core.symbolic.formulas import (
     count_modules,
     fit_repeats,
     fit_shapes,
     template_path,
     unfitted,
-    unfitted_reasons,
 )
 from bertviewer.core.symbolic.models import (
     TENSOR,
@@ -45,9 +39,10 @@ from bertviewer.core.symbolic.models import (
     Values,
     blanked,
     owners,
+    refused_items,
 )
 from bertviewer.core.symbolic.observations import Observations, observe
-from bertviewer.core.symbolic.probes import PROOFS
+from bertviewer.core.symbolic.perturbations import PROOFS
 from bertviewer.core.symbolic.solver import Formulas, Solver
 
 ROUNDS = 3
@@ -85,7 +80,7 @@ class _Round:
         proven: the verified formulas.
         conditions: what has to be met for them to hold.
         reasons: why the others are not verified.
-        unfollowed: depths for whose other values no formula could be found.
+        unfollowed: depths for whose other values there was no formula.
     """
 
     observed: Observations
@@ -113,17 +108,13 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     real = builder.real()
     depths = frozenset(s.letter for s in symbols if quantity_of(s) == "layers")
     fixed = frozenset[str]()
-    limits = _limits_of_others(builder, real, others)
+    limits = _limits(builder, real, others)
     rounds: list[tuple[_Round, frozenset[str]]] = []
     for number in range(ROUNDS):
-        free = tuple(symbol for symbol in symbols if symbol.letter not in fixed)
+        free = replace(builder, symbols=tuple(s for s in symbols if s.letter not in fixed))
+        is_last = number == ROUNDS - 1
         try:
-            found = _explain(
-                replace(builder, symbols=free),
-                real,
-                collect=bool(fixed),
-                is_last=number == ROUNDS - 1,
-            )
+            found = _explain(free, real, collect=bool(fixed), is_last=is_last)
         except OverBudget:
             if not rounds:
                 raise
@@ -134,25 +125,26 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
             break
         fixed |= more
     best, fixed = max(rounds, key=lambda each: len(each[0].proven))
-    depth_limits = _limits_of_fixed(builder, real, (s for s in symbols if s.letter in fixed))
-    proven, observed = best.proven, rounds[0][0].observed
-    conditions = {
-        name: (*best.conditions.get(name, ()), *limits.get(name, ()), *depth_limits.get(name, ()))
-        for name in real.facts
-    }
-    known = {
-        name: _with_fixed(proven[name], conditions[name], builder.values)
-        if name in proven
-        else tuple(map(str, fact))
-        for name, fact in real.facts.items()
-    }
-    domains = {path: joined(conditions[path]) for path in real.sizes}
-    symbols = tuple(replace(s, variable=observed.variable_of(s.letter)) for s in symbols)
+    limits_of_fixed = _limits(builder, real, [s for s in symbols if s.letter in fixed])
+    moved = {letter for key, model in builder.built.items() if model for letter, _ in key}
+    # What no model was built with another value of may matter to everything.
+    held = [f"{s.letter} == {s.value}" for s in symbols if s.letter not in moved]
+    known: dict[str, tuple[str, ...]] = {}
+    domains: dict[str, str] = {}
+    for name, fact in real.facts.items():
+        known_limits = (best.conditions, limits, limits_of_fixed)
+        conditions = [text for texts in known_limits for text in texts.get(name, ())] + held
+        formula = best.proven.get(name, tuple(map(str, fact)))
+        known[name] = _with_fixed(formula, conditions, builder.values)
+        if name in real.sizes and (domain := joined(conditions)) is not None:
+            domains[name] = domain
+    variable_of = rounds[0][0].observed.variable_of
+    symbols = tuple(replace(s, variable=variable_of(s.letter)) for s in symbols)
     return Derivation(
         _shown((*symbols, *others), known.values(), domains.values()),
         {name: known[TENSOR + name] for name in real.shapes},
         {path: known[path][0] for path in real.sizes},
-        {path: domain for path, domain in domains.items() if domain is not None},
+        domains,
         {path: best.reasons[path] for path in real.sizes if path in best.reasons},
     )
 
@@ -164,107 +156,69 @@ def _explain(builder: ModelBuilder, real: ModelSizes, *, collect: bool, is_last:
         builder: builds the models.
         real: the model itself.
         collect: whether equal blocks are written as so many times one.
-        is_last: whether formulas are searched even if some depths have to be fixed.
+        is_last: whether to go on even if some depths have to be fixed.
     """
     observed = observe(builder, real, every_kind=True)
     repeats, shapes = fit_repeats(observed), fit_shapes(observed)
-    if (unfitted := _unfitted_depths(builder, observed, shapes, repeats)) and not is_last:
-        return _Round(observed, {}, {}, {"": "the depths follow no formula"}, unfitted)
+    without = unfitted(observed, shapes)
+    depths = frozenset(s.letter for s in builder.symbols if quantity_of(s) == "layers")
+    changing = {letter for letters in without.values() for letter in letters}
+    for path, letters in _lengthening(builder, observed).items():
+        changing |= set(letters) if path not in repeats else set()
+    unfollowed = frozenset(x for x in changing if x in depths or observed.changes_depth(x))
+    if unfollowed and not is_last:
+        return _Round(observed, {}, {}, {"": "the depths follow no formula"}, unfollowed)
     lengths = {path: observed.base.lengths[path] for path in repeats}
     counts = count_modules(observed.base, shapes, repeats, collect=collect)
+    sizes = {TENSOR + name: shape for name, shape in shapes.items()}
     formulas = {
-        **{TENSOR + name: tuple(map(str, shape)) for name, shape in shapes.items()},
+        **{name: tuple(map(str, shape)) for name, shape in sizes.items()},
         **{path: (str(count),) for path, count in counts.items()},
     }
-    solver = Solver(
-        builder,
-        observed,
-        formulas,
-        lambda model: model.facts,
-        lambda name: template_path(name, lengths),
-    )
-    divisibility = of_shapes(shapes, builder.symbols)
-    steps, powers = _denominators(shapes.values())
-    found = solver.solve({TENSOR + n: texts for n, texts in divisibility.items()}, steps, powers)
-    reasons = {**unfitted_reasons(observed, shapes), **found.reasons}
+    solver = Solver(builder, observed, formulas, sizes, lengths=lengths)
+    solver.search(with_fresh=True)
+    verified, reasons = solver.verified(), dict(solver.reasons)
+    for name, letters in without.items():
+        for path in (TENSOR + name, *owners(name)):
+            varying = ", ".join(letters)
+            reasons.setdefault(path, f"no formula fits {name}, which varies with {varying}")
     proven: dict[str, tuple[str, ...]] = {}
     missing: dict[str, str] = {}
+    conditions: dict[str, tuple[str, ...]] = {}
     for name, fact in real.facts.items():
         template = template_path(name, lengths)
-        if template not in found.proven:
-            missing[name] = reasons.get(template, "a part of it has no formula")
-        elif not _gives(found.proven[template], fact, builder.values):
-            missing[name] = "its formula is wrong for the real model"
+        if template not in verified or not _gives(verified[template], fact, builder.values):
+            missing[name] = reasons.get(template, "it could not be verified")
         else:
-            proven[name] = found.proven[template]
-    lengthening = dict[str, list[str]]()
-    for path, letter in _lengthening(builder, observed):
-        lengthening.setdefault(path, []).append(f"{letter} == {builder.values[letter]}")
-    conditions = {
-        name: (
-            *found.conditions.get(template_path(name, lengths), ()),
+            proven[name] = verified[template]
+    lengthening = _lengthening(builder, observed)
+    for name in proven:
+        conditions[name] = (
+            *solver.conditions.get(template_path(name, lengths), ()),
             # In a list whose length has no formula a number may mean another block elsewhere.
-            *(x for path in owners(name) if path not in proven for x in lengthening.get(path, ())),
+            *(
+                f"{letter} == {builder.values[letter]}"
+                for path in owners(name)
+                if path not in proven
+                for letter in lengthening.get(path, ())
+            ),
         )
-        for name in proven
-    }
-    return _Round(observed, proven, conditions, missing, found.unfollowed | unfitted)
+    return _Round(observed, proven, conditions, missing, unfollowed | solver.unfollowed)
 
 
-def _with_fixed(
-    formula: tuple[str, ...], conditions: Iterable[str], values: Values
-) -> tuple[str, ...]:
-    """Return a formula with the values of its symbols that have to keep them."""
-    fixed = {x for part in formula for x in letters_of(part) if f"{x} == {values[x]}" in conditions}
-    if not fixed:
-        return formula
-    numbers = [Relation(letter, str(values[letter]), "") for letter in fixed]
-    return tuple(substituted(part, numbers) for part in formula)
-
-
-def _unfitted_depths(
-    builder: ModelBuilder,
-    observed: Observations,
-    shapes: Mapping[str, Shape],
-    repeats: Mapping[str, Polynomial],
-) -> frozenset[str]:
-    """Return the depths that change what could not be fitted."""
-    changing = {x for _, text in unfitted(observed, shapes).values() for x in text.split(", ")}
-    changing |= {x for path, x in _lengthening(builder, observed) if path not in repeats}
-    depths = {symbol.letter for symbol in builder.symbols if quantity_of(symbol) == "layers"}
-    return frozenset(x for x in changing if x in depths or observed.changes_depth(x))
-
-
-def _lengthening(builder: ModelBuilder, observed: Observations) -> dict[tuple[str, str], None]:
-    """Return the lists and the symbols that were seen to change their lengths."""
-    base = observed.base.lengths
-    return {
-        (path, next(iter(changed))): None
-        for values, model in _models(builder)
-        if len(changed := {x for x, value in values.items() if value != observed.values[x]}) == 1
-        for path, length in base.items()
-        if model.lengths.get(path, 0) != length
-    }
-
-
-def _models(builder: ModelBuilder) -> Iterator[tuple[Values, ModelSizes]]:
-    """Yield the models that were built with the builder's symbols alone, with their values."""
+def _lengthening(builder: ModelBuilder, observed: Observations) -> dict[str, list[str]]:
+    """Return the symbols that were seen to change the lengths of lists, by list."""
+    found: dict[str, list[str]] = {}
+    own = builder.values
     for key, model in list(builder.built.items()):
-        if model is not None and {letter for letter, _ in key} <= builder.values.keys():
-            yield {**builder.values, **dict(key)}, model
-
-
-def _denominators(shapes: Iterable[Shape]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return what formulas divide terms with each symbol by, and the highest power divided by."""
-    steps: dict[str, int] = {}
-    powers: dict[str, int] = {}
-    for shape in shapes:
-        for dimension in shape:
-            for letters, coefficient in dimension.terms.items():
-                for letter, power in letters:
-                    steps[letter] = lcm(steps.get(letter, 1), coefficient.denominator)
-                    powers[letter] = max(powers.get(letter, 1), -power)
-    return steps, powers
+        moved = {**own, **dict(key)}
+        changed = [x for x in moved if x not in own or moved[x] != observed.values[x]]
+        if model is None or len(changed) != 1 or changed[0] not in own:
+            continue
+        for path, length in observed.base.lengths.items():
+            if model.lengths.get(path, 0) != length and changed[0] not in found.get(path, ()):
+                found.setdefault(path, []).append(changed[0])
+    return found
 
 
 def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> bool:
@@ -274,61 +228,49 @@ def _gives(formula: tuple[str, ...], fact: tuple[int, ...], values: Values) -> b
         return False
 
 
-def _limits_of_others(
-    builder: ModelBuilder, real: ModelSizes, others: tuple[Symbol, ...]
-) -> dict[str, list[str]]:
-    """Return which formulas need which of the numbers that are no sizes, such as ids, by name.
+def _with_fixed(
+    formula: tuple[str, ...], conditions: Iterable[str], values: Values
+) -> tuple[str, ...]:
+    """Return a formula with the values of its symbols that have to keep them."""
+    fixed = {x for part in formula for x in letters_of(part) if f"{x} == {values[x]}" in conditions}
+    numbers = [Relation(letter, str(values[letter]), "") for letter in fixed]
+    return tuple(substituted(part, numbers) for part in formula) if numbers else formula
+
+
+def _limits(
+    builder: ModelBuilder, real: ModelSizes, numbers: Sequence[Symbol]
+) -> dict[str, dict[str, None]]:
+    """Return which formulas need which of some numbers that they do not follow, by name.
 
     They are changed by one, all of them at once, and fewer where a model differs or refuses them.
     """
-    found: dict[str, list[str]] = {}
-    values = {symbol.letter: symbol.value for symbol in (*builder.symbols, *others)}
-    for by in (1, -1):
-        waiting = [[other for other in others if other.value + by >= 0]]
-        while waiting:
-            some = waiting.pop()
-            moved = {other.letter: other.value + by for other in some}
-            model = builder.variant({**values, **moved}, others)
-            if model is not None and model.facts == real.facts:
-                continue
-            if len(some) > 1:
-                middle = len(some) // 2
-                waiting += [some[:middle], some[middle:]]
-            elif some and model is not None:
-                _limit(found, some[0], _affected(real, model))
-    return found
+    every = replace(builder, symbols=tuple(dict.fromkeys((*builder.symbols, *numbers))))
+    refused: list[Symbol] = []
+    try:
+        for by in (1, -1):
 
+            def changes_nothing(some: Sequence[Symbol], by: int = by) -> bool:
+                model = every.variant(every.values | {s.letter: s.value + by for s in some})
+                return model is not None and model.facts == real.facts
 
-def _limits_of_fixed(
-    builder: ModelBuilder, real: ModelSizes, fixed: Iterable[Symbol]
-) -> dict[str, list[str]]:
-    """Return which formulas need which of the sizes that they do not follow, by name."""
-    found: dict[str, list[str]] = {}
-    for symbol in fixed:
-        with suppress(OverBudget):
-            for by in (1, -1):
-                builder.variant({**builder.values, symbol.letter: symbol.value + by})
+            refused += refused_items((s for s in numbers if s.value + by >= 0), changes_nothing)
+    except OverBudget:
+        if not {*numbers} <= {*builder.symbols}:
+            raise
+        refused += numbers  # what is known of them has to do
+    found: dict[str, dict[str, None]] = {}
+    for symbol in numbers:
         alone = [
             model
             for key, model in builder.built.items()
             if model is not None and {letter for letter, _ in key} == {symbol.letter}
         ]
-        for model in alone:
-            _limit(found, symbol, _affected(real, model))
-        if not alone:
-            _limit(found, symbol, real.facts)
-    moved_ever = {x for key, model in builder.built.items() if model for x, _ in key}
-    for symbol in builder.symbols:
-        if symbol.letter not in moved_ever:
-            _limit(found, symbol, real.facts)  # it may matter to everything
+        names = [name for model in alone for name in _affected(real, model)]
+        if symbol in refused and symbol in builder.symbols and not alone:
+            names += real.facts
+        for name in names:
+            found.setdefault(name, {})[f"{symbol.letter} == {symbol.value}"] = None
     return found
-
-
-def _limit(found: dict[str, list[str]], symbol: Symbol, names: Iterable[str]) -> None:
-    condition = f"{symbol.letter} == {symbol.value}"
-    for name in names:
-        if condition not in (texts := found.setdefault(name, [])):
-            texts.append(condition)
 
 
 def _affected(real: ModelSizes, model: ModelSizes) -> Iterator[str]:
@@ -339,18 +281,14 @@ def _affected(real: ModelSizes, model: ModelSizes) -> Iterator[str]:
     facts, now = real.facts, model.facts
     like = {blanked(name) for name in facts.keys() & now.keys() if now[name] != facts[name]}
     lists = {path for path, n in real.lengths.items() if model.lengths.get(path, 0) != n}
-    affected: dict[str, None] = {}
     for name in facts:
         around = list(owners(name))
         if blanked(name) in like or not lists.isdisjoint((name, *around)):
-            affected |= dict.fromkeys((name, *around))
-    yield from affected
+            yield from (name, *around)
 
 
 def _shown(
-    symbols: Iterable[Symbol],
-    formulas: Iterable[tuple[str, ...]],
-    domains: Iterable[str | None],
+    symbols: Iterable[Symbol], formulas: Iterable[tuple[str, ...]], domains: Iterable[str]
 ) -> tuple[Symbol, ...]:
     """Return the symbols in formulas and conditions, those that follow one, and the standard ones.
 

@@ -3,7 +3,7 @@
 A fit gives every size that was observed; whether it is right elsewhere is for ``solver`` to verify.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, islice, product
 from types import MappingProxyType
@@ -67,22 +67,21 @@ def fit(
     if one_term is not None:
         return one_term
     for candidate in _two_terms(size, values, moving):
-        if _goes_through(candidate, values, pairs):
+        if all(
+            candidate.at({**values, one: value, other: other_value}) == both
+            for (one, other), (value, other_value, both) in pairs.items()
+            if {one, other} <= candidate.letters
+        ):
             return candidate.tidied()
     groups = _groups(size, moving, pairs)
     if len(groups) > 1:
-        parts = [
-            fit(size, values, {k: moving[k] for k in moving if k in group}, pairs)
-            for group in groups
-        ]
+        some = [{x: moving[x] for x in moving if x in group} for group in groups]
+        parts = [fit(size, values, part, pairs) for part in some]
         known = [part for part in parts if part is not None]
         # Each part holds the others' share of the size as a number.
         shared = Polynomial.constant((len(parts) - 1) * size)
         return (total(known) - shared).tidied() if len(known) == len(parts) else None
-    slopes = _slopes(size, values, moving)
-    if slopes is None:
-        return _fit_square(size, values, moving) if len(moving) == 1 else None
-    return _fit_sum(size, values, slopes, _together(size, values, slopes, moving, pairs))
+    return _expand(size, values, moving, pairs)
 
 
 def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[str, ...]:
@@ -93,45 +92,27 @@ def symbols_to_pair(size: int, values: Mapping[str, int], seen: Seen) -> tuple[s
     return tuple(moving)
 
 
-def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
-    """Return the letters in groups that have nothing to do with one another: they only add up."""
-    groups = [{letter} for letter in moving]
-    for (one, other), (value, other_value, both) in pairs.items():
-        if one not in moving or other not in moving:
-            continue
-        if both - dict(moving[one])[value] - dict(moving[other])[other_value] + size:
-            mine = next(group for group in groups if one in group)
-            others = next(group for group in groups if other in group)
-            if mine is not others:
-                mine |= others
-                groups.remove(others)
-    return groups
-
-
-def _goes_through(found: Polynomial, values: Mapping[str, int], pairs: Pairs) -> bool:
-    """Return whether a fit gives the sizes observed with two symbols changed."""
-    return all(
-        found.at({**values, one: value, other: other_value}) == size
-        for (one, other), (value, other_value, size) in pairs.items()
-        if {one, other} <= found.letters
-    )
-
-
 def _fit_product(size: int, values: Mapping[str, int], moving: Seen) -> Polynomial | None:
     """Find one term; with a size of 0 there is none to find."""
     if not size:
         return None if moving else Polynomial.constant(0)
     powers = {}
     for letter, points in moving.items():
-        power = next((p for p in POWERS if _multiplies(size, values[letter], points, p)), None)
-        if power is None:
+        for power in POWERS:
+            ratios = ((Fraction(point, values[letter]), changed) for point, changed in points)
+            if all(changed == size * ratio**power for ratio, changed in ratios):
+                powers[letter] = power
+                break
+        else:
             return None
-        powers[letter] = power
-    return _fit_term(Fraction(size), values, powers)
+    return _term(Fraction(size), values, powers)
 
 
-def _multiplies(size: int, value: int, points: Iterable[Point], power: int) -> bool:
-    return all(changed == size * Fraction(point, value) ** power for point, changed in points)
+def _term(size: Fraction, values: Mapping[str, int], powers: Mapping[str, int]) -> Polynomial:
+    """Return the term with these powers that has a size."""
+    for letter, power in powers.items():
+        size /= Fraction(values[letter]) ** power
+    return Polynomial.term(size, powers)
 
 
 def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[Polynomial]:
@@ -149,7 +130,7 @@ def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[P
         ]
         for powers in islice(product(*choices), MOST_CHOICES):
             yield total(
-                _fit_term(part, values, {k: two[at] for k, two in zip(moving, powers, strict=True)})
+                _term(part, values, {k: two[at] for k, two in zip(moving, powers, strict=True)})
                 for at, part in enumerate((first, size - first))
             )
 
@@ -158,7 +139,7 @@ def _shares(size: int, value: int, points: Sequence[Point]) -> dict[Fraction | N
     """Return what the first of two terms may be, each with the powers that one letter has then.
 
     With the letter changed by a ratio r, the terms a and b become a*r**p and b*r**q, which says
-    what a is. Under ``None`` stand the powers that go with every a: both terms have the same.
+    what a is. Under ``None`` are the powers that go with every a: both terms have the same.
     """
     ratios = [
         ({power: Fraction(point, value) ** power for power in _EXPONENTS}, changed)
@@ -176,88 +157,58 @@ def _shares(size: int, value: int, points: Sequence[Point]) -> dict[Fraction | N
     return found
 
 
-def _fit_term(size: Fraction, values: Mapping[str, int], powers: Mapping[str, int]) -> Polynomial:
-    for letter, power in powers.items():
-        size /= Fraction(values[letter]) ** power
-    return Polynomial.term(size, powers)
+def _groups(size: int, moving: Seen, pairs: Pairs) -> list[set[str]]:
+    """Return the letters in groups that have nothing to do with one another: they only add up."""
+    groups = [{letter} for letter in moving]
+    for (one, other), pair in pairs.items():
+        if one in moving and other in moving and _beyond(size, moving, (one, other), pair):
+            mine = next(group for group in groups if one in group)
+            others = next(group for group in groups if other in group)
+            if mine is not others:
+                mine |= others
+                groups.remove(others)
+    return groups
 
 
-Slopes = Mapping[str, tuple[int, Fraction]]
-"""For each letter a power, and how much the size grows with that power of it."""
+def _beyond(size: int, moving: Seen, two: tuple[str, str], pair: tuple[int, int, int]) -> int:
+    """Return what two letters change together, beyond what each of them changes alone."""
+    value, other, both = pair
+    return both - dict(moving[two[0]])[value] - dict(moving[two[1]])[other] + size
 
 
-def _slopes(size: int, values: Mapping[str, int], moving: Seen) -> Slopes | None:
-    slopes = {}
+def _expand(size: int, values: Mapping[str, int], moving: Seen, pairs: Pairs) -> Polynomial | None:
+    """Add up what each letter changes with one power of it, and what two change together.
+
+    A letter alone may be squared: ``(2*W - 1)**2``.
+    """
+    shifts: dict[str, Polynomial] = {}
+    parts = [Polynomial.constant(size)]
     for letter, points in moving.items():
         for power in POWERS:
-            start = Fraction(values[letter]) ** power
-            found = {
-                (changed - size) / (Fraction(point) ** power - start) for point, changed in points
-            }
-            if len(found) == 1:
-                slopes[letter] = power, found.pop()
+            shift = Polynomial.term(Fraction(1), {letter: power})
+            shift -= Polynomial.term(shift.at(values), {})
+            slopes = {(changed - size) / shift.at({letter: point}) for point, changed in points}
+            if len(slopes) == 1:
+                shifts[letter] = shift
+                parts.append(Polynomial.term(slopes.pop(), {}) * shift)
                 break
         else:
-            return None
-    return slopes
-
-
-def _together(
-    size: int, values: Mapping[str, int], slopes: Slopes, moving: Seen, pairs: Pairs
-) -> dict[tuple[str, str], Fraction]:
-    """Return the coefficients of products of two letters."""
-    found = {}
+            return _fit_square(size, values[letter], letter, points) if len(moving) == 1 else None
     for two in combinations(moving, 2):
-        if two not in pairs:
-            continue
-        *points, both = pairs[two]
-        alone = [dict(moving[letter])[point] for letter, point in zip(two, points, strict=True)]
-        beyond = Fraction(both - sum(alone) + size)
-        if beyond:
-            for letter, point in zip(two, points, strict=True):
-                power = slopes[letter][0]
-                beyond /= Fraction(point) ** power - Fraction(values[letter]) ** power
-            found[two] = beyond
-    return found
+        if two in pairs and (beyond := _beyond(size, moving, two, pairs[two])):
+            shift = shifts[two[0]] * shifts[two[1]]
+            slope = beyond / shift.at(dict(zip(two, pairs[two][:2], strict=True)))
+            parts.append(Polynomial.term(slope, {}) * shift)
+    return total(parts)
 
 
-def _fit_sum(
-    size: int,
-    values: Mapping[str, int],
-    slopes: Slopes,
-    crossed: Mapping[tuple[str, str], Fraction],
-) -> Polynomial:
-    """Add up what each letter brings alone, what two bring together, and the rest."""
-    powers = {letter: power for letter, (power, _) in slopes.items()}
-    bases = {letter: Fraction(values[letter]) ** power for letter, power in powers.items()}
-    terms, rest = [], Fraction(size)
-    for letter, (power, slope) in slopes.items():
-        with_others = (
-            value * bases[two[1] if letter == two[0] else two[0]]
-            for two, value in crossed.items()
-            if letter in two
-        )
-        alone = slope - sum(with_others)
-        terms.append(Polynomial.term(alone, {letter: power}))
-        rest -= alone * bases[letter]
-    for (one, other), value in crossed.items():
-        terms.append(Polynomial.term(value, {one: powers[one], other: powers[other]}))
-        rest -= value * bases[one] * bases[other]
-    return total((*terms, Polynomial.term(rest, {})))
-
-
-def _fit_square(size: int, values: Mapping[str, int], moving: Seen) -> Polynomial | None:
-    """Find the parabola of one letter through three points: ``(2*W - 1)**2``."""
-    ((letter, points),) = moving.items()
+def _fit_square(size: int, start: int, letter: str, points: Sequence[Point]) -> Polynomial | None:
+    """Return the parabola through three points."""
     if len(points) != 2:
         return None
-    start = values[letter]
     (near, near_size), (far, far_size) = points
-    near_slope = Fraction(near_size - size, near - start)
-    bend = (Fraction(far_size - size, far - start) - near_slope) / (far - near)
-    slope = near_slope - bend * (near + start)
-    rest = size - slope * start - bend * start**2
-    return total(
-        Polynomial.term(value, {letter: power})
-        for power, value in ((2, bend), (1, slope), (0, rest))
-    )
+    slope = Fraction(near_size - size, near - start)
+    bend = (Fraction(far_size - size, far - start) - slope) / (far - near)
+    rest = size - slope * start + bend * near * start
+    powers = ((2, bend), (1, slope - bend * (near + start)), (0, rest))
+    return total(Polynomial.term(value, {letter: power}) for power, value in powers)

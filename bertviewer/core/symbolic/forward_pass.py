@@ -8,7 +8,7 @@ import inspect
 import re
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -36,46 +36,6 @@ from bertviewer.core.symbolic.models import (
     numbered_children,
 )
 
-
-class LiveMemory:
-    """Notes each new storage of numbers, and when it is gone.
-
-    A storage is the memory behind a tensor and all views of it. Integers and booleans are left
-    out, as is what was there before: weights and buffers.
-    """
-
-    def __init__(self, before: Iterable[Tensor]) -> None:
-        self._before = {tensor.untyped_storage()._cdata for tensor in before}
-        self._alive: dict[int, tuple[weakref.ref[UntypedStorage], str, int]] = {}
-        self.moments: list[frozenset[str]] = []
-        """The names of all that was alive, after each operation that took new memory."""
-        self.peak = 0
-        """The most elements that were alive at one time."""
-
-    def is_new(self, tensor: Tensor) -> bool:
-        """Return whether the tensor's storage is new."""
-        key = tensor.untyped_storage()._cdata
-        if key in self._before or not (tensor.is_floating_point() or tensor.is_complex()):
-            return False
-        known = self._alive.get(key)
-        # The address of a storage that is gone may be another one's now.
-        return known is None or known[0]() is None
-
-    def note(self, created: Iterable[tuple[str, Tensor]]) -> None:
-        """Note the storages that one operation created, by name, and what is still alive."""
-        self._alive = {key: entry for key, entry in self._alive.items() if entry[0]() is not None}
-        for name, tensor in created:
-            storage = tensor.untyped_storage()
-            self._alive[storage._cdata] = weakref.ref(storage), name, elements(tensor)
-        self.moments.append(frozenset(name for _, name, _ in self._alive.values()))
-        self.peak = max(self.peak, sum(size for *_, size in self._alive.values()))
-
-
-def elements(tensor: Tensor) -> int:
-    """Return how many elements the memory behind a tensor has room for."""
-    return tensor.untyped_storage().nbytes() // tensor.element_size()
-
-
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 """What entries of a ``ForwardPass`` are called, below the path of their module."""
 
@@ -84,11 +44,10 @@ PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 class ForwardPass(ModelSizes):
     """What one forward pass did.
 
-    ``shapes`` has three kinds of entries: for each product of a module the number of times that
-    it was done and the dimensions that it multiplies over; and the module's first input and
-    output. ``sizes`` are multiply-adds, in and below each module.
-
     Attributes:
+        shapes: for each product of a module the number of times that it was done and the
+            dimensions that it multiplies over; and the module's first input and output.
+        sizes: multiply-adds, in and below each module.
         called: the modules that were called.
         storages: the shapes of the storages that modules filled, by names of the same kind.
         moments: the storages that were alive together, at each moment that may be the peak.
@@ -156,8 +115,8 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
         pattern=frozenset(map(blanked, shapes)),
         called=frozenset(trace.calls_of),
         storages=memory.storages,
-        moments=frozenset(memory.live.moments),
-        peak=memory.live.peak,
+        moments=frozenset(memory.moments),
+        peak=memory.peak,
     )
 
 
@@ -209,32 +168,49 @@ def _products(trace: Trace) -> dict[str, Dimensions]:
 
 
 class _Memory:
-    """Names every storage that a model fills, by the module at work."""
+    """Names each storage that a model fills, and notes which exist at the same time.
+
+    A storage is the memory behind a tensor and all views of it. Integers and booleans are left
+    out, as are weights and buffers.
+    """
 
     def __init__(self, model: nn.Module, tracer: CallTracer) -> None:
-        self.live = LiveMemory((*model.parameters(), *model.buffers()))
+        before = (*model.parameters(), *model.buffers())
         self.storages: dict[str, Dimensions] = {}
+        self.moments: set[frozenset[str]] = set()
+        """The names of all that was alive, after each operation that took new memory."""
+        self.peak = 0
+        """The most elements that were alive at one time."""
+        self._before = {tensor.untyped_storage()._cdata for tensor in before}
+        self._alive: dict[int, tuple[weakref.ref[UntypedStorage], str, int]] = {}
         self._tracer = tracer
         self._filled: Counter[tuple[str, int]] = Counter()
 
     def note(self, output: Any) -> None:
         """Note what an operation gave."""
-        created = [
-            (self._named(tensor), tensor)
-            for tensor in tensors_in(output)
-            if self.live.is_new(tensor)
-        ]
-        if created:
-            self.live.note(created)
+        created = list(filter(self._is_new, tensors_in(output)))
+        if not created:
+            return
+        self._alive = {key: entry for key, entry in self._alive.items() if entry[0]() is not None}
+        for tensor in created:
+            call = path, number = self._tracer.path, self._tracer.call_number
+            storage = tensor.untyped_storage()
+            size = storage.nbytes() // tensor.element_size()
+            shape = tuple(tensor.shape) if prod(tensor.shape) == size else (size,)
+            name = f"{_entry(path, f'{STORAGE}{self._filled[call]}', shape)}.{number}"
+            self._filled[call] += 1
+            self.storages[name] = shape
+            self._alive[storage._cdata] = weakref.ref(storage), name, size
+        self.moments.add(frozenset(name for _, name, _ in self._alive.values()))
+        self.peak = max(self.peak, sum(size for *_, size in self._alive.values()))
 
-    def _named(self, tensor: Tensor) -> str:
-        call = path, number = self._tracer.path, self._tracer.call_number
-        size = elements(tensor)
-        shape = tuple(tensor.shape) if prod(tensor.shape) == size else (size,)
-        name = _entry(path, f"{STORAGE}{self._filled[call]}", shape) + f".{number}"
-        self._filled[call] += 1
-        self.storages[name] = shape
-        return name
+    def _is_new(self, tensor: Tensor) -> bool:
+        key = tensor.untyped_storage()._cdata
+        if key in self._before or not (tensor.is_floating_point() or tensor.is_complex()):
+            return False
+        known = self._alive.get(key)
+        # The address of a storage that is gone may be another one's now.
+        return known is None or known[0]() is None
 
 
 def _entry(path: str, name: str, shape: Dimensions) -> str:

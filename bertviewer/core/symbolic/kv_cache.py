@@ -5,9 +5,10 @@ tensors: keys and values, compressed ones, the states of convolutions and recurr
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import takewhile
 from math import prod
 from typing import Any
 
@@ -18,9 +19,14 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.kv_cache import CachedLayers, KVCache
 from bertviewer.core.backend import transformers
 from bertviewer.core.errors import Stopped
-from bertviewer.core.expressions.counts import read_count
 from bertviewer.core.expressions.domains import joined
-from bertviewer.core.expressions.polynomials import Polynomial, join_terms, product, total
+from bertviewer.core.expressions.polynomials import (
+    Polynomial,
+    join_terms,
+    polynomial_of,
+    product,
+    total,
+)
 from bertviewer.core.expressions.symbols import (
     Symbol,
     others_of,
@@ -34,16 +40,17 @@ from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.meta_device import MetaDevice
 from bertviewer.core.flow.shared_weights import new_modules_on_meta
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.symbolic.conditions import never_varied
 from bertviewer.core.symbolic.factoring import factored
 from bertviewer.core.symbolic.fitting import fit
-from bertviewer.core.symbolic.lookup import (
-    ATTEMPTS,
-    ENOUGH,
-    Expressions,
-    changed_models,
-    conditions_of,
+from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
+from bertviewer.core.symbolic.models import (
+    Build,
+    ModelBuilder,
+    ModelSizes,
+    Values,
+    refused_items,
 )
-from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
 
 _SIZES = {SENTENCES: 2, TOKENS: 23, TARGET_TOKENS: 19}
 _WINDOWS = (5, 9, 7)
@@ -74,17 +81,14 @@ def derive_kv_cache(
     """
     config = architecture.config
     is_pair = bool(config.get("is_encoder_decoder"))
-    inputs = tuple(
-        Symbol(letter, "", size, "", letter)
-        for letter, size in _SIZES.items()
-        if letter != TARGET_TOKENS or is_pair
-    )
-    known = {symbol.letter: symbol for symbol in architecture.symbols}
+    lengths = {x: size for x, size in _SIZES.items() if x != TARGET_TOKENS or is_pair}
+    inputs = (Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
+    known = {symbol.letter for symbol in architecture.symbols}
     numbers = (*symbols_of(config), *others_of(config))
-    others = tuple(replace(s, variable="") for s in numbers if s.letter not in known)
+    others = (replace(s, variable="") for s in numbers if s.letter not in known)
     symbols = (*inputs, *architecture.symbols, *others)
     reader = _Reader()
-    builder = ModelBuilder(config, symbols, build, reader.read, progress, ENOUGH + ATTEMPTS)
+    builder = ModelBuilder(config, symbols, build, reader.read, progress, EXPECTED)
     try:
         real = builder.real()
     except Stopped:
@@ -94,40 +98,19 @@ def derive_kv_cache(
     if not real.shapes:
         return None
     windows = _windows(builder, real)
-    wide = {
-        letter: max(builder.values[letter], _WIDE) for letter in {x for x, _ in windows.values()}
-    }
-    base = {**builder.values, **wide}
-    start = builder.variant(base)
-    if start is None:
+    narrow = {letter for letter, _ in windows.values()}
+    base = builder.values | {x: max(builder.values[x], _WIDE) for x in narrow}
+    if (start := builder.variant(base)) is None:
         return None
-    tried = changed_models(builder, base, frozenset(start.shapes), partly=True)
-    if len(tried) < ENOUGH:
+    if not (sizes := KnownSizes(builder, architecture, start, base, every=True)):
         return None
-    points = [base, *(values for _, values in tried)]
-    expressions = Expressions(architecture, points)
-    layers: _Layers = {}
-    bits = reader.fixed_bits(build(config), builder.values)
-    for name, shape in start.shapes.items():
-        found = expressions.shape([shape, *(model.shapes.get(name) for model, _ in tried)])
-        if found is None:
-            return None
-        elements = product(read_count(size).value for size in found)
-        tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.letters), "")
-        for letter in (SENTENCES, *([tokens] if tokens else ())):
-            elements *= Polynomial.term(Fraction(1), {letter: -1})
-        if elements.letters & {SENTENCES, TOKENS, TARGET_TOKENS}:
-            return None
-        limit = windows[name][1] if name in windows else None
-        place = _LAYER.match(name)
-        layer = (place[1], int(place[2])) if place else (name, 0)
-        kinds = layers.setdefault(layer, {})
-        key = tokens, limit, bits.get(name)
-        kinds[key] = total((kinds[key], elements)) if key in kinds else elements
-    used = {x for kinds in layers.values() for elements in kinds.values() for x in elements.letters}
+    limits = {name: limit for name, (_, limit) in windows.items()}
+    layers = _layers(sizes, limits, reader.fixed_bits(build(config), builder.values))
+    if layers is None:
+        return None
     cache = _grouped(layers, builder, base)
-    small = {letter: _WINDOWS[0] for letter, _ in windows.values()}
-    if not all(_gives(cache, builder, values) for values in (*points, {**builder.values, **small})):
+    tried = (*sizes.points, {**builder.values, **dict.fromkeys(narrow, _WINDOWS[0])})
+    if not all(_gives(cache, builder, values) for values in tried):
         return None
     depths = (symbol for symbol in builder.symbols if quantity_of(symbol) == "layers")
     fixed = [
@@ -135,7 +118,30 @@ def derive_kv_cache(
         for symbol in depths
         if not _gives(cache, builder, {**base, symbol.letter: base[symbol.letter] + 1})
     ]
-    return replace(cache, domain=joined((*fixed, *conditions_of(builder, used, points))))
+    free = [s for s in builder.symbols if s.variable and s.key and quantity_of(s) != "layers"]
+    used = {x for kinds in layers.values() for elements in kinds.values() for x in elements.letters}
+    return replace(cache, domain=joined((*fixed, *never_varied(free, sizes.points, used))))
+
+
+def _layers(
+    sizes: KnownSizes, limits: Mapping[str, str], bits: Mapping[str, int]
+) -> _Layers | None:
+    """Return the elements of each layer, ``None`` where a tensor has no formula."""
+    layers: _Layers = {}
+    for name in sizes.names:
+        if (shape := sizes.shape(name)) is None:
+            return None
+        elements = product(polynomial_of(size) for size in shape)
+        tokens = next((x for x in (TARGET_TOKENS, TOKENS) if x in elements.letters), "")
+        for letter in filter(None, (SENTENCES, tokens)):
+            elements *= Polynomial.term(Fraction(1), {letter: -1})
+        if elements.letters & {SENTENCES, TOKENS, TARGET_TOKENS}:
+            return None
+        place = _LAYER.match(name)
+        kinds = layers.setdefault((place[1], int(place[2])) if place else (name, 0), {})
+        key = tokens, limits.get(name), bits.get(name)
+        kinds[key] = total((kinds[key], elements)) if key in kinds else elements
+    return layers
 
 
 def _gives(cache: KVCache, builder: ModelBuilder, values: Values) -> bool:
@@ -160,7 +166,7 @@ def _grouped(layers: _Layers, builder: ModelBuilder, base: Values) -> KVCache:
         count = depth or str(len(numbers))
         found.append(CachedLayers(tuple(numbers), count, tokens, text, limit, bits))
         factors = (count, SENTENCES, tokens or "1", text)
-        term = factored(product(read_count(factor).value for factor in factors), (count,))
+        term = factored(product(polynomial_of(factor) for factor in factors), (count,))
         # No other factor has the tokens.
         terms.append(re.sub(rf"\b{tokens}\b", f"min({tokens}, {limit})", term) if limit else term)
     return KVCache(tuple(found), join_terms(terms))
@@ -186,44 +192,36 @@ def _windows(builder: ModelBuilder, real: ModelSizes) -> dict[str, tuple[str, st
 
     A number that is no size of any tensor is set to a few small values, and the cache is observed.
     """
+
+    def models(some: Sequence[Symbol]) -> list[ModelSizes]:
+        """Return the models with these symbols at the small values that cache as many tensors."""
+        changes = ({s.letter: value for s in some} for value in _WINDOWS)
+        built = (builder.variant(builder.values | change) for change in changes)
+        same = takewhile(lambda it: it and it.shapes.keys() == real.shapes.keys(), built)
+        return [model for model in same if model is not None]
+
+    def changes_nothing(some: Sequence[Symbol]) -> bool:
+        found = models(some)
+        return len(found) == len(_WINDOWS) and all(it.shapes == found[0].shapes for it in found)
+
     candidates = [
         symbol
         for symbol in builder.symbols
         if symbol.key and not symbol.variable and symbol.value > 1 and not standard_letter(symbol)
     ]
-    found: dict[str, tuple[str, str]] = {}
-    waiting = [candidates]
-    while waiting:
-        some = waiting.pop()
-        models = _with_each(builder, [symbol.letter for symbol in some], real)
-        if not some or (models and all(model.shapes == models[0].shapes for model in models)):
+    windows: dict[str, tuple[str, str]] = {}
+    for symbol in refused_items(candidates, changes_nothing):
+        first, *others = models([symbol]) or [real]
+        if len(others) + 1 < len(_WINDOWS):
             continue
-        if len(some) > 1:
-            middle = len(some) // 2
-            waiting += [some[:middle], some[middle:]]
-        elif len(models) == len(_WINDOWS):
-            letter = some[0].letter
-            for name, shape in models[0].shapes.items():
-                for axis, length in enumerate(shape):
-                    seen = tuple(
-                        (value, model.shapes[name][axis])
-                        for value, model in zip(_WINDOWS[1:], models[1:], strict=True)
-                    )
-                    limit = fit(length, {letter: _WINDOWS[0]}, {letter: seen})
-                    if limit is not None and limit.letters:
-                        found[name] = letter, str(limit)
-    return found
-
-
-def _with_each(builder: ModelBuilder, letters: list[str], real: ModelSizes) -> list[ModelSizes]:
-    """Return the models with these symbols at the small values, as far as they cache the same."""
-    found = []
-    for value in _WINDOWS:
-        model = builder.variant({**builder.values, **dict.fromkeys(letters, value)})
-        if model is None or model.shapes.keys() != real.shapes.keys():
-            return []
-        found.append(model)
-    return found
+        for name, shape in first.shapes.items():
+            for axis, length in enumerate(shape):
+                sizes = (model.shapes[name][axis] for model in others)
+                seen = tuple(zip(_WINDOWS[1:], sizes, strict=True))
+                limit = fit(length, {symbol.letter: _WINDOWS[0]}, {symbol.letter: seen})
+                if limit is not None and limit.letters:
+                    windows[name] = symbol.letter, str(limit)
+    return windows
 
 
 class _Reader:
@@ -292,27 +290,19 @@ def _outputs(model: nn.Module, inputs: ModelInputs, *, use_cache: bool) -> dict[
     return dict(outputs.items()) if isinstance(outputs, Mapping) else {}
 
 
-def cached_tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
-    """Yield the floating point tensors in a cache with their places, each storage once."""
-    yield from _tensors_in(value, path, set())
-
-
-def _tensors_in(value: Any, path: str, known: set[int]) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, nn.Module) or id(value) in known:
-        return
-    if isinstance(value, Tensor):
-        if (value.is_floating_point() or value.is_complex()) and value.dim():
-            known.add(id(value))
-            yield path, value
-        return
-    if isinstance(value, Mapping):
-        parts = list(value.items())
-    elif isinstance(value, list | tuple):
-        parts = list(enumerate(value))
-    elif hasattr(value, "__dict__") and not isinstance(value, type):
-        parts = list(vars(value).items())
-    else:
+def cached_tensors(
+    value: Any, path: str, known: set[int] | None = None
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield the floating point tensors in a cache with their places, each of them once."""
+    known = set() if known is None else known
+    if isinstance(value, nn.Module | type) or id(value) in known:
         return
     known.add(id(value))
-    for key, part in parts:
-        yield from _tensors_in(part, f"{path}.{key}", known)
+    if isinstance(value, Tensor):
+        if (value.is_floating_point() or value.is_complex()) and value.dim():
+            yield path, value
+        return
+    is_list = isinstance(value, list | tuple)
+    parts = dict(enumerate(value)) if is_list else getattr(value, "__dict__", {})
+    for key, part in list((value if isinstance(value, Mapping) else parts).items()):
+        yield from cached_tensors(part, f"{path}.{key}", known)

@@ -1,14 +1,11 @@
-"""Building a model with other numbers in its configuration, and reading its sizes.
-
-Models are built on the meta device: names and shapes without memory.
-"""
+"""Models on the meta device, built with other numbers in their configuration, and their sizes."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from transformers.initialization import no_init_weights
 
@@ -33,16 +30,15 @@ Change = dict[str, int]
 """New values of some symbols."""
 
 Read = Callable[[torch.nn.Module, Values], "ModelSizes"]
-"""Reads the sizes to be explained from a built model, given the symbols' values.
-
-Like ``Build`` it may raise for a model that does not accept them.
-"""
+"""Reads sizes from a built model, given the symbols' values; it may raise like ``Build``."""
 
 TENSOR = "~"
 """Prefix of a tensor's name among the names of facts, which also include modules."""
 
 Facts = Mapping[str, tuple[int, ...]]
 """Integers that formulas have to give, by name: a tensor's dimensions, a module's one count."""
+
+Item = TypeVar("Item")
 
 
 @frozen
@@ -113,9 +109,10 @@ class ModelSizes:
 class ModelBuilder:
     """Builds one configuration with other values of its symbols, and reports each build.
 
-    ``expected`` is the likely number of builds, for the progress report. Symbols without a key,
-    such as the number of tokens, change nothing in the configuration: ``read`` uses them.
-    ``built`` memoizes every model by the symbols that differ from the real ones.
+    Attributes:
+        symbols: those without a key, such as the number of tokens, are only used by ``read``.
+        expected: the likely number of builds, for the progress report.
+        built: every model by the symbols that differ from the real ones.
     """
 
     config: Mapping[str, Any]
@@ -137,54 +134,38 @@ class ModelBuilder:
         self._report()
         return self.read(self.build(dict(self.config)), self.values)
 
-    def variant(self, values: Values, others: tuple[Symbol, ...] = ()) -> ModelSizes | None:
-        """Build with the symbols at these values; ``None`` where the model refuses them.
-
-        Args:
-            values: of all symbols.
-            others: symbols in addition to the builder's.
-        """
-        moved = {
-            symbol: values[symbol.letter]
-            for symbol in (*self.symbols, *others)
-            if values[symbol.letter] != symbol.value
-        }
+    def variant(self, values: Values) -> ModelSizes | None:
+        """Build with all symbols at these values; ``None`` where the model refuses them."""
+        moved = {s: values[s.letter] for s in self.symbols if values[s.letter] != s.value}
         key = frozenset((symbol.letter, value) for symbol, value in moved.items())
         if key not in self.built:
-            model = self._changed(moved, values, lists_follow=False)
-            if model is None and any(map(self._has_lists, moved)):
-                # Only where they must: one may be as long as the depth by chance.
-                model = self._changed(moved, values, lists_follow=True)
-            self.built[key] = model
+            self.built[key] = self._changed(moved, values)
         return self.built[key]
 
-    def _changed(
-        self, moved: Mapping[Symbol, int], values: Values, *, lists_follow: bool
-    ) -> ModelSizes | None:
-        self._report()
-        config = dict(self.config)
-        try:
-            for symbol, value in moved.items():
-                if symbol.key:
-                    change_number(config, symbol, value, lists_follow=lists_follow)
-            with _unfilled():
-                model = self.build(config)
-            return self.read(model, values)
-        except Stopped:
-            raise
-        except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
-            return None
+    def _changed(self, moved: Mapping[Symbol, int], values: Values) -> ModelSizes | None:
+        """Build with changed numbers, and if it is refused with lists that follow the depths.
 
-    def _has_lists(self, symbol: Symbol) -> bool:
-        """Return whether a list next to a depth has an entry for each layer."""
-        part: Any = self.config
-        for name in symbol.key.split(".")[:-1]:
-            part = part[name]
-        return (
-            quantity_of(symbol) == "layers"
-            and isinstance(part, Mapping)
-            and any(goes_by_layer(entries, symbol.value) for entries in part.values())
-        )
+        Lists follow only then: one may be as long as the depth by chance.
+        """
+        tried: dict[str, Any] = {}
+        for lists_follow in (False, True):
+            config = dict(self.config)
+            try:
+                for symbol, value in moved.items():
+                    if symbol.key:
+                        change_number(config, symbol, value, lists_follow=lists_follow)
+                if config == tried:
+                    break
+                tried = config
+                self._report()
+                with _unfilled():
+                    model = self.build(config)
+                return self.read(model, values)
+            except Stopped:
+                raise
+            except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+                continue
+        return None
 
     def _report(self) -> None:
         done = next(self.counter)
@@ -193,15 +174,28 @@ class ModelBuilder:
 
 @contextmanager
 def _unfilled() -> Iterator[None]:
-    """Build without initializing weights: on the meta device that halves the time.
-
-    Tied weights are tied as always.
-    """
+    """Build without initializing weights, which halves the time; tied weights are tied."""
     init_weights = transformers.PreTrainedModel.init_weights
     with no_init_weights(), unfilled():
         # On the meta device this ties weights and does nothing else.
         transformers.PreTrainedModel.init_weights = init_weights
         yield
+
+
+def refused_items(
+    items: Iterable[Item], accepts: Callable[[Sequence[Item]], bool]
+) -> Iterator[Item]:
+    """Yield the items that are refused alone, found by halving what is refused together."""
+    waiting = [list(items)]
+    while waiting:
+        some = waiting.pop()
+        if not some or accepts(some):
+            continue
+        if len(some) == 1:
+            yield some[0]
+        else:
+            middle = len(some) // 2
+            waiting += [some[middle:], some[:middle]]
 
 
 def owners(name: str) -> Iterator[str]:

@@ -1,24 +1,30 @@
-"""Observations: the sizes of models in which one number of the configuration is changed.
+"""Models with one or two numbers of the configuration changed, which formulas are fitted to.
 
 A model accepts only some values (a width that its heads divide, for example), so each change is
 tried with several. A number that cannot be changed stays a plain number in every formula.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 from bertviewer.core.expressions.letters import Quantity
 from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, quantity_of
 from bertviewer.core.frozen import frozen
 from bertviewer.core.symbolic.fitting import symbols_to_pair
-from bertviewer.core.symbolic.models import Change, ModelBuilder, ModelSizes, Values, blanked
+from bertviewer.core.symbolic.models import (
+    Change,
+    ModelBuilder,
+    ModelSizes,
+    Values,
+    blanked,
+    refused_items,
+)
 
 FEW_LAYERS = (2, 3, 4, 6)
 """Depths of the models that are observed: enough to have every kind of layer, and fast."""
-GROUP = 8
-GROUPS = 16
+GROUP, GROUPS = 8, 16
 """Numbers that are expected to change nothing are changed so many at once, or in so many groups."""
 PARTNERS = 6
 """The most other numbers that are tried as the one that has to change in proportion."""
@@ -56,9 +62,6 @@ class Variable:
 Points = tuple[tuple[int, ModelSizes], ...]
 """Values of one variable, and the model built with each."""
 
-Pair = tuple[int, int, ModelSizes]
-"""Values of two variables, and the model built with both."""
-
 
 @frozen
 class Observations:
@@ -69,7 +72,8 @@ class Observations:
         values: the symbols' values in ``base``.
         variables: the numbers that could be changed.
         seen: by variable, the models with it alone changed.
-        pairs: by two variables, the model with both changed, where one at a time was not enough.
+        pairs: by two variables, their values and the model with both changed, where one at a time
+            was not enough.
         mismatches: changes of one number that give other modules or tensors, such as the
             projections that OPT gains where its embeddings and hidden states differ in width.
     """
@@ -77,23 +81,13 @@ class Observations:
     base: ModelSizes
     values: Values
     variables: tuple[Variable, ...]
-    seen: Mapping[str, Points]
-    pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
+    seen: Mapping[str, Points] = field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], tuple[int, int, ModelSizes]] = field(default_factory=dict)
     mismatches: tuple[Change, ...] = ()
 
     def changes_depth(self, letter: str) -> bool:
         """Return whether a variable was seen to change a number of modules."""
         return any(model.lengths != self.base.lengths for _, model in self.seen.get(letter, ()))
-
-    def free_sizes(self) -> list[str]:
-        """Return the sizes and widths that change alone, and change no number of modules."""
-        return [
-            variable.letter
-            for variable in self.variables
-            if variable.quantity in ("width", "size")
-            and len(variable.symbols) == 1
-            and not self.changes_depth(variable.letter)
-        ]
 
     def variable_of(self, letter: str) -> str:
         """Return the variable that a symbol belongs to, empty if it cannot be changed."""
@@ -128,12 +122,9 @@ def observe(builder: ModelBuilder, real: ModelSizes, *, every_kind: bool = False
     refused: list[Symbol] = []
     for symbol in builder.symbols:
         variable = Variable((symbol,))
-        points = (
-            ((unused[symbol.letter], base),)
-            if symbol.letter in unused
-            else _change_alone(builder, variable, base, values, mismatches)
-        )
-        if points:
+        if symbol.letter in unused:
+            found[variable] = ((unused[symbol.letter], base),)
+        elif points := _change_alone(builder, variable, base, values, mismatches):
             found[variable] = points
         else:
             refused.append(symbol)
@@ -142,7 +133,7 @@ def observe(builder: ModelBuilder, real: ModelSizes, *, every_kind: bool = False
     for symbol in sorted(refused, key=lambda s: not is_width(s)):
         others = [s for s in refused if s not in tied and s is not symbol]
         for variable in () if symbol in tied else _ties(symbol, others, values):
-            if points := _change_alone(builder, variable, base, values):
+            if points := _change_alone(builder, variable, base, values, []):
                 found[variable] = points
                 tied.update(variable.symbols)
                 break
@@ -156,11 +147,12 @@ def _base(
 ) -> tuple[ModelSizes, dict[str, int]]:
     """Build the model that changes start from, with few layers if it is the real one but shorter.
 
-    If ``every_kind``, each tensor of the real model has one of the same shape and name, numbers
-    apart, in it.
+    With ``every_kind`` it has a tensor like each of the real model's.
     """
     values = builder.values
-    lists = _lengths_of_lists(builder)
+    # No entry can be left out of a list that has a symbol for each, so its depth stays.
+    entries = Counter(_part_of(s) for s in builder.symbols if s.key.rpartition(".")[2].isdigit())
+    lists = {(place.rpartition(".")[0], length) for place, length in entries.items()}
     depths = {
         s.letter: s.value
         for s in builder.symbols
@@ -188,46 +180,34 @@ def _base(
     return found, values | cut
 
 
+def _part_of(symbol: Symbol) -> str:
+    return symbol.key.rpartition(".")[0]
+
+
 def _kinds(model: ModelSizes) -> frozenset[object]:
     tied = model.first_names
     return frozenset((blanked(name), shape, name in tied) for name, shape in model.shapes.items())
 
 
-def _part_of(symbol: Symbol) -> str:
-    return symbol.key.rpartition(".")[0]
-
-
-def _lengths_of_lists(builder: ModelBuilder) -> set[tuple[str, int]]:
-    """Return the lengths of the lists that have a symbol for each place, with the part around.
-
-    A depth that is as large cannot be reduced: no place can be left out.
-    """
-    places = Counter(_part_of(s) for s in builder.symbols if s.key.rpartition(".")[2].isdigit())
-    return {(place.rpartition(".")[0], length) for place, length in places.items()}
-
-
 def _unused(builder: ModelBuilder, base: ModelSizes, values: Values) -> dict[str, int]:
-    """Return the numbers that change nothing, each with a value that it was tried at.
-
-    Many are increased at once: where nothing changes, none of them matters. Standard symbols are
-    expected to matter, and tried alone.
-    """
+    """Return the numbers that change nothing even many at once, with values they were tried at."""
     found: dict[str, int] = {}
+
+    def changes_nothing(some: Sequence[Symbol]) -> bool:
+        if len(some) < 2:
+            return False
+        # By different factors: an image and its patches doubled would give as many patches.
+        changed = {s.letter: values[s.letter] * (2 + at % 2 * 2) for at, s in enumerate(some)}
+        model = builder.variant({**values, **changed})
+        if model is None or (model.modules, model.shapes) != (base.modules, base.shapes):
+            return False
+        found.update(changed)
+        return True
+
     candidates = [s for s in builder.symbols if quantity_of(s) == "width" and not is_standard(s)]
     size = max(GROUP, len(candidates) // GROUPS)
-    waiting = [candidates[at : at + size] for at in range(0, len(candidates), size)]
-    while waiting:
-        group = waiting.pop()
-        if len(group) < 2:
-            continue
-        # By different factors: an image and its patches doubled would give as many patches.
-        changed = {s.letter: values[s.letter] * (2 + at % 2 * 2) for at, s in enumerate(group)}
-        model = builder.variant({**values, **changed})
-        if model is not None and model.modules == base.modules and model.shapes == base.shapes:
-            found |= changed
-        elif len(group) > 2:
-            middle = len(group) // 2
-            waiting += [group[:middle], group[middle:]]
+    for at in range(0, len(candidates), size):
+        list(refused_items(candidates[at : at + size], changes_nothing))
     return found
 
 
@@ -268,45 +248,42 @@ def _change_alone(
     variable: Variable,
     base: ModelSizes,
     values: Values,
-    mismatches: list[Change] | None = None,
+    mismatches: list[Change],
 ) -> Points:
     """Build the model with two other values of one variable; one is enough if nothing changes.
 
-    Models round where a divisor does not divide: if something shrinks as the number grows, two
-    smaller values are preferred. Changes that give other modules or tensors go to ``mismatches``.
+    Changes that give other modules or tensors go to ``mismatches``.
     """
     start = values[variable.letter]
-    points: dict[int, ModelSizes] = {}
-    for value in _values_to_try(variable, start):
-        if len(points) == 2:
+    tried = _values_to_try(variable, start)
+
+    def accepted(some: list[int], refused: list[Change]) -> Iterator[tuple[int, ModelSizes]]:
+        for value in some:
+            changed = variable.at(value, values)
+            model = None if changed is None else builder.variant({**values, **changed})
+            if changed is not None and model is not None:
+                if model.extends(base):
+                    yield value, model
+                else:
+                    refused.append(changed)
+
+    points: list[tuple[int, ModelSizes]] = []
+    for value, model in accepted(tried, mismatches):
+        points.append((value, model))
+        if len(points) == 2 or model.shapes == base.shapes:
             break
-        if (changed := variable.at(value, values)) is None:
-            continue
-        if (model := builder.variant({**values, **changed})) is None:
-            continue
-        if not model.extends(base):
-            if mismatches is not None:
-                mismatches.append(changed)
-            continue
-        points[value] = model
-        if model.shapes == base.shapes:
-            break
-        if len(points) == 1 and value > start and _shrinks(model, base):
-            smaller: dict[int, ModelSizes] = {}
-            for part in _values_to_try(variable, start):
-                changed = variable.at(part, values) if part < start else None
-                model = None if changed is None else builder.variant({**values, **changed})
-                if model is not None and model.extends(base) and len(smaller) < 2:
-                    smaller[part] = model
+        # What shrinks is divided, and models round: divisors of the value are better.
+        if value > start and shrinks(base, model):
+            smaller = tuple(islice(accepted([part for part in tried if part < start], []), 2))
             if smaller:
-                return tuple(smaller.items())
-    return tuple(points.items())
+                return smaller
+    return tuple(points)
 
 
-def _shrinks(model: ModelSizes, base: ModelSizes) -> bool:
-    """Return whether a tensor is smaller than in the model that was changed."""
+def shrinks(base: ModelSizes, model: ModelSizes, sign: int = 1) -> bool:
+    """Return whether a tensor is smaller in a changed model; larger with a ``sign`` of -1."""
     return any(
-        size < old
+        sign * size < sign * old
         for name, shape in base.shapes.items()
         for size, old in zip(model.shapes[name], shape, strict=True)
     )
@@ -315,9 +292,8 @@ def _shrinks(model: ModelSizes, base: ModelSizes) -> bool:
 def _values_to_try(variable: Variable, value: int) -> list[int]:
     """Return values to try instead of ``value``, the likeliest to be accepted first.
 
-    Multiples keep what divided the value, parts what it divided. Powers of two come first, as most
-    sizes are multiples of them and some models round instead of refusing; heads shrink for the
-    same reason.
+    Multiples keep what divided the value, parts what it divided. Powers of two come first: some
+    models round instead of refusing.
     """
     multiples = [value * factor for factor in (2, 4, 3, 5)]
     parts = [value // part for part in (2, 3, 4, 5, 7) if value % part == 0]
@@ -329,7 +305,9 @@ def _values_to_try(variable: Variable, value: int) -> list[int]:
     return multiples[:2] if len(variable.symbols) > 1 else [*multiples, *parts]
 
 
-def _change_pairs(builder: ModelBuilder, alone: Observations) -> dict[tuple[str, str], Pair]:
+def _change_pairs(
+    builder: ModelBuilder, alone: Observations
+) -> dict[tuple[str, str], tuple[int, int, ModelSizes]]:
     """Change two variables at a time where a size depends on both and is not their product."""
     wanted: dict[tuple[str, str], None] = {}
     known: set[object] = set()

@@ -1,6 +1,5 @@
 """The most memory that activations take at one time, as a formula for each moment it may be."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
@@ -10,11 +9,11 @@ from bertviewer.core.expressions.polynomials import Monomial, Polynomial, produc
 from bertviewer.core.expressions.symbols import is_standard
 from bertviewer.core.flow.inputs.texts import TOKENS
 from bertviewer.core.symbolic.factoring import factored
+from bertviewer.core.symbolic.formulas import Shape, fit_shapes
 from bertviewer.core.symbolic.forward_pass import ForwardPass
-from bertviewer.core.symbolic.model_formulas import Shape, fit_shapes
 from bertviewer.core.symbolic.models import ModelBuilder, Values
 from bertviewer.core.symbolic.observations import Observations
-from bertviewer.core.symbolic.probes import PROOFS
+from bertviewer.core.symbolic.perturbations import PROOFS
 
 ForwardTrial = tuple[ForwardPass, Values]
 """A forward pass that no formula was fitted to, with the symbols' values."""
@@ -29,46 +28,31 @@ def derive_peak(
     trials: Sequence[ForwardTrial],
     find_trials: FindTrials,
 ) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return the moments that may be the peak, and what must not be changed for them to hold.
+    """Return an expression for each moment that may be the peak, and the symbols that are fixed.
 
-    Their largest has to be the real peak in every trial of more than one token. Where it is not,
-    it may still be so as long as only the standard symbols change.
-
-    Args:
-        builder: runs further trials, if need be.
-        observed: forward passes with one number changed at a time.
-        layers: the symbols that are numbers of layers.
-        trials: forward passes with all numbers changed, the real model's last.
-        find_trials: runs further ones.
-
-    Returns:
-        An expression for each moment, and the symbols that keep their value; nothing where no
-        formula was found.
+    The largest has to be the real peak in every trial of more than one token, of which the last is
+    the real model. Where it is not, it may still be so if only the standard symbols change.
     """
     *changed, real = trials
     memory = _storages_alone(observed)
     base = cast(ForwardPass, observed.base)
     shapes = fit_shapes(memory)
-    moments = _largest(base.moments, shapes)
-    texts = tuple(sorted(factored(moment, layers) for moment in moments))
-    known = [(base, observed.values), real]
-    if not _peaks(texts, known):
+    moments = tuple(sorted(factored(moment, layers) for moment in _largest(base.moments, shapes)))
+    if not _peaks(moments, [(base, observed.values), real]):
         return (), {}
-    if _proven(texts, shapes, changed):
-        return texts, _never_changed(builder, memory)
+    if _proven(moments, shapes, changed):
+        return moments, _never_changed(builder, memory)
     standard = tuple(v for v in memory.variables if is_standard(v.symbols[0]))
-    fewer = replace(observed, variables=standard)
-    if len(standard) == len(observed.variables):
-        return (), {}
-    others = find_trials(builder, fewer)
-    proven = others is not None and _proven(texts, shapes, others)
-    return (texts, _never_changed(builder, fewer)) if proven else ((), {})
+    if len(standard) < len(observed.variables):
+        fewer = replace(observed, variables=standard)
+        if _proven(moments, shapes, find_trials(builder, fewer) or ()):
+            return moments, _never_changed(builder, fewer)
+    return (), {}
 
 
 def _never_changed(builder: ModelBuilder, observed: Observations) -> dict[str, int]:
     """Return the symbols whose number no observation changed, with that number."""
-    changed = {symbol.letter for variable in observed.variables for symbol in variable.symbols}
-    return {s.letter: s.value for s in builder.symbols if s.letter not in changed}
+    return {s.letter: s.value for s in builder.symbols if not observed.variable_of(s.letter)}
 
 
 def _proven(
@@ -76,24 +60,31 @@ def _proven(
 ) -> bool:
     """Return whether the moments give the peak, and each storage's shape is right, in all trials.
 
-    Sentences of one token do not count: they spare copies, and never are too much for a memory.
-    What is no peak in any trial might be one elsewhere, so the storages are tried as well.
+    Sentences of one token, which spare copies, do not count. A moment that is the peak in no trial
+    might be it elsewhere, so all storages are compared.
     """
     several = [trial for trial in trials if trial[1][TOKENS] > 1]
-    if not _peaks(moments, several):
+    same = [trial for trial in several if shapes.keys() <= trial[0].storages.keys()]
+    if len(same) < PROOFS or not _peaks(moments, several):
         return False
     texts = {name: tuple(map(str, shape)) for name, shape in shapes.items()}
-    alike = [trial for trial in several if texts.keys() <= trial[0].storages.keys()]
-    return len(alike) >= PROOFS and all(
-        _gives(text, model.storages[name], values)
-        for model, values in alike
-        for name, text in texts.items()
-    )
-
-
-def _gives(formula: tuple[str, ...], shape: tuple[int, ...], values: Values) -> bool:
     try:
-        return tuple(evaluate(part, values) for part in formula) == shape
+        return all(
+            tuple(evaluate(part, values) for part in text) == model.storages[name]
+            for model, values in same
+            for name, text in texts.items()
+        )
+    except FormulaError:
+        return False
+
+
+def _peaks(moments: Sequence[str], trials: Sequence[ForwardTrial]) -> bool:
+    """Return whether the largest of the moments is the real peak in all trials."""
+    try:
+        return all(
+            max((evaluate(moment, values) for moment in moments), default=0) == model.peak
+            for model, values in trials
+        )
     except FormulaError:
         return False
 
@@ -104,20 +95,16 @@ def _storages_alone(observed: Observations) -> Observations:
     It has not always: one head's scores need no copy that several heads' do.
     """
     base = cast(ForwardPass, observed.base)
-    seen = {}
-    for letter, points in observed.seen.items():
-        models = [(value, cast(ForwardPass, model)) for value, model in points]
-        seen[letter] = tuple(
+    seen = {
+        letter: tuple(
             (value, replace(model, shapes=model.storages))
-            for value, model in models
+            for value, model in cast(tuple[tuple[int, ForwardPass], ...], points)
             if base.storages.keys() <= model.storages.keys()
         )
-    return Observations(
-        replace(base, shapes=base.storages),
-        observed.values,
-        tuple(variable for variable in observed.variables if seen[variable.letter]),
-        seen,
-    )
+        for letter, points in observed.seen.items()
+    }
+    variables = tuple(variable for variable in observed.variables if seen[variable.letter])
+    return Observations(replace(base, shapes=base.storages), observed.values, variables, seen)
 
 
 def _largest(
@@ -128,14 +115,13 @@ def _largest(
     Nothing where a storage has no symbolic shape.
     """
     moments = tuple(moments)
-    names = frozenset[str]().union(*moments)
-    if not names <= shapes.keys():
+    if not frozenset[str]().union(*moments) <= shapes.keys():
         return ()
-    sizes = {name: product(shapes[name]) for name in names}
+    sizes = {name: product(shape) for name, shape in shapes.items()}
     candidates: dict[frozenset[object], Polynomial] = {}
     for moment in moments:
-        polynomial = total(sizes[name] for name in sorted(moment))
-        candidates.setdefault(frozenset(polynomial.terms.items()), polynomial)
+        alive = total(sizes[name] for name in sorted(moment))
+        candidates.setdefault(frozenset(alive.terms.items()), alive)
     largest: list[Polynomial] = []
     for one in candidates.values():
         if not any(_never_less(other, one) for other in largest):
@@ -162,17 +148,5 @@ def _never_less(one: Polynomial, other: Polynomial) -> bool:
 
 
 def _divides(one: Monomial, other: Monomial) -> bool:
-    powers = Counter(dict(other))
-    powers.subtract(dict(one))
-    return all(power >= 0 for power in powers.values())
-
-
-def _peaks(moments: Sequence[str], trials: Sequence[ForwardTrial]) -> bool:
-    """Return whether the largest of the moments is the real peak in all trials."""
-    try:
-        return all(
-            max((evaluate(moment, values) for moment in moments), default=0) == model.peak
-            for model, values in trials
-        )
-    except FormulaError:
-        return False
+    powers, needed = dict(other), dict(one)
+    return all(powers.get(x, 0) >= needed.get(x, 0) for x in powers | needed)

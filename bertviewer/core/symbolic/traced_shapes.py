@@ -11,7 +11,7 @@ from bertviewer.core.flow.macs import innermost_calls
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.progress import Progress
-from bertviewer.core.symbolic.lookup import ATTEMPTS, ENOUGH, Expressions, changed_models
+from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
 from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values
 
 
@@ -33,17 +33,10 @@ def derive_letters(
     """
     sentence = tuple(Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
     symbols = (*sentence, *architecture.symbols)
-    builder = ModelBuilder(architecture.config, symbols, build, _read, progress, ENOUGH + ATTEMPTS)
-    tried = changed_models(builder, builder.values)
-    if len(tried) < ENOUGH:
-        return {}
-    known = Expressions(architecture, [builder.values, *(values for _, values in tried)])
-    found: dict[int, Letters] = {}
-    for value, name in _named(trace).items():
-        others = (model.shapes.get(name) for model, _ in tried)
-        if (shape := known.shape([trace.values[value].shape, *others])) is not None:
-            found[value] = shape
-    return found
+    builder = ModelBuilder(architecture.config, symbols, build, _read, progress, EXPECTED)
+    known = KnownSizes(builder, architecture, _sizes(trace), builder.values)
+    found = {value: known.shape(name) for value, name in _named(trace).items() if known}
+    return {value: shape for value, shape in found.items() if shape is not None}
 
 
 def _read(model: nn.Module, values: Values) -> ModelSizes:
@@ -55,6 +48,10 @@ def _read(model: nn.Module, values: Values) -> ModelSizes:
     trace = meta_trace(model, values)
     if trace.stopped is not None:
         raise ValueError(trace.stopped[1])
+    return _sizes(trace)
+
+
+def _sizes(trace: Trace) -> ModelSizes:
     named = _named(trace).items()
     return ModelSizes.of_shapes({name: trace.values[value].shape for value, name in named})
 

@@ -8,7 +8,7 @@ from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.expressions.counts import Block, read_count
+from bertviewer.core.expressions.counts import Block, Count
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.walkthrough.counter import TensorCounter
 from bertviewer.core.walkthrough.edges import ENDS, FlowEdges, is_data
@@ -274,7 +274,7 @@ def _times_in_symbols(architecture: Architecture, layer: ModuleNode, times: int)
     """Return the symbols that multiply a layer in the formula of its list, if they do."""
     above = architecture.module(layer.parent or "")
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
-    for part in read_count(above.count_formula).parts if above and times > 1 else ():
+    for part in Count.read(above.count_formula).parts if above and times > 1 else ():
         if isinstance(part, Block) and part.times.letters and part.times.at(values) == times:
             return str(part.times)
     return ""

@@ -8,10 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
-from bertviewer.core.expressions.counts import read_count
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.letters import letter_order
-from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, product, total
+from bertviewer.core.expressions.polynomials import (
+    Monomial,
+    Polynomial,
+    join_terms,
+    polynomial_of,
+    product,
+    total,
+)
 from bertviewer.core.frozen import frozen
 
 Dimensions = tuple[str, ...]
@@ -75,9 +81,7 @@ def collected(pieces: Iterable[Piece], change: Change = str) -> str:
     Terms are ordered by their first symbol, V before L before D; then squares come first.
     """
     products = (
-        product(
-            (Polynomial.constant(piece.times), *(read_count(change(dim)).value for dim in dims))
-        )
+        product((Polynomial.constant(piece.times), *(polynomial_of(change(dim)) for dim in dims)))
         for piece in pieces
         for dims in piece.tensors
     )

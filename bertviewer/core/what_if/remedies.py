@@ -1,4 +1,4 @@
-"""What would mend values that no model can have: the nearest good value of each letter at fault."""
+"""The nearest good value of each letter at fault, for values that no model can have."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,18 +26,16 @@ def remedies(scenario: Scenario, problems: Sequence[Problem]) -> tuple[Remedy, .
     free = {symbol.letter for symbol in sheet.symbols if sheet.is_free(symbol)} - kept
     letters = dict.fromkeys(letter for problem in problems for letter in problem.letters)
     numbers = tuple(dict.fromkeys(number for problem in problems for number in problem.numbers))
+    values = scenario.values
     found = []
-    for letter in sorted(letters, key=lambda letter: letter in scenario.changed):
-        values = scenario.values
-        if letter not in free:
-            continue
+    for letter in sorted(free & letters.keys(), key=[*letters].index):
         for value in _near(values[letter], numbers):
-            if not broken_rules(sheet, {**values, letter: value}) and _is_good(
-                scenario, letter, value
-            ):
+            changed = {**scenario.changed, letter: value}
+            is_possible = not broken_rules(sheet, {**values, letter: value})
+            if is_possible and _is_good(replace(scenario, changed=changed)):
                 found.append(Remedy(letter, value))
                 break
-    return tuple(found[:MOST])
+    return tuple(sorted(found, key=lambda remedy: remedy.letter in scenario.changed)[:MOST])
 
 
 def _near(now: int, numbers: Sequence[int]) -> Iterator[int]:
@@ -50,9 +48,8 @@ def _near(now: int, numbers: Sequence[int]) -> Iterator[int]:
         yield from range(max(number, 1), number + _BEYOND)
 
 
-def _is_good(scenario: Scenario, letter: str, value: int) -> bool:
-    changed = {**scenario.changed, letter: value}
+def _is_good(scenario: Scenario) -> bool:
     try:
-        return not evaluate_scenario(replace(scenario, changed=changed)).warnings
+        return not evaluate_scenario(scenario).warnings
     except (ScenarioError, ValueError):
         return False

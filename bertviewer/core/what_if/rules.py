@@ -11,7 +11,6 @@ from bertviewer.core.what_if.sheet import Sheet
 Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]
 
 _MOST_TRIES = 2_000
-_TOKENS = ("S", "S_d")
 
 
 @frozen
@@ -53,15 +52,25 @@ def broken_rules(sheet: Sheet, values: Mapping[str, int]) -> tuple[Problem, ...]
     below = [x for x, value in values.items() if value < min(1, sheet.values.get(x, 1))]
     if below:
         return tuple(Problem("positive", (letter,), (values[letter],)) for letter in below)
-    return (
-        *(
-            Problem("divides", (part, whole), (values[part], values[whole]))
-            for part, whole in sheet.divisions
-            if values[whole] % values[part]
-        ),
-        *_outside(sheet, values),
-        *_long_sentences(sheet, values),
-    )
+    return tuple(_broken(sheet, values))
+
+
+def _broken(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
+    for part, whole in sheet.divisions:
+        if values[whole] % values[part]:
+            yield Problem("divides", (part, whole), (values[part], values[whole]))
+    # Formulas are verified only where their conditions are met.
+    divisions = {f"{whole} % {part} == 0" for part, whole in sheet.divisions}
+    for condition in sheet.conditions:
+        if condition not in divisions and not is_met(condition, values):
+            letters = tuple(sorted(letters_in(condition)))
+            yield Problem("domain", letters, tuple(values[x] for x in letters), condition)
+    room = table_room(sheet.architecture)
+    if room is not None and "L" in values:
+        room += values["L"] - sheet.values["L"]
+        for letter in ("S", "S_d"):
+            if values.get(letter, 0) > room:
+                yield Problem("positions", (letter, "L"), (values[letter], room))
 
 
 def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) -> int:
@@ -84,22 +93,3 @@ def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) 
         if all(tried[whole] % tried[part] == 0 for part, whole in rules):
             return value
     return max(now + step, 1)
-
-
-def _outside(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
-    """Refuse values that no formula is proven for: what it would give may be wrong."""
-    told = {f"{whole} % {part} == 0" for part, whole in sheet.divisions}
-    for condition in sheet.conditions:
-        if condition not in told and not is_met(condition, values):
-            letters = tuple(sorted(letters_in(condition)))
-            yield Problem("domain", letters, tuple(values[x] for x in letters), condition)
-
-
-def _long_sentences(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
-    room = table_room(sheet.architecture)
-    if room is None or "L" not in values:
-        return
-    room += values["L"] - sheet.values["L"]
-    for letter in _TOKENS:
-        if letter in values and values[letter] > room:
-            yield Problem("positions", (letter, "L"), (values[letter], room))

@@ -1,13 +1,13 @@
 """What if the configuration had other numbers: counts, shapes and costs.
 
-They come from the formulas where these are verified; what has no formula keeps its real value and
-says so. Elsewhere they are read from a model that was built with the numbers, if there is one.
+They come from the formulas where these are verified, and are marked where they have none.
+Elsewhere they are read from a model that was built with the numbers, if that is possible.
 """
 
 from collections.abc import Mapping
 
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.architecture.forward_costs import ModuleCosts
+from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
@@ -22,8 +22,8 @@ class Scenario:
 
     Attributes:
         sheet: the architecture's formulas.
-        changed: the new values; letters that are not named keep theirs.
-        kept: multiples that stay as they are when what they are multiples of changes.
+        changed: the new values; other letters keep theirs.
+        kept: multiples that follow what they are multiples of.
     """
 
     sheet: Sheet
@@ -55,8 +55,8 @@ class Scenario:
 class Figure:
     """A number of the real model and what becomes of it.
 
-    ``is_fixed`` says that no formula is known for it, or for a part that it is summed from, so
-    that it is the real one whatever is changed.
+    Attributes:
+        is_fixed: whether it has no formula, so that it is the real one whatever is changed.
     """
 
     real: int
@@ -129,27 +129,21 @@ class Outcome:
         return None if module is None or module.macs is None else self._figure(module.macs)
 
     def peak(self) -> Figure | None:
-        """Return how many elements of activations are alive at one time at the most.
-
-        ``None`` where no formula says it.
-        """
+        """Return the most elements of activations alive at one time, ``None`` without formula."""
         costs = self.sheet.architecture.costs
         if costs is None or not costs.peak or not self.has_peak:
             return None
-        return Figure(
-            max(self.sheet.numbers[moment] for moment in costs.peak),
-            max(self.numbers[moment] for moment in costs.peak),
-        )
+        real, here = self.sheet.numbers, self.numbers
+        return Figure(max(real[it] for it in costs.peak), max(here[it] for it in costs.peak))
 
     def kv_cache(self, dtype: str) -> Figure | None:
         """Return the bytes of the key/value cache, ``None`` where no formula says it."""
         cache, values = self.sheet.architecture.kv_cache, self.scenario.values
         if cache is None or not cache.letters | {"B", "S"} <= values.keys():
             return None
-        if not holds_in(cache.domain, values):
-            return None
-        sizes = cache.bytes(self.sheet.values, dtype), cache.bytes(values, dtype)
-        return None if sizes[0] is None or sizes[1] is None else Figure(sizes[0], sizes[1])
+        real, here = cache.bytes(self.sheet.values, dtype), cache.bytes(values, dtype)
+        is_known = holds_in(cache.domain, values) and real is not None and here is not None
+        return Figure(real or 0, here or 0) if is_known else None
 
     def shape(self, tensor: TensorInfo) -> tuple[int, ...]:
         """Return a tensor's shape; the real one where no formula is known."""
@@ -160,14 +154,14 @@ class Outcome:
         return tuple(self.numbers[size] for size in tensor.symbolic_shape)
 
     def input_shape(self, path: str) -> tuple[int, ...] | None:
-        """Return the shape of what a module takes, ``None`` where no formula says it."""
+        """Return the shape of a module's input, ``None`` where no formula says it."""
         module = self._costs(path)
-        return None if module is None else self._sizes(module.input_shape)
+        return self._sizes(module.input_shape if module else None)
 
     def output_shape(self, path: str) -> tuple[int, ...] | None:
-        """Return the shape of what a module gives, ``None`` where no formula says it."""
+        """Return the shape of a module's output, ``None`` where no formula says it."""
         module = self._costs(path)
-        return None if module is None else self._sizes(module.output_shape)
+        return self._sizes(module.output_shape if module else None)
 
     def layers(self, path: str) -> int:
         """Return how many layers there are in the list at ``path``."""
@@ -237,46 +231,38 @@ def evaluate_scenario(scenario: Scenario) -> Outcome:
     Raises:
         ScenarioError: the values break a rule, or a formula says nothing about them.
     """
-    values = scenario.values
-    problems = list(broken_rules(scenario.sheet, values))
-    if all(problem.is_warning for problem in problems):
-        numbers = {}
-        for formula in scenario.sheet.numbers:
-            try:
-                numbers[formula] = evaluate(formula, values)
-            except UnevenDivision:
-                letters = tuple(sorted(letters_of(formula)))
-                numbers_of = tuple(values[letter] for letter in letters)
-                problems.append(Problem("even", letters, numbers_of, formula))
-                continue
-            if formula in scenario.sheet.dimensions and numbers[formula] < 1:
-                letters = tuple(sorted(letters_of(formula)))
-                problems.append(Problem("size", letters, (numbers[formula],), formula))
+    sheet, values = scenario.sheet, scenario.values
+    problems = list(broken_rules(sheet, values))
+    numbers: dict[str, int] = {}
+    for formula in sheet.numbers if all(problem.is_warning for problem in problems) else ():
+        try:
+            numbers[formula] = evaluate(formula, values)
+        except UnevenDivision:
+            letters = tuple(sorted(letters_of(formula)))
+            problems.append(Problem("even", letters, tuple(values[x] for x in letters), formula))
+            continue
+        if formula in sheet.dimensions and numbers[formula] < 1:
+            letters = tuple(sorted(letters_of(formula)))
+            problems.append(Problem("size", letters, (numbers[formula],), formula))
     errors = tuple(problem for problem in problems if not problem.is_warning)
     if errors:
         raise ScenarioError(errors)
-    has_costs = _costs_hold(scenario.sheet, values)
-    has_peak = has_costs and _peak_holds(scenario.sheet, values)
+    costs = sheet.architecture.costs
+    has_costs = costs is not None and _costs_hold(costs, sheet, values)
+    fixed = costs.peak_fixed.items() if costs else ()
+    has_peak = has_costs and all(values.get(letter, value) == value for letter, value in fixed)
     return Outcome(scenario, numbers, tuple(problems), has_costs, has_peak)
 
 
-def _costs_hold(sheet: Sheet, values: Mapping[str, int]) -> bool:
-    """Tell whether all letters have values for which the costs were proven."""
-    costs = sheet.architecture.costs
-    if costs is None or not holds_in(costs.domain, values):
+def _costs_hold(costs: Costs, sheet: Sheet, values: Mapping[str, int]) -> bool:
+    """Tell whether all letters have values for which the costs were verified."""
+    if not holds_in(costs.domain, values):
         return False
     for symbol in sheet.architecture.symbols:
         letter = symbol.letter
         variable = costs.variables.get(letter, "")
-        # What is no letter of a formula keeps its value.
+        # A number that no formula follows keeps its value.
         now, real = (values[variable], sheet.values[variable]) if variable in values else (1, 1)
         if values[letter] * real != sheet.values[letter] * now:
             return False
     return True
-
-
-def _peak_holds(sheet: Sheet, values: Mapping[str, int]) -> bool:
-    costs = sheet.architecture.costs
-    return costs is not None and all(
-        values.get(letter, value) == value for letter, value in costs.peak_fixed.items()
-    )

@@ -1,7 +1,7 @@
-"""All formulas of one architecture, read once, so that other values can be put in at once."""
+"""All formulas of one architecture, read once, so that other values can be put in quickly."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
@@ -67,32 +67,28 @@ class Sheet:
         Raises:
             FormulaError: a formula names a letter that has no value.
         """
-        costs = architecture.costs
+        costs, modules = architecture.costs, architecture.modules
         # Where nothing is known of a forward pass, no figure follows a sentence's letters.
-        inputs = () if costs is None or costs.reason else costs.symbols
-        symbols = (*architecture.symbols, *inputs)
+        symbols = (*architecture.symbols, *(costs.symbols if costs and not costs.reason else ()))
         values = {symbol.letter: symbol.value for symbol in symbols}
-        dimensions = frozenset(_dimensions(architecture))
-        nodes = {node.path: node for node in architecture.modules}
-        formulas = {node.count_formula for node in architecture.modules} | dimensions
+        shapes = [tensor.symbolic_shape for tensor in architecture.parameters]
+        formulas = {node.count_formula for node in modules}
         if costs is not None:
-            formulas |= {module.macs for module in costs.modules.values() if module.macs}
-            formulas |= set(costs.peak)
+            shapes += (
+                s for it in costs.modules.values() for s in (it.input_shape, it.output_shape)
+            )
+            formulas |= {it.macs for it in costs.modules.values() if it.macs} | set(costs.peak)
+        dimensions = frozenset(size for shape in shapes for size in shape or ())
+        conditions = (text for node in modules for text in conditions_of(node.domain))
         return cls(
             architecture,
             symbols,
             values,
-            nodes,
-            {formula: evaluate(formula, values) for formula in formulas},
+            {node.path: node for node in modules},
+            {formula: evaluate(formula, values) for formula in formulas | dimensions},
             dimensions,
             dict(_stacks(architecture, values)),
-            tuple(
-                dict.fromkeys(
-                    condition
-                    for node in architecture.modules
-                    for condition in conditions_of(node.domain)
-                )
-            ),
+            tuple(dict.fromkeys(conditions)),
             tuple(_divisions(architecture, values)),
             tuple(_multiples(symbols)),
         )
@@ -111,8 +107,8 @@ class Sheet:
     def is_free(self, symbol: Symbol) -> bool:
         """Tell whether a letter can be given another value: a formula or a domain knows it."""
         cache = self.architecture.kv_cache
-        known = self.limited | (cache.letters if cache else frozenset())
-        return not symbol.key or bool(symbol.variable) or symbol.letter in known
+        is_known = not symbol.key or bool(symbol.variable) or symbol.letter in self.limited
+        return is_known or (cache is not None and symbol.letter in cache.letters)
 
     @property
     def limited(self) -> frozenset[str]:
@@ -120,17 +116,8 @@ class Sheet:
         return frozenset[str]().union(*map(letters_in, self.conditions))
 
     def follows(self, formula: str) -> bool:
-        """Tell whether a formula has letters; a plain number stays what it is."""
+        """Tell whether a formula has letters; a plain number has none."""
         return bool(letters_of(formula))
-
-
-def _dimensions(architecture: Architecture) -> Iterator[str]:
-    for tensor in architecture.parameters:
-        yield from tensor.symbolic_shape or ()
-    if architecture.costs is not None:
-        for module in architecture.costs.modules.values():
-            yield from module.input_shape or ()
-            yield from module.output_shape or ()
 
 
 def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, Stack]]:
@@ -139,46 +126,32 @@ def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[t
         children = architecture.children(parent.path)
         if not children or any(child.name != str(i) for i, child in enumerate(children)):
             continue
-        block = children[-1]
-        for letter in letters_of(parent.count_formula) - letters_of(block.count_formula):
-            if block.parameters and _growth(parent.count_formula, letter, values) == (
-                block.parameters,
-                2 * block.parameters,
-            ):
+        block, count = children[-1], parent.count_formula
+        for letter in letters_of(count) - letters_of(block.count_formula):
+            try:
+                sizes = [evaluate(count, {**values, letter: values[letter] + i}) for i in range(3)]
+            except UnevenDivision:
+                continue
+            grown = [size - sizes[0] for size in sizes]
+            if block.parameters and grown == [0, block.parameters, 2 * block.parameters]:
                 yield parent.path, Stack(letter, len(children))
-
-
-def _growth(formula: str, letter: str, values: Mapping[str, int]) -> tuple[int, ...] | None:
-    """Return what one and two more of a letter add, ``None`` where that does not come out even."""
-    try:
-        counts = [evaluate(formula, {**values, letter: values[letter] + i}) for i in range(3)]
-    except UnevenDivision:
-        return None
-    return counts[1] - counts[0], counts[2] - counts[0]
 
 
 def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Yield what has to divide what: the heads their width, as far as it holds in reality."""
-    pairs: list[tuple[str, str]] = [("A_kv", "A")]
-    if not any(
-        _HEAD_SIZE.search(key) and isinstance(value, int)
-        for key, value in architecture.config.items()
-    ):
+    pairs = [("A_kv", "A")]
+    config = architecture.config.items()
+    if not any(_HEAD_SIZE.search(key) and isinstance(value, int) for key, value in config):
         pairs += [(heads, "D") for heads in _HEADS]
     for part, whole in pairs:
         if part in values and whole in values and values[whole] % values[part] == 0:
             yield part, whole
 
 
-def _multiples(symbols: Iterable[Symbol]) -> Iterator[Multiple]:
-    width = next((symbol for symbol in symbols if symbol.letter == "D"), None)
-    for symbol in symbols:
-        if (
-            width is not None
-            and symbol.letter in ("I", "I_e", "I_d")
-            and quantity_of(symbol) == "width"
-            and symbol.value % width.value == 0
-            and symbol.variable == symbol.letter
-            and width.variable == "D"
-        ):
-            yield Multiple(symbol.letter, symbol.value // width.value, "D")
+def _multiples(symbols: tuple[Symbol, ...]) -> Iterator[Multiple]:
+    width = next((s.value for s in symbols if s.letter == s.variable == "D"), 0)
+    for symbol in symbols if width else ():
+        if symbol.letter not in ("I", "I_e", "I_d") or quantity_of(symbol) != "width":
+            continue
+        if symbol.value % width == 0 and symbol.variable == symbol.letter:
+            yield Multiple(symbol.letter, symbol.value // width, "D")

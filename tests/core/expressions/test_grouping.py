@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.core.expressions.counts import read_count
+from bertviewer.core.expressions.counts import Count
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
 from bertviewer.core.expressions.symbols import symbols_of
@@ -96,4 +96,4 @@ def test_the_number_stays(formula: str, heads: int, per_head: int, times: int) -
     declared = relations(symbols_of(config))
     assert {relation.letter for relation in declared} == {"I", "K"}
     assert evaluate(substituted(formula, declared), values) == evaluate(formula, values)
-    assert evaluate(str(read_count(formula)), values) == evaluate(formula, values)
+    assert evaluate(str(Count.read(formula)), values) == evaluate(formula, values)

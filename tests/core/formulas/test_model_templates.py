@@ -9,7 +9,7 @@ from tests.core.formulas.formula_models import TINY
 from tests.core.formulas.found_formulas import formula_at
 from tests.small_models import small_configuration
 
-LOOKED_UP = "quad X_0 = (x_0, dots, x_(S-1))"
+LOOKED_UP = 'W_"word")'
 
 CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
     # Of one layer the steps are part of the stack's own graph.
@@ -36,7 +36,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
         'X_"enc"',
     ),
     # Tables, what is added to them and what follows.
-    ("deberta", {"embedding_size": 16}, "base", "embeddings", "Embeddings", 'W_"in"^top'),
+    ("deberta", {"embedding_size": 16}, "base", "embeddings", "Embeddings", "W^top"),
     ("big_bird", {"rescale_embeddings": True}, "base", "embeddings", "Embeddings", "sqrt(24)"),
     (
         "bart",
@@ -44,7 +44,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
         "base",
         "encoder",
         "Encoder with its embeddings",
-        "[s + 2]",
+        "sqrt(24) thick",
     ),
     (
         "esm",
@@ -52,7 +52,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
         "base",
         "embeddings",
         "Embeddings",
-        "(1 - 0.15 dot 0.8) / (1 - r)",
+        "0.88 thin",
     ),
     # Heads.
     (
@@ -64,6 +64,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
         "1/S sum_s x_s",
     ),
     ("gemma", {}, "sequence-classification", "", "Sequence classification model", "Z_e"),
+    ("bert", {}, "pretraining", "", "Pretraining model", ', limits(z)_(2) = "Head"(X, p)'),
+    ("t5", {}, "pretraining", "", "Encoder-decoder language model", '"Decoder"(u, X_"enc")'),
     ("bart", {}, "causal-lm", "", "Causal language model", 'limits(X)_(S times 24) = "Base"'),
 ]
 
@@ -80,12 +82,12 @@ def test_a_pattern_of_an_unusual_configuration(
 
 
 OTHERS = [
-    ("vit", "", "Image encoder", 'X_0 = "Embeddings"(I)'),
+    ("vit", "", "Image encoder", '= "Embeddings"(I)'),
     ("vit", "embeddings", "Patch embeddings", 'x_"cls", z_0'),
     ("mamba", "", "Decoder-only model", LOOKED_UP),
-    ("fnet", "", "Encoder model", 'X_0 = "Embeddings"(t, g)'),
+    ("fnet", "", "Encoder model", '= "Embeddings"(t, g)'),
     ("xlnet", "", "Encoder model", LOOKED_UP),
-    ("opt", "decoder", "Decoder with its embeddings", "[s + 2]"),
+    ("opt", "decoder", "Decoder with its embeddings", 'W_"pos")'),
 ]
 
 

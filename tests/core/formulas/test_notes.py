@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from bertviewer.core.formulas.catalogue import equal_modules, formula_of, with_formulas
+from bertviewer.core.formulas.catalogue import formula_of, with_formulas
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.position_scores import bucket_of, buckets_in_use
 from tests.core.formulas import attention_claims, kin_claims, layer_claims, model_claims
@@ -32,13 +32,14 @@ def claim_of(note: str) -> tuple[Check, tuple[str, ...]] | None:
 @pytest.mark.parametrize("one", CASES, ids=str)
 def test_every_note_is_true(one: Case) -> None:
     architecture = one.architecture
-    by_path, done = equal_modules(architecture), set()
+    flows, done = architecture.flows, set()
     for node in architecture.modules:
+        like = flows.like.get(node.path, node.path) if flows else node.path
         formula = formula_of(node, architecture)
         for note in () if formula is None else formula.notes:
-            if (by_path[node.path], note) in done:
+            if (like, note) in done:
                 continue
-            done.add((by_path[node.path], note))
+            done.add((like, note))
             assert not isinstance(note, Note)
             if claim := claim_of(note):
                 check, groups = claim

@@ -144,15 +144,16 @@ def test_a_run_that_is_cancelled_leaves_other_captures_and_no_hooks() -> None:
 def test_a_check_that_is_cancelled_leaves_the_model_as_it_was() -> None:
     model = small_model("bert")
     capture = run(model)
-    hooks = hook_count(model.module(True))
+    module: Any = model.module(True)
+    hooks = hook_count(module)
 
     def stop(done: int, total: int, label: str) -> None:
-        if label == "BertSelfAttention":
+        # The attention is run a second time.
+        if module.config._attn_implementation == "eager" and label.endswith("attention.self"):
             raise Cancelled
 
     with pytest.raises(Cancelled):
         check_run(model, capture, progress=stop)
-    module: Any = model.module(True)
     assert module.config._attn_implementation == "sdpa"
     assert hook_count(module) == hooks
 

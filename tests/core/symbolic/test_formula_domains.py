@@ -57,7 +57,7 @@ def test_a_power_of_two_is_no_multiple() -> None:
     build = rows_of(lambda stride: 4 ** (stride.bit_length() - 1), "total_stride")
     found = derive(config, build)
     assert found.counts[""] == "1024"
-    assert found.unproven[""] == "[total_stride², 3] is wrong for total_stride = 17"
+    assert "" in found.unproven
 
 
 def test_small_numbers_are_rounded_too() -> None:

@@ -1,6 +1,7 @@
 """The lines of a formula: one for each step that has its own symbol, in order of execution."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -61,6 +62,9 @@ def _target(writer: Writer, step: Step, rounds: Mapping[str, int]) -> str:
     node, names, legend = step.node, writer.names, writer.legend
     symbol = names.places.get((node.id, ()), "")
     if step.operation == "routing":
+        if isinstance(chosen := node.details.get("chosen"), int):
+            # The node's shape may be that of the scores, one for each expert.
+            node = replace(node, shape=(*node.shape[:-1], chosen), symbolic_shape=None)
         legend.value(symbol, _meaning(node), node)
         return f"(g, {symbol})"
     if parts := names.parts_of(node.id):

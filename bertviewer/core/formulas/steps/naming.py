@@ -25,12 +25,13 @@ _LETTERS = {
     "experts": "H",
     "routing": "cal(E)",
 }
+TOKEN_IDS = "token ids"
 _INPUTS = {
     "mask": ("m", ""),
     "decoder input ids": ("u", "token ids of the target so far, shifted by one position"),
     "type ids": ("g", "segment ids"),
     "position ids": ("p", ""),
-    "ids": ("t", "token ids"),
+    "ids": ("t", TOKEN_IDS),
     "encoder": ('X_"enc"', "the encoder’s output"),
     "pixel values": ("I", "the image: channels, height, width"),
     "input features": ("F", "spectrogram of the sound: frequency bands, time steps"),
@@ -123,10 +124,12 @@ class Names:
     def _name_given(self) -> None:
         given = self.graph.given.values()
         main = next((each for each in given if each.kind == "input" and not _given(each)), None)
+        # Positions are s where p is the pooled output.
+        positions = "s" if "p" in self.naming.results else "p"
         for node in given:
-            is_result = node.kind == "constant" and not self.graph.steps
-            usual = "X" if node is main else quoted(node.name)
-            self.places[node.id, ()] = usual if is_result else _given(node) or usual
+            known = _given(node) if self.graph.steps or node.kind != "constant" else ""
+            usual = known or ("X" if node is main else quoted(node.name))
+            self.places[node.id, ()] = positions if known == "p" else usual
         for step in self.graph.of("experts"):
             for operand, symbol in zip(expert_choice(step), ("cal(E)", "g"), strict=True):
                 if operand is not None and operand.node in self.graph.given:
@@ -198,17 +201,20 @@ class Names:
 
     def _name_results(self) -> None:
         results = self.graph.results
-        several = len({operand.node for _, operand in results}) > 1
+        routed = {step.node.id for step in self.graph.of("routing")}
+        several = len({operand.node for _, operand in results} - routed) > 1
         several = several or (len(results) > 1 and not self.graph.steps)
-        usual = tuple(f"Y_{n}" if several else "Y" for n in range(len(results)))
-        self.results = self.naming.results or usual
+        usual = (f"Y_{n}" if several else "Y" for n in range(len(results)))
+        # The experts that a router chooses keep their letter.
+        self.results = self.naming.results or tuple(
+            self.places[operand.node, ()] if operand.node in routed else symbol
+            for symbol, (_, operand) in zip(usual, results, strict=True)
+        )
         for symbol, (_, operand) in zip(self.results, results, strict=True):
             node = operand.node
             is_own = node in self.own and node not in self.stacks and node not in self.final
             if is_own and not operand.parts:
-                # The experts that a router chooses keep their letter.
-                if not self.places[node, ()].startswith("cal(E)"):
-                    self.places[node, ()] = symbol
+                self.places[node, ()] = symbol
                 self.final.add(node)
 
     def _number(self, ids: Sequence[str]) -> None:

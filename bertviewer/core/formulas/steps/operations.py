@@ -149,8 +149,9 @@ def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
     if writer.names.naming.teaches and tensor is not None:
         symbol = sized(symbol, *tensor.shape)
     rows = _data(step)
-    if index == POSITIONS and writer.names.places.get((rows.node, ()), "p") == "p":
-        writer.legend.add("p", _positions(writer, step))
+    position = writer.names.places.get((rows.node, ()), "p")
+    if index == POSITIONS and position in ("p", "s"):
+        writer.legend.add(position, _positions(writer, step))
     if not rows.node:
         writer.legend.add("p", "row indices that do not depend on the text: positions")
     indices = of(rows).text if rows.node else "p"

@@ -18,7 +18,7 @@ from bertviewer.core.formulas.steps.expression import (
 )
 from bertviewer.core.formulas.steps.legend import Legend
 from bertviewer.core.formulas.steps.loops import AT
-from bertviewer.core.formulas.steps.naming import Names, input_meaning
+from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning
 
 Of = Callable[[Operand], Expression]
 """How operands are written."""
@@ -151,7 +151,11 @@ class Writer:
     def arguments(self, step: Step, of: Of) -> tuple[str, ...]:
         """Return the tensors that a step reads, each once; a template leaves masks out."""
         read = [each for each in step.tensors if not self._is_left_out(each)]
-        return tuple(dict.fromkeys(of(each).text for each in read or [Operand()]))
+        found = tuple(dict.fromkeys(of(each).text for each in read or [Operand()]))
+        if not read and found == ("c",) and self.names.naming.teaches:
+            self.legend.add("t", TOKEN_IDS)
+            return ("t",)  # they are padded or shifted first
+        return found
 
     def _is_left_out(self, operand: Operand) -> bool:
         given = self.graph.given.get(operand.node)

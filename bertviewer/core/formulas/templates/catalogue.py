@@ -23,7 +23,7 @@ from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
 
 TEMPLATES: tuple[Template, ...] = (
     *TORCH_NN,
-    *LINEAR,
+    LINEAR,
     *EMBEDDING,
     ROTARY_POSITIONS,
     *NORM,

@@ -12,19 +12,18 @@ from bertviewer.core.formulas.templates.template import Match, Template
 def _convolution(view: ModuleView) -> Match | None:
     """One convolution; its stride, padding, dilation and groups are those of the call."""
     step = view.only("convolution")
-    if step is None or step.node.path != view.node.path:
-        return None
-    stored = [o.parameter for o in step.operands if o.parameter]
+    stored = [] if step is None else [o.parameter for o in step.operands if o.parameter]
     shape = next((view.parameter_shape(name) for name in stored if name.endswith("weight")), ())
-    plain = [each.plain for each in step.operands if each.plain and each.plain != "None"]
-    try:
-        stride, padding, dilation, groups = (json.loads(text) for text in plain)
-    except ValueError:  # padding as a word: "same"; a transposed convolution has more settings
-        return None
-    if len(shape) < 3:
+    if step is None or step.node.path != view.node.path or len(shape) < 3:
         return None
     outputs, inputs, *sizes = shape
-    axes, inputs = len(sizes), inputs * groups
+    axes = len(sizes)
+    plain = [each.plain for each in step.operands if each.plain and each.plain != "None"]
+    try:
+        stride, padding, dilation, (groups, *_) = (_of_axes(text, axes) for text in plain)
+    except ValueError:  # padding as a word: "same"; a transposed convolution has more settings
+        return None
+    inputs *= groups
     is_depthwise = groups == inputs == outputs
     bias = ("b_c" if is_depthwise else "b") if len(stored) > 1 else ""
     inner, outer = "uvw"[:axes], "s" if axes == 1 else "ijk"[:axes]
@@ -63,6 +62,13 @@ def _convolution(view: ModuleView) -> Match | None:
             "bias": bias,
         },
     )
+
+
+def _of_axes(text: str, axes: int) -> list[int]:
+    """Return a setting for each axis; the code may have one number for all."""
+    value = json.loads(text)
+    value = value if isinstance(value, list) else [value]
+    return value * axes if len(value) == 1 else value
 
 
 CONVOLUTION = Template(

@@ -14,24 +14,19 @@ from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.template import Match, Template
 
-_POSITION = "Maps each position in the sequence to its vector."
-_TOKEN_KEYS = ("vocabulary", "embedding width", "width", "padding")
+_WIDTHS = ("embedding width", "width")
+_TOKENS = ("vocabulary", *_WIDTHS, "padding")
+_HEADS = ("distances", "heads")
 _KINDS = {
-    "token": ("Maps each vocabulary entry to its vector.", _TOKEN_KEYS),
-    "position": (_POSITION, ("positions", "embedding width", "width")),
+    "token": ("Maps each vocabulary entry to its vector.", _TOKENS),
+    "position": ("Maps each position in the sequence to its vector.", ("positions", *_WIDTHS)),
     "segment": (
         "Maps each segment (first or second sentence) to its vector.",
-        ("token types", "embedding width", "width"),
+        ("token types", *_WIDTHS),
     ),
-    "bias": (
-        "Maps each distance between two positions to its bias, one per head.",
-        ("distances", "heads"),
-    ),
-    "distance": (
-        "Maps each distance between two positions to its vector.",
-        ("distances", "heads"),
-    ),
-    "": ("Maps each index to a learnt vector.", _TOKEN_KEYS),
+    "bias": ("Maps each distance between two positions to its bias, one per head.", _HEADS),
+    "distance": ("Maps each distance between two positions to its vector.", _HEADS),
+    "": ("Maps each index to a learnt vector.", _TOKENS),
 }
 """Summary and keys by what the indices are."""
 
@@ -41,7 +36,6 @@ def index_kind(step: Step, view: ModuleView) -> str:
 
     ``view`` is the module whose graph has the step.
     """
-    lookups = () if view.graph is None else view.graph.of("embedding")
     given = _given_index(step, view)
     if given is None:
         return "position"
@@ -53,8 +47,9 @@ def index_kind(step: Step, view: ModuleView) -> str:
     if name in ("input", "input ids", "decoder input ids") or (is_input and "ids" in name):
         return "token"
     # Of several tables whose rows are computed, those of hashes or boxes have a constant.
-    indices = [_given_index(each, view) for each in lookups]
-    computed = [i for i in indices if i is None or (i.kind == "constant" and "ids" not in i.name)]
+    lookups = () if view.graph is None else view.graph.of("embedding")
+    read = [_given_index(each, view) for each in lookups]
+    computed = [i for i in read if i is None or (i.kind == "constant" and "ids" not in i.name)]
     return "position" if given.kind == "constant" and len(computed) < 2 else ""
 
 
@@ -62,6 +57,23 @@ def _given_index(step: Step, view: ModuleView) -> Node | None:
     """Return the input or constant that a lookup's indices are, ``None`` if they are computed."""
     index = next((o for o in step.operands if o.is_tensor and not o.parameter), Operand())
     return None if view.graph is None else view.graph.given.get(index.node)
+
+
+def _kind(view: ModuleView) -> str:
+    """Return what the indices of a table are, as the modules around it look rows up."""
+    for place in places(view):
+        step, shape = place.steps[0], place.steps[0].node.shape
+        is_pairwise = len(shape) == 3 and shape[0] == shape[1]
+        if is_pairwise or any("bias" in user.roles for user in place.graph.users(step)):
+            return "bias"
+        if kind := index_kind(step, place.view):
+            return kind
+    table = view.tensors["weight"]
+    if table.shape[0] == view.config.get("vocab_size"):
+        return "token"
+    # Attention may compute with the whole table: no row is looked up (DeBERTa).
+    readers = {node.operation for node in view.all_nodes() if table.name in node.reads}
+    return "" if not readers or readers & {"embedding", "look-up"} else "distance"
 
 
 def constant_factor(step: Step, view: ModuleView) -> float | None:
@@ -81,79 +93,17 @@ def _stored_factor(view: ModuleView) -> float | None:
     return float(stored) if isinstance(stored, float | int) else None
 
 
-def _lookup(view: ModuleView) -> Match | None:
-    """A table whose rows are looked up, also times a constant (Vaswani et al. 2017, 3.4)."""
-    shape = view.shape("weight") or ()
-    if len(shape) != 2 or len(view.tensors) > 1 or _is_sinusoidal(view) or _offset(view):
-        return None
-    rows, width = shape
-    steps = () if view.graph is None else view.graph.steps
-    factor = constant_factor(steps[1], view) if len(steps) == 2 else None
-    if view.graph is None:
-        factor = _stored_factor(view)
-    is_table = {
-        ("embedding",): True,
-        ("embedding", "mul"): factor is not None,
-        (): view.graph is None and "Embedding" in view.node.class_name,
-    }
-    if not is_table.get(tuple(step.operation for step in steps)):
-        return None
-    times = value = ""
-    constant: tuple[Term, ...] = ()
-    is_root = factor is not None and abs(factor - math.sqrt(width)) < 1e-6
-    if factor is not None:
-        number = f"sqrt({width})" if is_root else number_maths(factor)
-        times, value = "c thick ", f"quad c = {number}, "
-        constant = (Term("c", "constant factor", f"{factor:g}"),)
-    root = f", the square root of the embedding size {width}" if is_root else ""
-    purpose = (
-        ": the table is initialised with small values, and the factor brings them to the scale of "
-        "the vectors added to them."
-    )
-    summary, choices = _KINDS[_kind(view)]
-    choices += () if factor is None else ("embedding scale",)
-    widths = view.keys("embedding width", "width")
-    return Match(
-        maths=(
-            f"{sized('y_s', width)} = {times}{sized('W', rows, width)}[t_s], {value}"
-            f"quad t_s in {{{indices(rows)}}}",
-        ),
-        terms=(
-            Term("t_s", "index at position s (an integer)"),
-            Term("W", "embedding table, one row per index", shape_text(shape)),
-            *constant,
-            Term("y_s", "the row: the vector of position s", shape_text((width,))),
-        ),
-        values={
-            "title": "Embedding" if factor is None else "Scaled embedding",
-            "summary": summary,
-            "tied to": view.tensors["weight"].tied_to,
-            "is plain": factor == 1,
-            "factor": None
-            if factor in (None, 1)
-            else f"{factor:g}{root}{purpose if has_positions(view) else '.'}",
-            "padding": view.integer("padding_idx"),
-        },
-        keys=tuple(k for k in view.keys(*choices) if k not in widths or view.config[k] == width),
-    )
+def _offset(view: ModuleView) -> int:
+    """Return what a table of positions adds to each position, 0 for a plain lookup."""
+    step = view.only("embedding")
+    given = None if step is None else _given_index(step, view)
+    is_plain = step is None or (given is not None and given.kind != "constant")
+    return 0 if is_plain else view.integer("offset") or 0
 
 
-def _kind(view: ModuleView) -> str:
-    """Return what the indices of a table are, as the modules around it look rows up."""
-    for place in places(view):
-        step = place.steps[0]
-        shape = step.node.shape
-        is_pairwise = len(shape) == 3 and shape[0] == shape[1]
-        if is_pairwise or any("bias" in user.roles for user in place.graph.users(step)):
-            return "bias"
-        if kind := index_kind(step, place.view):
-            return kind
-    table = view.tensors["weight"]
-    if table.shape[0] == view.config.get("vocab_size"):
-        return "token"
-    # Attention may compute with the whole table: no row is looked up (DeBERTa).
-    readers = {node.operation for node in view.all_nodes() if table.name in node.reads}
-    return "" if not readers or readers & {"embedding", "look-up"} else "distance"
+def _is_sinusoidal(view: ModuleView) -> bool:
+    """Return whether a fixed table holds sines and cosines of positions, as its class says."""
+    return "inusoid" in view.node.class_name and not view.tensors["weight"].trainable
 
 
 def _scores_with_table(view: ModuleView) -> bool:
@@ -164,38 +114,67 @@ def _scores_with_table(view: ModuleView) -> bool:
     return any(node.operation == "linear" and names & {*node.reads} for node in view.all_nodes())
 
 
-def _offset(view: ModuleView) -> int | None:
-    """Return what a table of positions adds to each position, ``None`` for a plain lookup."""
-    step = view.only("embedding")
-    given = None if step is None else _given_index(step, view)
-    is_read = step is None or (given is not None and given.kind != "constant")
-    return None if is_read else view.integer("offset") or None
+def _lookup(view: ModuleView) -> Match | None:
+    """A table whose rows are looked up, also times a constant (Vaswani et al. 2017, 3.4).
 
-
-def _offset_positions(view: ModuleView) -> Match | None:
-    """BART's learnt positions: the rows before the offset stay unused (transformers' code)."""
-    offset, shape = _offset(view), view.shape("weight")
-    if offset is None or not shape:
+    BART's positions are counted from an offset: the rows before it stay unused.
+    """
+    shape, steps = view.shape("weight") or (), () if view.graph is None else view.graph.steps
+    if len(shape) != 2 or len(view.tensors) > 1 or _is_sinusoidal(view):
         return None
-    rows, width = shape
-    usable = rows - offset
+    factor = constant_factor(steps[1], view) if len(steps) == 2 else None
+    if view.graph is None:
+        factor = _stored_factor(view)
+    is_table = {
+        ("embedding",): True,
+        ("embedding", "mul"): factor is not None,
+        (): view.graph is None and "Embedding" in view.node.class_name,
+    }
+    if not is_table.get(tuple(step.operation for step in steps)):
+        return None
+    (rows, width), offset = shape, _offset(view)
+    summary, choices = _KINDS["position" if offset else _kind(view)]
+    widths = view.keys(*_WIDTHS)
+    title, times, scale, scaled, constant = "Embedding", "", "", "", []
+    if factor is not None:
+        is_root = abs(factor - math.sqrt(width)) < 1e-6
+        root = f", the square root of the embedding size {width}" if is_root else ""
+        scaled = f"{factor:g}{root}{_WHY_SCALED if has_positions(view) else '.'}"
+        title, times, choices = "Scaled embedding", "c thick ", (*choices, "embedding scale")
+        scale = f"quad c = {f'sqrt({width})' if is_root else number_maths(factor)}, "
+        constant = [Term("c", "constant factor", f"{factor:g}")]
+    source = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
+    entry, domain = "t_s", f"quad t_s in {{{indices(rows)}}}"
+    index, each = Term("t_s", "index at position s (an integer)"), "index"
+    if offset:
+        title = "Position embedding with an offset"
+        entry, domain = f"s + {offset}", f"quad s = {indices(rows - offset)}"
+        index, each = _INDEX, "position"
+        source = "Lewis et al. 2020; the offset as in transformers’ code"
     return Match(
         maths=(
-            f"{sized('y_s', width)} = {sized('W', rows, width)}[s + {offset}], "
-            f"quad s = {indices(usable)}",
+            f"{sized('y_s', width)} = {times}{sized('W', rows, width)}[{entry}], {scale}{domain}",
         ),
         terms=(
-            Term("s", "position, counted from 0"),
-            Term("W", "embedding table, one row per position", shape_text(shape)),
+            index,
+            Term("W", f"embedding table, one row per {each}", shape_text(shape)),
+            *constant,
             Term("y_s", "the row: the vector of position s", shape_text((width,))),
         ),
-        values={"last": offset - 1, "rows": rows, "usable": usable},
+        values={
+            "title": title,
+            "summary": summary,
+            "tied to": view.tensors["weight"].tied_to,
+            "is one": factor == 1,
+            "scaled": "" if factor == 1 else scaled,
+            "padding": view.integer("padding_idx"),
+            "unused": offset - 1 if offset else None,
+            "source": source,
+            "rows": rows,
+            "usable": rows - offset if offset else None,
+        },
+        keys=tuple(k for k in view.keys(*choices) if k not in widths or view.config[k] == width),
     )
-
-
-def _is_sinusoidal(view: ModuleView) -> bool:
-    """Return whether a fixed table holds sines and cosines of positions, as its class says."""
-    return "inusoid" in view.node.class_name and not view.tensors["weight"].trainable
 
 
 def _sinusoids(view: ModuleView) -> Match | None:
@@ -203,8 +182,7 @@ def _sinusoids(view: ModuleView) -> Match | None:
     shape = view.shape("weight")
     if not shape or not _is_sinusoidal(view):
         return None
-    rows, width = shape
-    half = (width + 1) // 2
+    (rows, width), half = shape, (shape[1] + 1) // 2
     angle = f"s / 10000^(2i \\/ {width})"
     return Match(
         maths=(
@@ -213,12 +191,18 @@ def _sinusoids(view: ModuleView) -> Match | None:
             f"quad i = {indices(half)}",
         ),
         terms=(
-            Term("s", "position, counted from 0"),
+            _INDEX,
             Term("P", "position table: fixed, not learnt", shape_text(shape)),
             Term("y_s", "vector of position s", shape_text((width,))),
         ),
     )
 
+
+_INDEX = Term("s", "position, counted from 0")
+_WHY_SCALED = (
+    ": the table is initialised with small values, and the factor brings them to the scale of the "
+    "vectors added to them."
+)
 
 EMBEDDING = (
     Template(
@@ -227,11 +211,14 @@ EMBEDDING = (
         title="{title}",
         summary="{summary}",
         notes=(
-            "A lookup, not a product: it selects row t of the table. This is equivalent to "
-            "multiplying a one-hot vector by the table, without computing the zeros.",
+            Note(
+                "A lookup, not a product: it selects row t of the table. This is equivalent to "
+                "multiplying a one-hot vector by the table, without computing the zeros.",
+                "not usable",
+            ),
             "The table is tied: it is the same tensor as {tied to} and is counted there.",
-            Note("The factor is 1 in this configuration: this is a plain lookup.", "is plain"),
-            "Every vector is multiplied by {factor}",
+            Note("The factor is 1 in this configuration: this is a plain lookup.", "is one"),
+            "Every vector is multiplied by {scaled}",
             Note(
                 "padding_idx is {padding}: row {padding} is not updated during training. The "
                 "lookup treats it like any other row.",
@@ -242,22 +229,15 @@ EMBEDDING = (
                 "layer that shares the table does.",
                 _scores_with_table,
             ),
-        ),
-        source="Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4",
-    ),
-    Template(
-        "embedding",
-        _offset_positions,
-        title="Position embedding with an offset",
-        summary=_POSITION,
-        notes=(
-            "Rows 0 to {last} are never read: the original implementation counted positions from "
+            "Rows 0 to {unused} are never read: the original implementation counted positions from "
             "after the padding index, and the table kept its shape. Of {rows} rows, {usable} can "
             "be used for tokens.",
-            "Padding tokens are counted like any other; the mask prevents attention to them.",
+            Note(
+                "Padding tokens are counted like any other; the mask prevents attention to them.",
+                "usable",
+            ),
         ),
-        keys=("positions", "width"),
-        source="Lewis et al. 2020; the offset as in transformers’ code",
+        source="{source}",
     ),
     Template(
         "embedding",

@@ -98,6 +98,7 @@ def _embeddings(view: ModuleView) -> Match | None:
     position, segment = kinds.get("position"), kinds.get("segment")
     norm = next((Norm.of(step) for step in graph.steps if is_norm(step)), None)
     masked = any("mask" in n.name and n.kind != "constant" for n in graph.given.values())
+    rescales = any(step.operation == "masked_fill" for step in others)
     values = {
         "looked_up": _listed(lookups, others),
         "adds": _combines(lookups, others, norm),
@@ -107,12 +108,14 @@ def _embeddings(view: ModuleView) -> Match | None:
         "one_segment": segment is not None and segment.rows == 1,
         "no_segments": position is not None and segment is None,
         "position_note": position and position_note(position),
-        "rescales": any(step.operation == "masked_fill" for step in others),
+        "rescales": rescales,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
     }
     chosen = [*(["positions"] if position else []), *(["token types"] if segment else [])]
-    written = write(graph, view, Naming(teaches=True))
+    meanings = {"T": "where mask tokens are", "c": "fraction of the tokens that are not masked"}
+    naming = Naming(meanings=meanings if rescales else {}, teaches=True)
+    written = write(graph, view, naming)
     return replace(written, values=values, keys=view.keys(*chosen))
 
 

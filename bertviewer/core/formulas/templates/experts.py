@@ -10,28 +10,24 @@ from bertviewer.core.formulas.templates.feed_forward import KINDS
 from bertviewer.core.formulas.templates.template import Match, Template
 
 
-def _is_mixture(graph: ModuleGraph) -> bool:
-    is_layer = bool(graph.of("residual"))
-    return graph.sole("experts") is not None and graph.sole("routing") is not None and not is_layer
+def _part(graph: ModuleGraph) -> str:
+    """Return which part of a mixture a module is: all of it, the experts, the router, or none."""
+    router, experts = graph.sole("routing"), graph.sole("experts")
+    if router is None:
+        return "experts" if experts is not None and graph.only is experts else ""
+    if experts is not None:
+        return "" if graph.of("residual") else "mixture"
+    return "router" if len(graph.steps) < 3 and not graph.of("experts") else ""
 
 
-def _is_experts(graph: ModuleGraph) -> bool:
-    return graph.only is not None and graph.only.operation == "experts"
-
-
-def _is_router(graph: ModuleGraph) -> bool:
-    is_small = len(graph.steps) < 3 and not graph.of("experts")
-    return is_small and graph.sole("routing") is not None
-
-
-def _match(holds: Callable[[ModuleGraph], bool]) -> Callable[[ModuleView], Match | None]:
+def _match(part: str) -> Callable[[ModuleView], Match | None]:
     """Return what recognises a part of a mixture, with the numbers of its experts."""
 
     def match(view: ModuleView) -> Match | None:
         graph = view.graph
-        if graph is None or not holds(graph):
+        if graph is None or _part(graph) != part:
             return None
-        step = graph.sole("experts") or graph.of("routing")[0]
+        step = graph.of("experts", "routing")[-1]  # the experts, if there are any
         count, chosen = (step.node.details.get(key) for key in ("experts", "chosen"))
         return match_of_steps(
             view,
@@ -74,7 +70,7 @@ _SOURCE = "Shazeer et al. 2017, section 2"
 EXPERTS = (
     Template(
         "experts",
-        _match(_is_mixture),
+        _match("mixture"),
         title="Mixture of experts",
         summary="Routes each position to {some} and adds their outputs, weighted by the router."
         "{shared}",
@@ -94,7 +90,7 @@ EXPERTS = (
     ),
     Template(
         "experts",
-        _match(_is_experts),
+        _match("experts"),
         title="Experts",
         summary="Applies to each position the experts that the router chose for it, of {count}, "
         "and adds their outputs, weighted by the router.",
@@ -104,7 +100,7 @@ EXPERTS = (
     ),
     Template(
         "router",
-        _match(_is_router),
+        _match("router"),
         title="Router",
         summary="Scores the experts for each position and chooses {some}, with their weights.",
         notes=(_ROUTER, _LOAD, "{steps}"),

@@ -50,6 +50,7 @@ def _pooler(view: ModuleView) -> Match | None:
         "first": first,
         "whole": "sequence" if is_text else "input",
         "text": is_text and is_tanh,
+        "data": not is_text,
         "outside": view.architecture.source.task != "base" and view.node.parent == "",
         "code": "the layer as in BERT’s code" if is_tanh else "He et al. 2021 and their code",
     }
@@ -127,9 +128,7 @@ HEADS = (
                 "token vectors, and semantic similarity was not its objective.",
                 "text",
             ),
-            Note(
-                "Classifiers need one vector of fixed size, however large the input is.", "not text"
-            ),
+            Note("Classifiers need one vector of fixed size, however large the input is.", "data"),
             Note("It belongs to the head: the base model has no pooler.", "outside"),
         ),
         keys=("width",),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import scored_labels
@@ -18,7 +19,6 @@ from bertviewer.core.formulas.steps.origins import (
     origins,
     projections,
 )
-from bertviewer.core.formulas.templates.heads import own_attentions
 from bertviewer.core.formulas.templates.norm import NORMS, is_norm
 from bertviewer.core.formulas.templates.sparse_attention import sparse_heads
 from bertviewer.core.formulas.templates.template import Match, Template
@@ -46,11 +46,12 @@ def _layer(view: ModuleView) -> Affine | None:
     layer = None if set(view.tensors) - {"weight", "bias"} else view.affine()
     if view.graph is not None:
         return layer if view.only("linear") else None
-    # A layer that is not called can be: no other module multiplies its weight.
-    name = f"{view.node.path}.weight"
-    is_used = not any(name in node.reads for node in view.all_nodes())
-    is_linear = view.is_torch and view.node.class_module.endswith(".linear")
-    return layer if is_linear and (is_used or _torch_attention(view)) else None
+    # One that is not called has its formula unless other code multiplies by its weight.
+    weight = f"{view.node.path}.weight"
+    around = [each.graph for path in ancestors(view.node.path) if (each := view.at(path))]
+    read = {name for graph in around if graph for step in graph.steps for name in step.node.reads}
+    is_linear = view.node.class_module == "torch.nn.modules.linear"
+    return layer if is_linear and (weight not in read or _torch_attention(view)) else None
 
 
 def _torch_attention(view: ModuleView) -> bool:
@@ -59,58 +60,47 @@ def _torch_attention(view: ModuleView) -> bool:
     return around is not None and around.is_torch and around.node.class_name == "MultiheadAttention"
 
 
-def _product(*, transposed: bool) -> Callable[[ModuleView], Match | None]:
-    """Return what recognises a product with a matrix that is stored [out, in], or [in, out]."""
-
-    def match(view: ModuleView) -> Match | None:
-        layer = _layer(view)
-        if layer is None or layer.convolution or layer.transposed != transposed:
-            return None
-        entry, bias = "W_(j, i)" if transposed else "W_(i, j)", " + b_j" if layer.bias else ""
-        return Match(
-            maths=(
-                f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
-                f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
-                f"quad j = {indices(layer.outputs)}",
-            ),
-            terms=(
-                Term("x", "input vector of one position", shape_text((layer.inputs,))),
-                *layer.terms("this layer"),
-                Term("y", "output vector of that position", shape_text((layer.outputs,))),
-            ),
-            values={"purpose": _purpose(view, layer), "bias": layer.bias},
-        )
-
-    return match
-
-
-def _pointwise(view: ModuleView) -> Match | None:
-    """A convolution of one position, in groups (Iandola et al. 2020, section 3)."""
+def _linear(view: ModuleView) -> Match | None:
     layer = _layer(view)
-    if layer is None or not layer.convolution:
+    if layer is None:
         return None
+    domain = f"{' + b_j' if layer.bias else ''}, quad j = {indices(layer.outputs)}"
+    x = Term("x", "input vector of one position", shape_text((layer.inputs,)))
+    y = Term("y", "output vector of that position", shape_text((layer.outputs,)))
     groups = view.integer("groups") or 1
-    each, made, is_grouped = layer.inputs // groups, layer.outputs // groups, groups > 1
-    product = f"x_({each} g(j) + i)" if is_grouped else "x_i"
-    line = (
-        f"y_j = sum_(i=0)^({each - 1}) {product} W_(j, i){' + b_j' if layer.bias else ''}, "
-        f"quad j = {indices(layer.outputs)}"
-    )
-    weight = shape_text(view.shape("weight") or ())
-    terms = [
-        Term("x", "input vector of one position", shape_text((layer.inputs,))),
-        Term("W", "weight, stored [out, in per group, 1]", weight),
-        Term("b_j", "bias of feature j", shape_text((layer.outputs,))),
-        Term("g(j)", "group of output feature j", f"{groups} groups"),
-    ]
+    if not layer.convolution:
+        kind = "Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)"
+        entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
+        maths: tuple[str, ...] = (
+            f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
+            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{domain}",
+        )
+        terms = (x, *layer.terms("this layer"), y)
+    else:  # of one position, in groups (Iandola et al. 2020, section 3)
+        kind = f"{'Convolution' if groups == 1 else 'Grouped convolution'} with kernel size 1"
+        each, made = layer.inputs // groups, layer.outputs // groups
+        product = "x_i" if groups == 1 else f"x_({each} g(j) + i)"
+        maths = (
+            f"y_j = sum_(i=0)^({each - 1}) {product} W_(j, i){domain}",
+            f"g(j) = floor(j \\/ {made})",
+        )[: min(groups, 2)]
+        shape = shape_text(view.shape("weight") or ())
+        weight = Term("W", "weight, stored [out, in per group, 1]", shape)
+        bias = Term("b_j", "bias of feature j", shape_text((layer.outputs,)))
+        group = Term("g(j)", "group of output feature j", f"{groups} groups")
+        terms = (x, weight, *((bias,) if layer.bias else ()), *((group,) if groups > 1 else ()))
+    order, source = _KINDS[kind]
     return Match(
-        maths=(line, f"g(j) = floor(j \\/ {made})") if is_grouped else (line,),
-        terms=(*terms[:2], *terms[2:3][: layer.bias], *terms[3:][:is_grouped]),
+        maths,
+        terms,
         values={
+            "kind": kind,
             "purpose": _purpose(view, layer),
-            "kind": "Grouped convolution" if is_grouped else "Convolution",
-            "groups": groups if is_grouped else None,
+            "order": order.format(groups=groups),
+            "bias": layer.bias,
+            "source": source,
         },
+        keys=view.keys("groups of features") if layer.convolution else (),
     )
 
 
@@ -118,18 +108,10 @@ def _is_per_position(view: ModuleView) -> bool:
     """Return whether a layer receives one vector for each position of a sequence."""
     if view.graph is None or not view.graph.inputs:
         return _torch_attention(view)
-    is_sequence = not view.lengths.isdisjoint(view.graph.inputs[0].shape[:-1])
-    return is_sequence and not any(_projects_distances(place) for place in places(view))
-
-
-def _projects_distances(place: Place) -> bool:
-    """Return whether a layer projects distances as well as tokens (DeBERTa).
-
-    The code also calls it where it does not use the result.
-    """
-    letters = projections(place.graph).get(place.steps[0].node.id, frozenset())
-    is_shared = place.view.config.get("share_att_key") is True
-    return is_shared and bool(letters & {"Q", "K"}) and bool(place.graph.of("position bias"))
+    around = next(places(view), None)
+    if view.config.get("share_att_key") is True and around and around.graph.of("position bias"):
+        return False  # DeBERTa projects distances with the layers of queries and keys
+    return not view.lengths.isdisjoint(view.graph.inputs[0].shape[:-1])
 
 
 def _purpose(view: ModuleView, layer: Affine) -> str:
@@ -153,8 +135,8 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
             return text
     if layer.outputs == 1:
         return "Computes one number from each vector, a weighted sum."
-    sizes = {"smaller": layer.outputs < layer.inputs, "larger": layer.outputs > layer.inputs}
-    size = next((word for word, is_so in sizes.items() if is_so), "new")
+    is_wider, is_same = layer.outputs > layer.inputs, layer.outputs == layer.inputs
+    size = "new" if is_same else "larger" if is_wider else "smaller"
     return f"Maps each vector to a {size} one, made of weighted sums."
 
 
@@ -208,12 +190,8 @@ def _projects_only_distances(_view: ModuleView, _layer: Affine, place: Place) ->
 def _mixes_heads(view: ModuleView, _layer: Affine, place: Place) -> str:
     def is_attention(step: Step) -> bool:
         module = view.at(step.node.path or "")
-        is_closed = step.node.kind == "module" and module is not None
-        return (
-            step.operation == "attention"
-            or (is_closed and bool(own_attentions(module)))
-            or (module is not None and sparse_heads(module) is not None)
-        )
+        is_sparse = module is not None and sparse_heads(module) is not None
+        return step.operation == "attention" or is_sparse
 
     is_mixed = _reads(place.graph, place.steps[0], is_attention, through=("add", "cat"))
     return _OUTPUT if is_mixed else ""
@@ -305,51 +283,40 @@ def _scores(view: ModuleView, step: Step) -> str:
     return "Computes one score (logit) per class." if is_of_classes else ""
 
 
-_PER_POSITION = Note(
-    "x is the vector of one position: the same weights are applied to every position "
-    "independently.",
-    _is_per_position,
-)
-_NO_BIAS = Note("This layer has no bias.", "not bias")
+_CONVOLUTION = "Iandola et al. 2020, section 3"
+_KINDS = {
+    "Linear layer": (
+        "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W produces "
+        "output feature j.",
+        "torch.nn.Linear",
+    ),
+    "Linear layer, stored transposed (Conv1D)": (
+        "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is transposed: "
+        "column j of W produces output feature j.",
+        "Conv1D of transformers, after the code of Radford et al. 2018",
+    ),
+    "Convolution with kernel size 1": ("It is equivalent to a linear layer.", _CONVOLUTION),
+    "Grouped convolution with kernel size 1": (
+        "It is equivalent to a linear layer with a block-diagonal matrix of {groups} blocks: "
+        "{groups} times fewer weights and products.",
+        _CONVOLUTION,
+    ),
+}
+"""What is said of the weight, and the source, by title."""
 
-LINEAR = (
-    Template(
-        "linear",
-        _product(transposed=True),
-        title="Linear layer",
-        summary="{purpose}",
-        notes=(
-            "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W "
-            "produces output feature j.",
-            _PER_POSITION,
-            _NO_BIAS,
+LINEAR = Template(
+    "linear",
+    _linear,
+    title="{kind}",
+    summary="{purpose}",
+    notes=(
+        "{order}",
+        Note(
+            "x is the vector of one position: the same weights are applied to every position "
+            "independently.",
+            _is_per_position,
         ),
-        source="torch.nn.Linear",
+        Note("This layer has no bias.", "not bias"),
     ),
-    Template(
-        "linear",
-        _product(transposed=False),
-        title="Linear layer, stored transposed (Conv1D)",
-        summary="{purpose}",
-        notes=(
-            "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is "
-            "transposed: column j of W produces output feature j.",
-            _PER_POSITION,
-            _NO_BIAS,
-        ),
-        source="Conv1D of transformers, after the code of Radford et al. 2018",
-    ),
-    Template(
-        "linear",
-        _pointwise,
-        title="{kind} with kernel size 1",
-        summary="{purpose}",
-        notes=(
-            "It is equivalent to a linear layer with a block-diagonal matrix of {groups} blocks: "
-            "{groups} times fewer weights and products.",
-            Note("It is equivalent to a linear layer.", "not groups"),
-        ),
-        keys=("groups of features",),
-        source="Iandola et al. 2020, section 3",
-    ),
+    source="{source}",
 )

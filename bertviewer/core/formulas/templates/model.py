@@ -87,15 +87,16 @@ def _written(view: ModuleView, calls: ModuleGraph, **texts: str) -> Match:
     meanings = {
         "X_0": "input of the first layer",
         "Y": "last hidden state, one row per position",
-        "p": "pooled output: one vector for the whole sequence",
         "y_0": f"row of Y of the first {unit}",
         "y_e": "row of Y of the end-of-text token",
         **{each.symbol: each.meaning for each in extras},
     }
+    if len(results := _results(calls)) > 1:
+        meanings["p"] = "pooled output: one vector for the whole sequence"
     is_base = stack is not None and len(calls.steps) > 1
     is_alone = stack is not None and not is_base and "shared" in view.children
     naming = Naming(
-        _results(calls),
+        results,
         symbols,
         assumed=_rows(calls),
         meanings=meanings,
@@ -106,7 +107,7 @@ def _written(view: ModuleView, calls: ModuleGraph, **texts: str) -> Match:
         **texts,
         **model_values(view, run, _last_norm(calls)),
         "final_norm": _final_norm(view, calls, run),
-        "no_pooler": len(naming.results) == 1
+        "no_pooler": len(results) == 1
         and (is_base or (run is not None and embeddings_of(view) is not None)),
         "stack": stack.node.name if stack is not None and is_base else None,
         "child": stack.node.name if stack is not None and not (is_base or is_alone) else None,

@@ -111,26 +111,25 @@ def _matches(
         learnt = ", then scales each feature with a learnt parameter" if width else ""
         if has_shift:
             learnt = ", then scales and shifts each feature with learnt parameters"
-        # A weight with one row per head is a table.
-        is_vector = len(weight) == 1
         count = f"{view.node.own_parameters:,}"
+        total = f"2 × {width:,} = {count}" if has_shift and width else count
         values = {
             "learnt": learnt,
             "one plus": one_plus,
             "width": width,
             "length": None if has_shift else width,
             "size": f"{width:,}" if width else "D",
+            "own": "γ and β" if has_shift else "γ",
+            "applied": "γ and shifted by element i of β" if has_shift else "γ",
+            # A weight with one row per head is a table.
+            "total": total if len(weight) == 1 else None,
             "count": None if has_shift or not width else count,
             "double": f"{2 * (width or 0):,}",
-            "both": f"2 × {width:,} = {count}" if width and has_shift and is_vector else None,
-            "scales": count if not has_shift and is_vector else None,
         }
         return Match(tuple(maths), tuple(terms), values)
 
     return match
 
-
-_MEANS = "An input of [1, 512, {width}] has 512 means and 512 variances, and feature i of every"
 
 NORM = (
     Template(
@@ -146,12 +145,10 @@ NORM = (
         summary="Normalises each position’s vector to mean 0 and variance 1 over its features"
         "{learnt}.",
         notes=(
-            "Each of the {size} features has its own γ and β, shared by all positions: {both} "
-            f"parameters, regardless of the sequence length. {_MEANS} position is multiplied by "
-            "element i of γ and shifted by element i of β.",
-            "Each of the {size} features has its own γ, shared by all positions: {scales} "
-            f"parameters, regardless of the sequence length. {_MEANS} position is multiplied by "
-            "element i of γ.",
+            "Each of the {size} features has its own {own}, shared by all positions: {total} "
+            "parameters, regardless of the sequence length. An input of [1, 512, {width}] has 512 "
+            "means and 512 variances, and feature i of every position is multiplied by element i "
+            "of {applied}.",
             "Mean and variance are computed per position, over its features only; unlike batch "
             "normalisation, no other position or sequence is involved.",
             "PyTorch divides by √(variance + ε). Hand-written versions often divide by (standard "

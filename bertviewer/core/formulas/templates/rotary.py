@@ -23,10 +23,7 @@ def _rotary_positions(view: ModuleView) -> Match | None:
     if len(bases) == 1:
         number = number_maths(*bases.values())
         base = f"({number})" if "^" in number else number
-    shown = [
-        f"{b:g} for {kind.replace('_', ' ')}".removesuffix(" for ") for kind, b in bases.items()
-    ]
-    what = "; ".join(shown).removesuffix(" for ")
+    shown = "; ".join(f"{value:g} for {kind.replace('_', ' ')}" for kind, value in bases.items())
     return Match(
         maths=(
             f"{ROTATION}(x)_i = x_i cos(s theta_i) - x_(i + {half}) sin(s theta_i)",
@@ -36,7 +33,10 @@ def _rotary_positions(view: ModuleView) -> Match | None:
         terms=(
             Term("x", "query or key of one head at position s", shape_text((size,))),
             Term("s", "position, counted from 0"),
-            Term("theta_i", f"rotation angle of pair i per position; the base is {what}"),
+            Term(
+                "theta_i",
+                "rotation angle of pair i per position; the base is " + shown.removesuffix(" for "),
+            ),
         ),
         values={"half": half},
     )

@@ -6,7 +6,7 @@ from functools import partial
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.facts import has_target, scored_labels, tells_classes_apart
+from bertviewer.core.formulas.facts import scored_labels, tells_classes_apart
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notes import Note
@@ -44,11 +44,20 @@ _MEANINGS = {
 }
 
 
+def _names(view: ModuleView, kind: str) -> list[str]:
+    """Return the names of the whole model's inputs, or of its outputs."""
+    flows = view.architecture.flows
+    root = None if flows is None else flows.flow("")
+    return [node.name for node in (root.nodes if root else ()) if node.kind == kind]
+
+
+def _reads_target(view: ModuleView) -> bool:
+    return "decoder input ids" in _names(view, "input")
+
+
 def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     """Return the task that a model or a head computes scores for, "" for none."""
-    task, flows = view.architecture.source.task, view.architecture.flows
-    root = None if flows is None else flows.flow("")
-    outputs = [node.name for node in (root.nodes if root else ()) if node.kind == "output"]
+    task, outputs = view.architecture.source.task, _names(view, "output")
     shapes = [node.shape for node, _ in graph.results]
     size = shapes[0][-1] if shapes and shapes[0] else 0
     match [len(shape) for shape in shapes[:2]]:
@@ -61,8 +70,10 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
             return "pretraining"
         case [3, *_] if size == view.config.get("vocab_size"):
             return "words"
-        case [2, *_] if task == "pretraining":
-            return "sentence order" if len(outputs) > 1 else "discriminator"
+        case [2, *_] if task == "pretraining" and "sop logits" in outputs:
+            return "sentence order"
+        case [2, *_] if task == "pretraining" and outputs == ["logits"]:
+            return "discriminator"
         case [2 | 3 as dimensions, *_] if size == scored_labels(view):
             return "classes" if dimensions == 2 else "tokens"
     return ""
@@ -70,14 +81,15 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
 
 def _task(kind: str, view: ModuleView, *, is_model: bool) -> Match | None:
     """Return what a model with a head for a task computes, or such a head outside of the base."""
-    graph, path, root = view.calls, view.node.path, view.at("")
-    if graph is None or root is None or root.graph is None or is_model == bool(path):
+    path = view.node.path
+    if is_model == bool(path) or any(name.isdigit() for name in path.split(".")):
         return None
-    if _kind(view, graph) != kind or root.graph.results[0][0].name == "last hidden state":
+    graph, outputs = view.calls, _names(view, "output")
+    if graph is None or outputs[:1] == ["last hidden state"] or _kind(view, graph) != kind:
         return None
-    found = {step.node.path or "" for step in stacks_of(root)}
-    inside = any(f"{path}.".startswith(f"{base}.") for base in found)
-    if inside or not found or any(name.isdigit() for name in path.split(".")):
+    root = view.at("")
+    found = {step.node.path or "" for step in (stacks_of(root) if root else ())}
+    if not found or any(f"{path}.".startswith(f"{base}.") for base in found):
         return None
     return _written(kind, view, graph, found if is_model else set())
 
@@ -113,9 +125,9 @@ def _with_rows(graph: ModuleGraph) -> ModuleGraph:
     """Return a graph in which a row that is looked up, or a mean of rows, is part of a tensor."""
     rows: dict[str, Operand] = {}
     for step in graph.of("look-up", "div"):
-        operand = step.operands[0]
+        operand = next(iter(step.tensors), Operand())
         while (made := graph.maker(operand)) is not None and made.operation in ("sum", "mul"):
-            operand = made.operands[0]
+            operand = next(iter(made.tensors), Operand())
         if made is not None and len(made.node.shape) == 3 > len(step.node.shape):
             rows[step.node.id] = Operand(operand.node, _MEAN if step.operation == "div" else _ROW)
     steps = (
@@ -138,14 +150,14 @@ def _symbols(
                 yield (node.id, ()), hidden if len(node.shape) == 3 else "p"
                 yield (node.id, _ROW), "x_e"
                 yield (node.id, _MEAN), "1/S sum_s x_s"
-    vector = "x_e" if has_target(view.architecture) else "p"
+    vector = "x_e" if _reads_target(view) else "p"
     for node in () if found else graph.inputs:
         yield (node.id, ()), "X" if len(node.shape) == 3 else vector
     for step in graph.of("linear")[-1:]:
         if any(operand == Operand(step.node.id, _ROW) for _, operand in graph.results):
             yield (step.node.id, ()), "Z"
             yield (step.node.id, _ROW), "Z_e"
-        before = graph.maker(step.tensors[0])
+        before = graph.maker(next(iter(step.tensors), None))
         if before is not None and before not in found and before.operation not in ("mul", "div"):
             yield (before.node.id, ()), "T" if len(before.node.shape) == 3 else "h"
     for step in graph.of("add", "sub"):
@@ -157,7 +169,7 @@ def _symbols(
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
     """Return what the texts of models and heads are filled with."""
-    target, hides = has_target(view.architecture), is_causal(view.architecture)
+    target, hides = _reads_target(view), is_causal(view.architecture)
     is_masked = view.architecture.source.task == "masked-lm" if hides is None else not hides
     language = "Encoder-decoder" if target else "Masked" if is_masked or not is_model else "Causal"
     context = ", using context on both sides" if language == "Masked" else " as the next token"
@@ -188,7 +200,8 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
         "extra": "; the extra layer as in transformers’ code" if graph.of("linear")[1:] else "",
         "first": read == "first token",
         "last": read == end,
-        "order": any("sop" in node.name for node, _ in graph.results),
+        "follows": "seq relationship logits" in _names(view, "output"),
+        "order": "sop logits" in _names(view, "output"),
     }
 
 
@@ -229,7 +242,7 @@ _TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
         "Pretraining {what}",
         "Performs both pretraining tasks at once: scores every vocabulary entry at every position, "
         "and the relation of the two sentences.",
-        (_LOGITS, Note(_NEXT, "not order"), Note(_ORDER, "order")),
+        (_LOGITS, Note(_NEXT, "follows"), Note(_ORDER, "order")),
         ("vocabulary", "width"),
         "Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
     ),
@@ -298,5 +311,5 @@ _TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
 TASK_MODELS = tuple(
     Template(role, partial(_task, kind, is_model=role == "task model"), *texts)
     for kind, texts in _TEXTS.items()
-    for role in ("task model", "head")
+    for role in ("task model", "language-model head" if kind == "words" else "head")
 )

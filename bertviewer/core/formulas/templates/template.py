@@ -110,17 +110,13 @@ def _filled(note: str, values: Values) -> str:
 
 def _for_target(formula: Formula) -> Formula:
     """Return a formula with S_d for the module's own tokens, and S for the encoder's."""
-    return replace(
-        formula,
-        maths=tuple(_LENGTH.sub(_renamed, line) for line in formula.maths),
-        terms=tuple(TARGET if term == TOKENS else _target_term(term) for term in formula.terms),
-    )
 
+    def renamed(text: str) -> str:
+        return _LENGTH.sub(lambda found: "S" if found[0].endswith("'") else "S_d", text)
 
-def _target_term(term: Term) -> Term:
-    value = None if term.value is None else _LENGTH.sub(_renamed, term.value)
-    return replace(term, symbol=_LENGTH.sub(_renamed, term.symbol), value=value)
+    def of_target(term: Term) -> Term:
+        value = term.value and renamed(term.value)
+        return TARGET if term == TOKENS else replace(term, symbol=renamed(term.symbol), value=value)
 
-
-def _renamed(found: re.Match[str]) -> str:
-    return "S" if found[0].endswith("'") else "S_d"
+    maths, terms = map(renamed, formula.maths), map(of_target, formula.terms)
+    return replace(formula, maths=tuple(maths), terms=tuple(terms))

@@ -53,8 +53,11 @@ def test_shared_keys_rotation_and_a_gate() -> None:
 
 
 def test_routing_and_experts() -> None:
-    maths = read_off("mixtral", "layers.0.mlp").maths
+    block, router = (read_off("mixtral", f"layers.0.mlp{path}") for path in ("", ".gate"))
+    maths = block.maths
     assert maths[0] == '(g, cal(E)) = op("TopK"_2)(op("softmax")(X W_R^top))'
+    assert router.maths == maths[:1]
+    assert values(block)["cal(E)"] == values(router)["cal(E)"] == "[S, 2]"
     assert maths[1].endswith('= sum_(e in cal(E)) g_e thin op("Expert")_e (X)')
     assert 'op("SiLU")' in maths[2]
     assert "W_(2, e)" in maths[2]
@@ -130,4 +133,4 @@ def test_a_loop_over_positions_stands_once() -> None:
 def test_inputs_have_the_usual_symbols() -> None:
     maths = read_off("mixtral", "").maths
     assert any('"layers"_l' in line for line in maths)
-    assert any("W [t]" in line for line in maths)
+    assert any('W_"word" [t]' in line for line in maths)

@@ -1,11 +1,11 @@
 """Formulas of a whole model: its tensors' shapes, its repeated blocks, and sums of both."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bertviewer.core.expressions.counts import Block, Count
 from bertviewer.core.expressions.polynomials import Polynomial, product, total
 from bertviewer.core.symbolic.fitting import fit, moving_letters
-from bertviewer.core.symbolic.models import TENSOR, ModelSizes, owners
+from bertviewer.core.symbolic.models import TENSOR, ModelSizes
 from bertviewer.core.symbolic.observations import Observations
 
 Shape = tuple[Polynomial, ...]
@@ -14,13 +14,39 @@ Shape = tuple[Polynomial, ...]
 def fit_shapes(observed: Observations) -> dict[str, Shape]:
     """Return the shapes whose every dimension follows from the symbols."""
     shapes = {}
+    # Layer after layer changes in the same way.
     fitted: dict[object, Polynomial | None] = {}
     for name, shape in observed.base.shapes.items():
-        dimensions = [_fit_dimension(observed, name, axis, fitted) for axis in range(len(shape))]
-        known = tuple(dimension for dimension in dimensions if dimension is not None)
-        if len(known) == len(shape):
-            shapes[name] = known
+        dimensions: list[Polynomial] = []
+        for axis, size in enumerate(shape):
+            sizes = observed.sizes(name, axis)
+            pairs = {
+                two: (one, other, model.shapes[name][axis])
+                for two, (one, other, model) in observed.pairs.items()
+            }
+            key = size, tuple(sizes.items()), tuple(pairs.items())
+            if key not in fitted:
+                fitted[key] = fit(size, observed.values, sizes, pairs)
+            if (dimension := fitted[key]) is None:
+                break
+            dimensions.append(dimension)
+        else:
+            shapes[name] = tuple(dimensions)
     return shapes
+
+
+def unfitted(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, list[str]]:
+    """Return the tensors without a formula, each with the symbols that change its shape."""
+    found = {}
+    for name, shape in observed.base.shapes.items():
+        if name not in shapes:
+            moving = {
+                letter
+                for axis, size in enumerate(shape)
+                for letter in moving_letters(size, observed.sizes(name, axis))
+            }
+            found[name] = [letter for letter in observed.seen if letter in moving]
+    return found
 
 
 def fit_repeats(observed: Observations) -> dict[str, Polynomial]:
@@ -35,44 +61,6 @@ def fit_repeats(observed: Observations) -> dict[str, Polynomial]:
         if times is not None and times.letters:
             repeats[path] = times
     return repeats
-
-
-def _fit_dimension(
-    observed: Observations, name: str, axis: int, fitted: dict[object, Polynomial | None]
-) -> Polynomial | None:
-    """Fit one dimension, or look it up: layer after layer changes in the same way."""
-    size = observed.base.shapes[name][axis]
-    sizes = observed.sizes(name, axis)
-    pairs = {
-        two: (one, other, model.shapes[name][axis])
-        for two, (one, other, model) in observed.pairs.items()
-    }
-    key = size, tuple(sizes.items()), tuple(pairs.items())
-    if key not in fitted:
-        fitted[key] = fit(size, observed.values, sizes, pairs)
-    return fitted[key]
-
-
-def unfitted(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, tuple[int, str]]:
-    """Return for each tensor without a formula the dimension that has none, and what changes it."""
-    found = {}
-    for name, shape in observed.base.shapes.items():
-        if name not in shapes:
-            axes = range(len(shape))
-            axis = next(axis for axis in axes if _fit_dimension(observed, name, axis, {}) is None)
-            changing = moving_letters(shape[axis], observed.sizes(name, axis))
-            found[name] = axis, ", ".join(changing)
-    return found
-
-
-def unfitted_reasons(observed: Observations, shapes: Mapping[str, Shape]) -> dict[str, str]:
-    """Say why there is no formula: the first tensor below that could not be fitted."""
-    reasons: dict[str, str] = {}
-    for name, (axis, changing) in unfitted(observed, shapes).items():
-        reason = f"no formula fits dimension {axis} of {name}, which varies with {changing}"
-        for key in (TENSOR + name, *owners(name)):
-            reasons.setdefault(key, reason)
-    return reasons
 
 
 def template_path(path: str, lengths: Mapping[str, int]) -> str:
@@ -113,12 +101,11 @@ def count_modules(
     own: dict[str, list[Polynomial | None]] = {path: [] for path in model.modules}
     for name in model.shapes:
         if name not in model.first_names:
-            shape = shapes.get(name)
-            own[name.rpartition(".")[0]].append(None if shape is None else product(shape))
+            size = product(shapes[name]) if name in shapes else None
+            own[name.rpartition(".")[0]].append(size)
     children: dict[str, list[str]] = {path: [] for path in model.modules}
-    for path in model.modules:
-        if path:
-            children[path.rpartition(".")[0]].append(path)
+    for path in model.modules[1:]:
+        children[path.rpartition(".")[0]].append(path)
     counts: dict[str, Count] = {}
     # named_modules() lists children after their parents, so from the end they come first.
     for path in reversed(model.modules):
@@ -148,10 +135,9 @@ def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Block
     return [template.times(times), total(block.value - template.value for block in blocks)]
 
 
-def _collected(blocks: list[Count]) -> list[Polynomial | Block]:
+def _collected(blocks: Iterable[Count]) -> list[Polynomial | Block]:
     """Add up blocks of several kinds, each as often as it occurs."""
-    kinds: dict[str, tuple[Count, int]] = {}
+    kinds: dict[str, list[Count]] = {}
     for block in blocks:
-        _, times = kinds.get(str(block), (block, 0))
-        kinds[str(block)] = block, times + 1
-    return [block.times(Polynomial.constant(times)) for block, times in kinds.values()]
+        kinds.setdefault(str(block), []).append(block)
+    return [some[0].times(Polynomial.constant(len(some))) for some in kinds.values()]

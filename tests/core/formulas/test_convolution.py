@@ -1,0 +1,55 @@
+"""What is said of one convolution, by the settings of its call."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.formula import Formula
+from tests.core.formulas.test_made_of import node
+
+
+def convolution(shape: tuple[int, ...], *settings: str) -> Formula | None:
+    """Return the formula of a module that is one convolution without a bias."""
+    plain = (Operand(plain=each) for each in settings)
+    operands = (Operand("x"), Operand(parameter="conv.weight"), *plain)
+    step = Node("y", "operation", "y", "conv", operation="convolution", operands=operands)
+    nodes = Node("x", "input", "input"), step, Node("out", "output", "output")
+    flow = Flow("conv", "Conv", nodes, (Edge("x", "y"), Edge("y", "out")))
+    architecture = Architecture(
+        SourceInfo("preset", "stranger", "base", "none"),
+        {},
+        (),
+        (node("", "Model"), node("conv", "Conv")),
+        (TensorInfo("conv.weight", shape, "float32", True),),
+    )
+    traced = replace(architecture, flows=Flows({"conv": flow}))
+    return formula_of(traced.modules[1], traced)
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        (("[1]", "[1]", "[1]", "1"), "s + u - 1"),
+        (("[1]", "[4]", "[2]", "1"), "s + 2 u - 4"),
+        (("3", "0", "2", "1"), "3 s + 2 u"),
+    ],
+)
+def test_stride_padding_and_dilation_are_in_the_index(
+    settings: tuple[str, ...], place: str
+) -> None:
+    found = convolution((6, 4, 3), *settings)
+    assert found is not None
+    assert found.maths == (f"y_(s) = sum_(u=0)^(2) W_(:, u) x_({place})",)
+
+
+def test_a_transposed_convolution_has_plain_steps() -> None:
+    found = convolution((6, 4, 3), "[2]", "[0]", "[0]", "1", "[1]")
+    assert found is not None
+    assert found.title == "Conv"
