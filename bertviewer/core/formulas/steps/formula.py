@@ -52,14 +52,15 @@ def write(
     own = own_steps(graph, rounds) | {node for node, parts in naming.symbols if not parts}
     names, legend = Names(graph, view, naming, own), Legend(view, naming.teaches)
     maths = tuple(lines(Writer(graph, view, names, legend, OPERATIONS), rounds))
-    whole, meanings = " ".join(maths), naming.meanings
-    for symbol, meaning in meanings.items():
-        if re.search(rf"(?<![\w\"]){re.escape(symbol)}(?!\w)", whole):
-            legend.add(symbol, meaning)
-    found = [term for term in legend.terms.values() if term.symbol in whole]
-    lengths = [term for term in (TOKENS, TARGET) if re.search(rf"\b{term.symbol}\b", whole)]
-    terms = (replace(term, meaning=meanings.get(term.symbol, term.meaning)) for term in found)
-    return Match(maths, (*lengths, *terms), is_lettered=True)
+    for symbol, meaning in naming.meanings.items():
+        legend.add(symbol, meaning)
+    known, whole = naming.meanings, " ".join(maths)
+    terms = [
+        replace(term, meaning=known.get(term.symbol, term.meaning))
+        for term in (TOKENS, TARGET, *legend.terms.values())
+        if re.search(rf"(?<![\w\"]){re.escape(term.symbol)}(_e\b|(?!\w))", whole)
+    ]
+    return Match(maths, tuple(terms), is_lettered=True)
 
 
 def match_of_steps(view: ModuleView, **values: object) -> Match | None:
