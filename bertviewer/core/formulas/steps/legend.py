@@ -7,6 +7,7 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted, sized
+from bertviewer.core.text.numerals import count_text
 
 _LETTERS = ("S", "S_d")
 
@@ -43,6 +44,14 @@ class Legend:
         holder = self.short(name.removesuffix(".weight").removesuffix(".bias"))
         shape = None if found is None else shape_text(found.shape)
         self.add(symbol, f"{what} of “{holder}”", shape)
+
+    def module(self, symbol: str, path: str, what: str = "") -> None:
+        """Explain a symbol as the function that a module is."""
+        found = self.view.architecture.module(path)
+        if found is None:
+            return self.add(symbol, f"{what}a separate module")
+        count = count_text(found.parameters, "1 parameter", "{0} parameters")
+        return self.add(symbol, f"{what}{found.class_name}", count)
 
     def parameter(self, name: str) -> str:
         """Return the symbol of a parameter that no operation names, explained."""

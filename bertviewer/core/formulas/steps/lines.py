@@ -8,7 +8,7 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import indices, quoted
 from bertviewer.core.formulas.steps.attention import ROOT
-from bertviewer.core.formulas.steps.operations import list_name, parameters
+from bertviewer.core.formulas.steps.operations import list_name
 from bertviewer.core.formulas.steps.writer import Writer, at_round
 from bertviewer.core.text.numerals import count_text
 
@@ -104,8 +104,7 @@ def _stack(writer: Writer, step: Step, count: int) -> Iterator[str]:
     layers = count_text(count, "1 layer", "{0} layers")
     writer.legend.add("l", "index of the layer, counted from 0", layers)
     if not teaches:
-        about = f"layer l, {node.class_name or 'a module of the list'}"
-        writer.legend.add(f"{function}_l", about, parameters(writer.view, node))
+        writer.legend.module(f"{function}_l", node.path or "", "layer l, ")
 
 
 def _meaning(node: Node) -> str:

@@ -7,13 +7,12 @@ from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.graph import FIRST, Step
-from bertviewer.core.formulas.module_view import ModuleView, reads_first
+from bertviewer.core.formulas.module_view import reads_first
 from bertviewer.core.formulas.notation import (
     LAYER_NORM,
     RMS_NORM,
     ROTATION,
     SOFTMAX,
-    Affine,
     number_maths,
     quoted,
     sized,
@@ -25,7 +24,7 @@ from bertviewer.core.formulas.steps.origins import expert_choice, turned_by
 from bertviewer.core.formulas.steps.writer import CLOSED, Of, Write, Writer
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.embedding import constant_factor
-from bertviewer.core.text.numerals import count_text, number_text
+from bertviewer.core.text.numerals import number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {
     "layer norm": (LAYER_NORM, "layer normalisation of each position’s vector"),
@@ -74,12 +73,9 @@ def _norm(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _affine(writer: Writer, step: Step, of: Of) -> Expression:
-    path = step.node.path or ""
     gamma, beta = _indexed(writer, step, "gamma", "beta")
-    tensors = [t for t in writer.view.architecture.parameters if t.owner == path]
-    for symbol, what, ending in ((gamma, "scale", "weight"), (beta, "shift", "bias")):
-        shape = next((shape_text(t.shape) for t in tensors if t.name.endswith(ending)), None)
-        writer.legend.add(symbol, f"learnt {what} of “{writer.legend.short(path)}”", shape)
+    writer.legend.tensor(gamma, "learnt scale", _named(step.node, "weight"))
+    writer.legend.tensor(beta, "learnt shift", _named(step.node, "bias"))
     writer.legend.add("dot.o", "element-wise product")
     return Expression(f"{of(_data(step)).within(PRODUCT)} dot.o {gamma} + {beta}", SUM)
 
@@ -97,11 +93,10 @@ def _linear(writer: Writer, step: Step, of: Of) -> Expression:
     tensor = view.tensor(_named(node, "weight"))
     if tensor is not None and len(tensor.shape) > 2:  # it may be in groups, no one matrix
         return _convolution(writer, step, of)
-    states = of(_data(step)).within(PRODUCT)
     layer = view.affine(node.path or "")
     if layer is None:
-        sizes = (int(node.details.get(key) or 0) for key in ("out_features", "in_features"))
-        layer = Affine(tuple(sizes), view.tensor(_named(node, "bias")) is not None)
+        return _closed(writer, step, of)
+    states = of(_data(step)).within(PRODUCT)
     index = writer.names.indices.get(node.id, "")
     _, use = writer.names.naming.layers.get(node.id, ("", ""))
     writer.legend.put(*layer.terms(use or f"“{writer.legend.short(node.path or '')}”", index))
@@ -130,19 +125,25 @@ def _product(writer: Writer, step: Step, of: Of) -> Expression:
         weight = f"{weight}^top"
     is_first = step.operands[0].parameter == matrix.parameter
     text = f"{weight} {states}" if is_first else f"{states} {weight}"
-    if not parameters:
-        return Expression(text, PRODUCT)
-    writer.legend.tensor(bias, "bias", parameters[0].parameter)
-    return Expression(f"{text} + {bias}", SUM)
+    return _with_bias(writer, text, bias, parameters[0].parameter if parameters else "")
+
+
+def _with_bias(writer: Writer, product: str, bias: str, name: str) -> Expression:
+    """Return a product plus a bias, the tensor of that name if there is one."""
+    if writer.view.tensor(name) is None:
+        return Expression(product, PRODUCT)
+    writer.legend.tensor(bias, "bias", name)
+    return Expression(f"{product} + {bias}", SUM)
 
 
 def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
     index = writer.names.indices.get(step.node.id, "")
     (symbol,) = _indexed(writer, step, "W")
-    name = next((o.parameter for o in step.operands if o.parameter), "")
-    tensor, row = writer.view.tensor(name or _named(step.node, "weight")), _ROWS.get(index)
+    named = next((o.parameter for o in step.operands if o.parameter), "")
+    name = named or _named(step.node, "weight")
+    tensor, row = writer.view.tensor(name), _ROWS.get(index)
     if tensor is None or row is None:
-        writer.legend.tensor(symbol, "table", name or _named(step.node, "weight"))
+        writer.legend.tensor(symbol, "table", name)
     else:
         fixed = "" if tensor.trainable else "fixed, not learnt: "
         writer.legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
@@ -160,12 +161,10 @@ def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
 
 def _positions(writer: Writer, step: Step) -> str:
     """Return how positions are counted as rows of a table."""
-    table = writer.view.at(step.node.path or "")
-    first = None if table is None else table.integer("offset")
-    padding = None if table is None else table.integer("padding_idx")
-    if not first and padding is not None:
-        first = padding + 1
-    return f"positions, counted from {first or 0}"
+    table = writer.view.at(step.node.path or "") or writer.view
+    padding = table.integer("padding_idx")
+    first = table.integer("offset") or (0 if padding is None else padding + 1)
+    return f"positions, counted from {first}"
 
 
 def _factor(writer: Writer, step: Step) -> str:
@@ -191,15 +190,11 @@ def _convolution(writer: Writer, step: Step, of: Of) -> Expression:
         named = {each.key: each for each in step.operands}
         given = (named.get("weight", *places[1:2]), named.get("bias", *places[2:3]))
         names = ["" if each is None else each.parameter for each in given]
-    known = [bool(name) and writer.view.tensor(name) is not None for name in names]
-    if known[0]:
-        writer.legend.tensor(kernel, "kernel", names[0])
-    else:
+    if writer.view.tensor(names[0]) is None:
         writer.legend.add(kernel, "kernel, computed from other parameters")
-    if not known[1]:
-        return Expression(text, PRODUCT)
-    writer.legend.tensor(bias, "bias", names[1])
-    return Expression(f"{text} + {bias}", SUM)
+    else:
+        writer.legend.tensor(kernel, "kernel", names[0])
+    return _with_bias(writer, text, bias, names[1])
 
 
 def _activation(writer: Writer, step: Step, of: Of) -> Expression:
@@ -264,17 +259,13 @@ def _routing(writer: Writer, step: Step, of: Of) -> Expression:
 
 def _experts(writer: Writer, step: Step, of: Of) -> Expression:
     """Return the weighted sum of the chosen experts."""
-    router = next((made for o in step.tensors if _is_router(made := writer.graph.maker(o))), None)
-    chosen, weights = expert_choice(step)
-    given = [chosen, weights] if router is None else [Operand(router.node.id)]
-    sources = {operand.node for operand in given if operand is not None}
+    routers = {each.node.id for each in writer.graph.of("routing")}
+    router = next((each.node for each in step.tensors if each.node in routers), None)
+    chosen, weights = expert_choice(step) if router is None else (Operand(router), None)
+    sources = {each.node for each in (chosen, weights) if each is not None}
     states = dict.fromkeys(of(each).text for each in step.tensors if each.node not in sources)
-    which, weight = "e", "g_e"
-    if router is not None:
-        which = f"e in {writer.names.places[router.node.id, ()]}"
-    else:
-        which = which if chosen is None else f"e in {of(chosen).text}"
-        weight = weight if weights is None else f"{of(weights).text}_e"
+    which = "e" if chosen is None else f"e in {of(chosen).text}"
+    weight = "g_e" if weights is None else f"{of(weights).text}_e"
     writer.legend.add(weight, "weight of expert e")
     writer.legend.add(_EXPERT, f"expert e, one of {step.node.details.get('experts')}")
     if one := _one_expert(writer, step):
@@ -282,10 +273,6 @@ def _experts(writer: Writer, step: Step, of: Of) -> Expression:
     return Expression(
         f"sum_({which}) {weight} thin {_EXPERT} ({', '.join(states) or 'X'})", PRODUCT
     )
-
-
-def _is_router(step: Step | None) -> bool:
-    return step is not None and step.operation == "routing"
 
 
 def _one_expert(writer: Writer, step: Step) -> str:
@@ -321,14 +308,10 @@ def _is_stored(step: Step) -> bool:
     return step.operation == "look-up" and any(o.parameter for o in step.operands[:1])
 
 
-def _group(writer: Writer, step: Step, of: Of) -> Expression:
-    return writer.group(step.inner, of)
-
-
 def _closed(writer: Writer, step: Step, of: Of) -> Expression:
     """Return the call of a module that has its own formula."""
-    view, naming, path = writer.view, writer.names.naming, step.node.path or ""
-    known, child = naming.functions.get(step.node.id), view.at(path)
+    naming, path = writer.names.naming, step.node.path or ""
+    known, child = naming.functions.get(step.node.id), writer.view.at(path)
     if naming.teaches or known:
         title = "".join(word[:1].upper() + word[1:] for word in step.node.name.split("_"))
         arguments = writer.arguments(step, of)
@@ -337,8 +320,7 @@ def _closed(writer: Writer, step: Step, of: Of) -> Expression:
         return call(known or quoted(title), *arguments)
     number, holder = path.rpartition(".")[2], list_name(step.node)
     function = f"{quoted(holder)}_{number}" if holder else quoted(step.node.name)
-    about = "a separate module" if child is None else child.node.class_name
-    writer.legend.add(function, about, parameters(view, step.node))
+    writer.legend.module(function, path)
     return call(function, *writer.arguments(step, of))
 
 
@@ -347,14 +329,6 @@ def list_name(node: Node) -> str:
     *above, name = (node.path or "").split(".")
     count = 2 if above and above[-1].isdecimal() else 1
     return ".".join(above[-count:]) if name.isdecimal() else ""
-
-
-def parameters(view: ModuleView, node: Node) -> str | None:
-    """Return how many parameters a module has, in words."""
-    found = view.architecture.module(node.path or "")
-    if found is None:
-        return None
-    return count_text(found.parameters, "1 parameter", "{0} parameters")
 
 
 OPERATIONS: Mapping[str, Write] = {
@@ -370,7 +344,7 @@ OPERATIONS: Mapping[str, Write] = {
     **dict.fromkeys(_NETWORKS, _network),
     "routing": _routing,
     "experts": _experts,
-    "position bias": _group,
+    "position bias": lambda writer, step, of: writer.group(step.inner, of),
     CLOSED: _closed,
 }
 """How each is written; all others go by torch's word."""
