@@ -19,8 +19,7 @@ from bertviewer.core.formulas.steps.writer import MASK, Of, Write, Writer
 
 ROOT = "sqrt(d_k)"
 _NAME = '"Attention"'
-_PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
-_MASKINGS = ("masked_fill", "masked_fill_", "where")
+_PRODUCTS = ("matmul", "einsum", "bmm")
 _GIVEN = {"query": "X", "mask": "M", "bias": "B"}
 """What goes into an attention where the graph does not know what computes it."""
 _CLOSE = 1e-4
@@ -95,53 +94,31 @@ def _composed(writer: Writer, step: Step, of: Of, roles: Roles) -> Expression:
         return roles.get(operand.role) or of(operand)
 
     def product(writer: Writer, step: Step, of: Of) -> Expression:
-        *added, one, other = [each for each in step.operands if each.is_tensor]
+        one, other = [each for each in step.operands if each.is_tensor]
         if "value" in roles_of(one) or ("key" in roles_of(one) and "query" in roles_of(other)):
             one, other = other, one
         is_value = "value" in roles_of(other)
-        found = times(of(one), of(other) if is_value else _turned(of(other)))
-        if not added:
-            return found
-        # torch's baddbmm: beta times the first, and alpha times the others' product
-        numbers = {each.key: _number(each) for each in step.operands if each.key}
-        found = scaled(found, numbers.get("alpha"))
-        bias = scaled(of(added[0]), numbers.get("beta"))
-        return found if numbers.get("beta") == 0 else plus(found, bias)
-
-    def scaled(whole: Expression, factor: float | None) -> Expression:
-        if factor is None or factor == 1:
-            return whole
-        if _is_root(factor, step):
-            return over(whole, ROOT)
-        if 0 < factor < 1 and abs(1 / factor - round(1 / factor)) < _CLOSE:
-            return over(whole, str(round(1 / factor)))
-        return times(number_maths(factor), whole)
+        return times(of(one), of(other) if is_value else _turned(of(other)))
 
     def scale(writer: Writer, step: Step, of: Of) -> Expression:
         numbers = [_number(each) for each in step.operands if each.plain]
-        (factor,) = numbers if len(numbers) == 1 else (None,)
-        if not factor or len(step.operands) != 2:
+        factor = numbers[0] if len(numbers) == 1 and len(step.operands) == 2 else None
+        if not factor:
             return writer.step(step, of)
         whole = of(next(each for each in step.operands if each.is_tensor))
         return scaled(whole, factor if step.operation == "mul" else 1 / factor)
 
-    def masked(_writer: Writer, step: Step, of: Of) -> Expression:
-        tensors = [each for each in step.operands if each.is_tensor]
-        whole = next((each for each in tensors if each.node in inner), tensors[0])
-        masks = [each for each in tensors if each.node and each.node not in inner]
-        return plus(of(whole), of(masks[0] if masks else Operand(role="mask")))
-
-    def difference(writer: Writer, step: Step, of: Of) -> Expression:
-        largest = inner.get(step.operands[-1].node)
-        is_same = largest is not None and largest.operation in ("max", "amax")
-        # A softmax is the same without the largest score of each row.
-        return of(step.operands[0]) if is_same else writer.step(step, of)
+    def scaled(whole: Expression, factor: float) -> Expression:
+        if _is_root(factor, step):
+            return over(whole, ROOT)
+        is_whole = 0 < factor < 1 and abs(1 / factor - round(1 / factor)) < _CLOSE
+        if is_whole:
+            return over(whole, str(round(1 / factor)))
+        return whole if factor == 1 else times(number_maths(factor), whole)
 
     special: dict[str, Write] = {
         **dict.fromkeys(_PRODUCTS, product),
-        **dict.fromkeys(_MASKINGS, masked),
         **dict.fromkeys(("mul", "div"), scale),
-        "sub": difference,
     }
     return writer.group(step.inner, outer, special)
 
