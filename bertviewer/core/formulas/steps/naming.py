@@ -42,9 +42,6 @@ _CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
 _WEIGHTED = ("linear", "embedding", "convolution", "scale and shift")
 _NETWORKS = ("feed-forward", "gated feed-forward")
-_OF_NETWORK = {2: ("1", "2"), 3: ("G", "U", "D")}
-"""Indices of the weights of a plain network and of a gated one, by the number of layers."""
-
 POSITIONS = '"pos"'
 _TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
 
@@ -115,9 +112,9 @@ class Names:
     def parts_of(self, node: str) -> tuple[str, ...]:
         """Return the symbols of a node's parts where all that is taken of it has one."""
         named = {parts: name for (it, parts), name in self.places.items() if it == node and parts}
-        operands = (o for step in self.graph.steps for o in (*step.operands, *step.roles.values()))
+        operands = (operand for step in self.graph.steps for operand in step.read)
         results = (operand for _, operand in self.graph.results)
-        taken = {o.parts for o in (*operands, *results) if o.node == node}
+        taken = {each.parts for each in (*operands, *results) if each.node == node}
         is_whole = (node, ()) in self.naming.symbols or taken != named.keys()
         return () if is_whole else tuple(dict.fromkeys(named.values()))
 
@@ -142,14 +139,14 @@ class Names:
             for after in self.graph.of("linear"):
                 if [o.node for o in after.tensors] == [step.node.id]:
                     self.indices.setdefault(after.node.id, _below("O" + "'" * number))
-        tables: dict[str, set[str | None]] = {}
-        lookups = [(step, _table_index(step, self.view)) for step in self.graph.of("embedding")]
-        for step, index in lookups:
-            tables.setdefault(index, set()).add(weight_path(step))
-        for step, index in lookups:
-            if index and len(tables[index]) == 1:
-                self.indices.setdefault(step.node.id, index)
-        others: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
+        lookups = {
+            step.node.id: (_table_index(step, self.view), weight_path(step))
+            for step in self.graph.of("embedding")
+        }
+        counts = Counter(index for index, _ in set(lookups.values()))
+        alone = {node: index for node, (index, _) in lookups.items() if counts[index] == 1}
+        self.indices = {node: index for node, index in alone.items() if index} | self.indices
+        numbered: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
         for step in self.graph.steps:
             node, path = step.node.id, weight_path(step)
             letter = self.places.get((node, ()), "")
@@ -158,44 +155,45 @@ class Names:
             if letter.rstrip("'") in ROLES.values() and step.operation == "linear":
                 self.indices[node] = _below(letter)
             else:
-                of_kind = others[step.operation == "scale and shift"]
-                of_kind.setdefault(path, []).append(node)
-        for paths in others.values():
+                is_norm = step.operation == "scale and shift"
+                numbered[is_norm].setdefault(path, []).append(node)
+        for paths in numbered.values():
             for number, nodes in enumerate(paths.values(), 1):
                 self.indices |= dict.fromkeys(nodes, str(number) if len(paths) > 1 else "")
 
     def _name_inner_weights(self) -> None:
         """Name the weights of routers and feed-forward networks."""
-        for step in self.graph.of("routing"):
-            layers = [each.node.id for each in step.inner if each.operation == "linear"]
-            self.indices |= dict.fromkeys(layers[:1], "R")
         networks = self.graph.of(*_NETWORKS)
-        for number, step in enumerate(networks, 1):
+        for step in (*networks, *self.graph.of("routing")):
             layers = [each.node.id for each in step.inner if each.operation == "linear"]
+            if step.operation == "routing":
+                self.indices |= dict.fromkeys(layers[:1], "R")
+                continue
             if len(layers) == 3:  # the activation is applied to the gate
                 active = (each for each in step.inner if each.operation == "activation")
                 gates = {operand.node for each in active for operand in each.tensors}
                 layers[:2] = sorted(layers[:2], key=lambda layer: layer not in gates)
-            usual = tuple(str(n) for n in range(1, len(layers) + 1))
-            for layer, index in zip(layers, _OF_NETWORK.get(len(layers), usual), strict=True):
-                self.indices[layer] = index if len(networks) == 1 else f"({index}, {number})"
+            several = f", {networks.index(step) + 1})" if len(networks) > 1 else ""
+            names = "GUD" if len(layers) == 3 else range(1, len(layers) + 1)
+            for layer, name in zip(layers, names, strict=True):
+                self.indices[layer] = f"({name}{several}" if several else str(name)
 
     def _name_steps(self) -> None:
-        ids, primes = [], ""
+        ids: list[str] = []
         for step in self.graph.steps:
             node = step.node.id
             if step.node.repeat is not None:
-                self.stacks[node] = f"X{primes}"
+                base = self.stacks[node] = "X" + "'" * len(self.stacks)
                 start = next(iter(step.tensors), Operand())
                 if start.node not in self.stacks and not start.parts:
-                    self.places[start.node, ()] = f"X{primes}_0"
-                self.places[node, ()] = f"X{primes}_{step.node.repeat.count}"
-                primes += "'"
+                    self.places[start.node, ()] = f"{base}_0"
+                self.places[node, ()] = f"{base}_{step.node.repeat.count}"
                 continue
-            index = self.indices.get(node, "").strip("()")
             letter = _LETTERS.get(step.operation, "H" if step.node.kind == "module" else "U")
+            if (index := self.indices.get(node, "").strip("()")).startswith("O"):
+                letter = index
             new = [each for each in step.ids if each in self.own and (each, ()) not in self.places]
-            self.places |= {(e, ()): index if index.startswith("O") else letter for e in new}
+            self.places |= {(each, ()): letter for each in new}
             ids += new
         self._number(ids)
 

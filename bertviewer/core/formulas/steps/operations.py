@@ -7,7 +7,7 @@ from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.graph import FIRST, Step
-from bertviewer.core.formulas.module_view import reads_first
+from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import (
     LAYER_NORM,
     RMS_NORM,
@@ -149,31 +149,29 @@ def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
         writer.legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
     if writer.names.naming.teaches and tensor is not None:
         symbol = sized(symbol, *tensor.shape)
-    rows = _data(step)
+    rows, table = _data(step), writer.view.at(step.node.path or "") or writer.view
     position = writer.names.places.get((rows.node, ()), "p")
     if index == POSITIONS and position in ("p", "s"):
-        writer.legend.add(position, _positions(writer, step))
+        writer.legend.add(position, _positions(table))
     if not rows.node:
         writer.legend.add("p", "row indices that do not depend on the text: positions")
     indices = of(rows).text if rows.node else "p"
-    return Expression(f"{_factor(writer, step)}{symbol} [{indices}]")
+    is_closed = table.node.path != writer.view.node.path
+    factor = _factor(table, step.node.shape[-1]) if is_closed else ""
+    return Expression(f"{factor}{symbol} [{indices}]")
 
 
-def _positions(writer: Writer, step: Step) -> str:
+def _positions(table: ModuleView) -> str:
     """Return how positions are counted as rows of a table."""
-    table = writer.view.at(step.node.path or "") or writer.view
     padding = table.integer("padding_idx")
     first = table.integer("offset") or (0 if padding is None else padding + 1)
     return f"positions, counted from {first}"
 
 
-def _factor(writer: Writer, step: Step) -> str:
+def _factor(table: ModuleView, width: int) -> str:
     """Return the constant that a table multiplies its rows by, "" for none."""
-    table = writer.view.at(step.node.path or "")
-    steps = () if table is None or table.graph is None else table.graph.steps
-    if table is None or len(steps) < 2 or table.node.path == writer.view.node.path:
-        return ""
-    factor, width = constant_factor(steps[1], table), step.node.shape[-1]
+    steps = () if table.graph is None else table.graph.steps
+    factor = constant_factor(steps[1], table) if len(steps) > 1 else None
     if factor is None or factor == 1:
         return ""
     is_root = abs(factor**2 - width) < _CLOSE
@@ -278,34 +276,30 @@ def _experts(writer: Writer, step: Step, of: Of) -> Expression:
 def _one_expert(writer: Writer, step: Step) -> str:
     """Return what one expert makes of x, "" where its steps are not one after the other."""
     inner = step.inner if len(step.inner) <= _MOST_STEPS else ()
-    stored = [o.parameter for each in inner for o in each.operands[:1] if _is_stored(each)]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(stored), 1)}
+    last = max((n for n, each in enumerate(inner) if each.operation in _PRODUCTS), default=-1)
+    if last < 0:
+        return ""
+    tables = (each.operands[0] for each in inner if each.operation == "look-up" and each.operands)
+    matrices = list(dict.fromkeys(each.parameter for each in tables if each.parameter))
 
     def look_up(writer: Writer, step: Step, of: Of) -> Expression:
-        if not _is_stored(step):
+        name = step.operands[0].parameter
+        if not name:
             return writer.step(step, of)
-        symbol = f"W_({numbers[step.operands[0].parameter]}, e)"
-        writer.legend.tensor(symbol, "matrix of expert e, part", step.operands[0].parameter)
+        symbol = f"W_({matrices.index(name) + 1}, e)"
+        writer.legend.tensor(symbol, "matrix of expert e, part", name)
         return Expression(symbol)
 
     def product(writer: Writer, step: Step, of: Of) -> Expression:
         operands = [of(each) for each in step.operands if not each.key]
         return times(*operands[:2]) if operands[1:] else writer.step(step, of)
 
-    last = max((n for n, each in enumerate(inner) if each.operation in _PRODUCTS), default=-1)
-    if last < 0:
-        return ""
+    def outer(operand: Operand) -> Expression:
+        return Expression("x") if _is_data(operand) else writer.of(operand)
+
     special = {"look-up": look_up, **dict.fromkeys(_PRODUCTS, product)}
-    state = Expression("x")
-    found = writer.group(
-        inner[: last + 1], lambda each: state if _is_data(each) else writer.of(each), special
-    ).text
+    found = writer.group(inner[: last + 1], outer, special).text
     return found if "x" in found and '"look-up"' not in found else ""
-
-
-def _is_stored(step: Step) -> bool:
-    """Return whether a step looks an expert's matrix up."""
-    return step.operation == "look-up" and any(o.parameter for o in step.operands[:1])
 
 
 def _closed(writer: Writer, step: Step, of: Of) -> Expression:
