@@ -118,15 +118,24 @@ class ModuleGraph:
         found = self.of(*operations)
         return found[0] if len(found) == 1 else None
 
+    def sources(self, *operands: Operand, stop: str = "") -> dict[str, Step]:
+        """Return the steps that operands are computed from, by node.
+
+        Those that compute the operation ``stop`` are the last on each way.
+        """
+        found: dict[str, Step] = {}
+        waiting = [*operands]
+        while waiting:
+            step = self.maker(waiting.pop())
+            if step is not None and step.node.id not in found:
+                found[step.node.id] = step
+                waiting += step.read if not stop or step.operation != stop else ()
+        return found
+
     def up_to(self, results: int) -> "ModuleGraph":
         """Return what leads to the first results."""
         wanted = self.results[:results]
-        waiting, needed = [operand.node for _, operand in wanted], set()
-        while waiting:
-            step = self.by_id.get(waiting.pop())
-            if step is not None and step.node.id not in needed:
-                needed.add(step.node.id)
-                waiting += [operand.node for operand in step.read]
+        needed = self.sources(*(operand for _, operand in wanted))
         kept = [step for step in self.steps if step.node.id in needed]
         read = {operand.node for step in kept for operand in step.read}
         read |= {operand.node for _, operand in wanted}

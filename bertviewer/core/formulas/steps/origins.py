@@ -85,8 +85,10 @@ def projections(graph: ModuleGraph) -> Mapping[str, frozenset[str]]:
     for step in graph.of("attention"):
         for role, letter in ROLES.items():
             operand = step.roles.get(role) or step.roles.get("query")
-            for node in () if operand is None else _layers(graph, operand):
-                found.setdefault(node, set()).add(letter)
+            made = {} if operand is None else graph.sources(operand, stop="linear")
+            for node, source in made.items():
+                if source.operation == "linear":
+                    found.setdefault(node, set()).add(letter)
     return {node: frozenset(letters) for node, letters in found.items()}
 
 
@@ -125,24 +127,6 @@ def turned_by(step: Step) -> Operand:
 
 
 _PART = re.compile(r"part |chunk |split |unbind |select ")
-
-
-def _layers(graph: ModuleGraph, operand: Operand) -> set[str]:
-    """Return the linear layers that an operand is computed from, the nearest ones."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    waiting = [operand]
-    while waiting:
-        read = waiting.pop()
-        step = graph.maker(read)
-        if step is None or read.node in seen:
-            continue
-        seen.add(read.node)
-        if step.operation == "linear":
-            found.add(read.node)
-        else:
-            waiting += step.read
-    return found
 
 
 def _is_data(graph: ModuleGraph, operand: Operand, depth: int = _MOST) -> bool:
