@@ -49,7 +49,7 @@ def formula_of_steps(view: ModuleView) -> Formula | None:
         summary=_summary(found.steps),
         maths=written.maths or (f"Y = {quoted(view.node.class_name)}(X)",),
         terms=written.terms,
-        notes=_notes(flows.lengths),
+        notes=(_note(flows.lengths.get("S")),),
         source=SOURCE,
     )
 
@@ -64,7 +64,7 @@ def write(
     graph = graph.up_to(len(naming.results)) if naming.results else graph
     own = own_steps(graph, rounds) | {node for node, parts in naming.symbols if not parts}
     names, legend = Names(graph, view, naming, own), Legend(view, naming.teaches)
-    maths = tuple(_lines(Writer(graph, view, names, legend, OPERATIONS), rounds))
+    maths = tuple(_lines(Writer(graph, names, legend, OPERATIONS), rounds))
     for symbol, meaning in naming.meanings.items():
         legend.add(symbol, meaning)
     known, whole = naming.meanings, " ".join(maths)
@@ -81,7 +81,7 @@ def match_of_steps(view: ModuleView, **values: object) -> Match | None:
     written = formula_of_steps(view)
     if written is None:
         return None
-    values = {"steps": " ".join(written.notes), **values}
+    values = {"steps": written.notes[0], **values}
     return Match(written.maths, written.terms, values, is_lettered=True)
 
 
@@ -93,19 +93,17 @@ def _lines(writer: Writer, rounds: Mapping[str, int]) -> Iterator[str]:
         rounds: how often the steps of a loop are executed, by node.
     """
     names, graph = writer.names, writer.graph
-    looped: set[int] = set()
+    looped = [node for node in rounds if node in names.own]
     for step in graph.steps:
         if step.node.repeat is not None and step.node.id in names.own:
             yield from _stack(writer, step, step.node.repeat.count)
         elif step.node.id in names.own:
             maths = writer.step(step).text
             line = f"{_target(writer, step, rounds)} = {maths}"
-            count = rounds.get(step.node.id)
-            if count is not None and count not in looped:
-                looped.add(count)
+            if step.node.id in looped[:1]:
                 meaning = "loop iteration; before the first, the value is the initial one"
                 writer.legend.add("t", meaning)
-                line += f", quad t = 0, dots, {count - 1}"
+                line += f", quad t = 0, dots, {rounds[step.node.id] - 1}"
             elif step.operation == "attention" and ROOT in maths:
                 line += f", quad d_k = {step.node.details.get('head_size')}"
             yield line
@@ -150,7 +148,7 @@ def _target(writer: Writer, step: Step, rounds: Mapping[str, int]) -> str:
 
 def _stack(writer: Writer, step: Step, count: int) -> Iterator[str]:
     """Yield the lines of layers that are applied in sequence."""
-    node, names, teaches = step.node, writer.names, writer.names.naming.teaches
+    node, names, teaches = step.node, writer.names, writer.legend.teaches
     first, *others = writer.arguments(step, writer.of)
     base = names.stacks[node.id]
     usual = '"Layer"' if teaches else quoted(list_name(node) or node.name)
@@ -200,26 +198,26 @@ _WORDS: Mapping[KnownOperation, str] = {
 }
 
 
-def _summary(steps: ModuleGraph) -> str:
-    if not steps.steps:
-        if any(node.kind == "constant" for node in steps.given.values()):
+def _summary(graph: ModuleGraph) -> str:
+    if not graph.steps:
+        if any(node.kind == "constant" for node in graph.given.values()):
             return "Its output depends on positions, masks or its own constants, not on the text."
         return "Returns its input in another form or in part, without computing anything."
-    done = [step.node for step in steps.steps]
+    done = [step.node for step in graph.steps]
     known = [word for kind, word in _WORDS.items() if any(node.operation == kind for node in done)]
-    if len(done) == 1:
-        return f"One step, as the code executes it{': ' if known else ''}{''.join(known)}."
-    steps_told = f"{len(done)} steps, as the code executes them"
-    if not known:
-        return f"{steps_told}."
-    told = known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
-    return f"{steps_told}, including {told}."
+    is_one = len(done) == 1
+    steps = (
+        "One step, as the code executes it"
+        if is_one
+        else f"{len(done)} steps, as the code executes them"
+    )
+    listed = " and ".join(each for each in (", ".join(known[:-1]), *known[-1:]) if each)
+    return f"{steps}{': ' if is_one else ', including '}{listed}." if known else f"{steps}."
 
 
-def _notes(lengths: Mapping[str, int]) -> tuple[str, ...]:
-    tokens = lengths.get("S")
-    length = f" with {tokens} tokens; the shapes are for that length" if tokens else ""
+def _note(length: int | None) -> str:
+    tokens = f" with {length} tokens; the shapes are for that length" if length else ""
     return (
-        f"These are the steps of the code, traced from one forward pass{length}. Views, "
-        "transposes, casts and dropout (which has no effect in evaluation mode) are omitted.",
+        f"These are the steps of the code, traced from one forward pass{tokens}. Views, "
+        "transposes, casts and dropout (which has no effect in evaluation mode) are omitted."
     )

@@ -87,7 +87,7 @@ def _indexed(writer: Writer, step: Step, *symbols: str) -> tuple[str, ...]:
 
 
 def _linear(writer: Writer, step: Step, of: Of) -> Expression:
-    node, view = step.node, writer.view
+    node, view = step.node, writer.legend.view
     if node.kind != "module":
         return _product(writer, step, of)
     tensor = view.tensor(_named(node, "weight"))
@@ -100,7 +100,7 @@ def _linear(writer: Writer, step: Step, of: Of) -> Expression:
     index = writer.names.indices.get(node.id, "")
     _, use = writer.names.naming.layers.get(node.id, ("", ""))
     writer.legend.put(*layer.terms(use or f"“{writer.legend.short(node.path or '')}”", index))
-    maths = layer.maths(states, index, sizes=writer.names.naming.teaches)
+    maths = layer.maths(states, index, sizes=writer.legend.teaches)
     return Expression(maths, SUM if layer.bias else PRODUCT)
 
 
@@ -130,7 +130,7 @@ def _product(writer: Writer, step: Step, of: Of) -> Expression:
 
 def _with_bias(writer: Writer, product: str, bias: str, name: str) -> Expression:
     """Return a product plus a bias, the tensor of that name if there is one."""
-    if writer.view.tensor(name) is None:
+    if writer.legend.view.tensor(name) is None:
         return Expression(product, PRODUCT)
     writer.legend.tensor(bias, "bias", name)
     return Expression(f"{product} + {bias}", SUM)
@@ -141,22 +141,22 @@ def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
     (symbol,) = _indexed(writer, step, "W")
     named = next((o.parameter for o in step.operands if o.parameter), "")
     name = named or _named(step.node, "weight")
-    tensor, row = writer.view.tensor(name), _ROWS.get(index)
+    tensor, row = writer.legend.view.tensor(name), _ROWS.get(index)
     if tensor is None or row is None:
         writer.legend.tensor(symbol, "table", name)
     else:
         fixed = "" if tensor.trainable else "fixed, not learnt: "
         writer.legend.add(symbol, f"{fixed}one row per {row}", shape_text(tensor.shape))
-    if writer.names.naming.teaches and tensor is not None:
+    if writer.legend.teaches and tensor is not None:
         symbol = sized(symbol, *tensor.shape)
-    rows, table = _data(step), writer.view.at(step.node.path or "") or writer.view
+    rows, table = _data(step), writer.legend.view.at(step.node.path or "") or writer.legend.view
     position = writer.names.places.get((rows.node, ()), "p")
     if index == POSITIONS and position in ("p", "s"):
         writer.legend.add(position, _positions(table))
     if not rows.node:
         writer.legend.add("p", "row indices that do not depend on the text: positions")
     indices = of(rows).text if rows.node else "p"
-    is_closed = table.node.path != writer.view.node.path
+    is_closed = table.node.path != writer.legend.view.node.path
     factor = _factor(table, step.node.shape[-1]) if is_closed else ""
     return Expression(f"{factor}{symbol} [{indices}]")
 
@@ -188,7 +188,7 @@ def _convolution(writer: Writer, step: Step, of: Of) -> Expression:
         named = {each.key: each for each in step.operands}
         given = (named.get("weight", *places[1:2]), named.get("bias", *places[2:3]))
         names = ["" if each is None else each.parameter for each in given]
-    if writer.view.tensor(names[0]) is None:
+    if writer.legend.view.tensor(names[0]) is None:
         writer.legend.add(kernel, "kernel, computed from other parameters")
     else:
         writer.legend.tensor(kernel, "kernel", names[0])
@@ -305,7 +305,7 @@ def _one_expert(writer: Writer, step: Step) -> str:
 def _closed(writer: Writer, step: Step, of: Of) -> Expression:
     """Return the call of a module that has its own formula."""
     naming, path = writer.names.naming, step.node.path or ""
-    known, child = naming.functions.get(step.node.id), writer.view.at(path)
+    known, child = naming.functions.get(step.node.id), writer.legend.view.at(path)
     if naming.teaches or known:
         title = "".join(word[:1].upper() + word[1:] for word in step.node.name.split("_"))
         arguments = writer.arguments(step, of)

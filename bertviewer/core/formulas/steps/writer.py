@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
-from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
@@ -40,7 +39,6 @@ class Writer:
 
     Attributes:
         graph: the graph.
-        view: the module.
         names: the symbols.
         legend: what they mean; it grows with what is written.
         operations: how steps are written by their operation, or ``CLOSED``.
@@ -48,7 +46,6 @@ class Writer:
     """
 
     graph: ModuleGraph
-    view: ModuleView
     names: Names
     legend: Legend
     operations: Mapping[str, Write]
@@ -152,14 +149,14 @@ class Writer:
         """Return the tensors that a step reads, each once; a template leaves masks out."""
         read = [each for each in step.tensors if not self._is_left_out(each)]
         found = tuple(dict.fromkeys(of(each).text for each in read or [Operand()]))
-        if not read and found == ("c",) and self.names.naming.teaches:
+        if not read and found == ("c",) and self.legend.teaches:
             self.legend.add("t", TOKEN_IDS)
             return ("t",)  # they are padded or shifted first
         return found
 
     def _is_left_out(self, operand: Operand) -> bool:
         given = self.graph.given.get(operand.node)
-        if given is None or not self.names.naming.teaches:
+        if given is None or not self.legend.teaches:
             return False
         return given.kind != "input" or any(it in given.name for it in ("mask", "position ids"))
 
@@ -168,7 +165,7 @@ class Writer:
         step, node = self.graph.maker(operand), self.graph.given.get(operand.node)
         node = step.node if step is not None else node
         is_first = len(operand.parts) == 1 and _FIRST.fullmatch(operand.parts[0])
-        if not is_first or not self.names.naming.teaches or node is None or len(node.shape) != 3:
+        if not is_first or not self.legend.teaches or node is None or len(node.shape) != 3:
             return ""
         self._given(operand.node, whole)
         row = f"{whole.partition('_')[0].lower()}_0"
@@ -182,7 +179,7 @@ class Writer:
         if given is None:
             return symbol
         self.legend.value(symbol, _meaning(given, symbol), given)
-        return self.legend.sized(symbol, given) if self.names.naming.teaches else symbol
+        return self.legend.sized(symbol, given) if self.legend.teaches else symbol
 
 
 def _meaning(given: Node, symbol: str) -> str:
