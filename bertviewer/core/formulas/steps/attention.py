@@ -94,7 +94,10 @@ def _composed(writer: Writer, step: Step, of: Of, roles: Roles) -> Expression:
         return roles.get(operand.role) or of(operand)
 
     def product(writer: Writer, step: Step, of: Of) -> Expression:
-        one, other = [each for each in step.operands if each.is_tensor]
+        tensors = [each for each in step.operands if each.is_tensor]
+        if len(tensors) != 2:
+            return writer.step(step, of)
+        one, other = tensors
         if "value" in roles_of(one) or ("key" in roles_of(one) and "query" in roles_of(other)):
             one, other = other, one
         is_value = "value" in roles_of(other)
@@ -111,8 +114,7 @@ def _composed(writer: Writer, step: Step, of: Of, roles: Roles) -> Expression:
     def scaled(whole: Expression, factor: float) -> Expression:
         if _is_root(factor, step):
             return over(whole, ROOT)
-        is_whole = 0 < factor < 1 and abs(1 / factor - round(1 / factor)) < _CLOSE
-        if is_whole:
+        if 0 < factor < 1 and abs(1 / factor - round(1 / factor)) < _CLOSE:
             return over(whole, str(round(1 / factor)))
         return whole if factor == 1 else times(number_maths(factor), whole)
 

@@ -224,7 +224,8 @@ def _network(writer: Writer, step: Step, of: Of) -> Expression:
     states, every = of(_data(step)), writer.graph.of(*_NETWORKS)
     if len(writer.graph.steps) == 1:
         return network(states)
-    function = f'op("FFN"_{every.index(step) + 1})' if len(every) > 1 else 'op("FFN")'
+    is_one_of = len(every) > 1 and step in every
+    function = f'op("FFN"_{every.index(step) + 1})' if is_one_of else 'op("FFN")'
     writer.definitions[function] = f"{function}(x) = {network(Expression('x')).text}"
     return call(function, states.text)
 
@@ -302,6 +303,12 @@ def _one_expert(writer: Writer, step: Step) -> str:
     return found if "x" in found and '"look-up"' not in found else ""
 
 
+def _position_bias(writer: Writer, step: Step, of: Of) -> Expression:
+    if not step.inner:
+        return call('op("position bias")', *writer.arguments(step, of))
+    return writer.group(step.inner, of)
+
+
 def _closed(writer: Writer, step: Step, of: Of) -> Expression:
     """Return the call of a module that has its own formula."""
     naming, path = writer.names.naming, step.node.path or ""
@@ -338,7 +345,7 @@ OPERATIONS: Mapping[str, Write] = {
     **dict.fromkeys(_NETWORKS, _network),
     "routing": _routing,
     "experts": _experts,
-    "position bias": lambda writer, step, of: writer.group(step.inner, of),
+    "position bias": _position_bias,
     CLOSED: _closed,
 }
 """How each is written; all others go by torch's word."""
