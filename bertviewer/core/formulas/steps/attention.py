@@ -20,6 +20,7 @@ from bertviewer.core.formulas.steps.writer import MASK, Of, Write, Writer
 ROOT = "sqrt(d_k)"
 _NAME = '"Attention"'
 _PRODUCTS = ("matmul", "einsum", "bmm")
+_MASKINGS = ("masked_fill", "masked_fill_", "where")
 _GIVEN = {"query": "X", "mask": "M", "bias": "B"}
 """What goes into an attention where the graph does not know what computes it."""
 _CLOSE = 1e-4
@@ -118,8 +119,15 @@ def _composed(writer: Writer, step: Step, of: Of, roles: Roles) -> Expression:
             return over(whole, str(round(1 / factor)))
         return whole if factor == 1 else times(number_maths(factor), whole)
 
+    def masked(_writer: Writer, step: Step, of: Of) -> Expression:
+        tensors = [each for each in step.operands if each.is_tensor]
+        whole = next((each for each in tensors if each.node in inner), tensors[0])
+        masks = (each for each in tensors if each.node and each.node not in inner)
+        return plus(of(whole), of(next(masks, Operand(role="mask"))))
+
     special: dict[str, Write] = {
         **dict.fromkeys(_PRODUCTS, product),
+        **dict.fromkeys(_MASKINGS, masked),
         **dict.fromkeys(("mul", "div"), scale),
     }
     return writer.group(step.inner, outer, special)
