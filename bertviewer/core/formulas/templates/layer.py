@@ -1,6 +1,7 @@
 """Layers and sub-layers: modules with residual connections, and what is said about them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings
@@ -15,7 +16,7 @@ from bertviewer.core.formulas.templates.residual import (
     child_of,
     residual_path,
 )
-from bertviewer.core.formulas.templates.residual_text import Part, lines_and_terms, parts_of
+from bertviewer.core.formulas.templates.residual_text import Part, parts_of, written
 from bertviewer.core.formulas.templates.template import Match, Template
 
 _PRE = ("pre-norm", "each preceded by {} and followed by a residual connection")
@@ -61,7 +62,7 @@ def _case(case: str) -> Callable[[ModuleView], Match | None]:
         parts = [] if path is None else parts_of(view, path)
         if path is None or not parts or case != _case_of(view, path, parts):
             return None
-        return Match(*lines_and_terms(view, path, parts), _values(view, path, parts))
+        return replace(written(view, path, parts), values=_values(view, path, parts))
 
     return match
 
@@ -77,7 +78,7 @@ def _case_of(view: ModuleView, path: ResidualPath, parts: Sequence[Part]) -> str
     if path.entry is not None or (is_attention and not child_of(view, _attention(branch))):
         return ""
     if is_attention:
-        return "block" if part.projected and path.order == "after" else "attention"
+        return "block" if part.uses and part.call and path.order == "after" else "attention"
     return "feed-forward"
 
 
@@ -134,7 +135,7 @@ def _unused_children(view: ModuleView) -> list[str]:
 
 def _surroundings(view: ModuleView, branch: Branch, part: Part) -> dict[str, object]:
     """Return which modules compute the attention, its projection and the residual, in words."""
-    if part.heads:
+    if part.uses and part.call:
         inner, outer = child_of(view, _attention(branch)), child_of(view, branch.last)
         return {"both": inner} if inner == outer else {"inner": inner, "outer": outer}
     if part.case == "second half":

@@ -1,38 +1,67 @@
 """The lines and terms of residual paths: layers, sub-layers and parts of them."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 
-from bertviewer.core.formulas.formula import Term
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import TOKENS, Affine, quoted, sized
-from bertviewer.core.formulas.templates.feed_forward import half_of_network, read_feed_forward
+from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
+from bertviewer.core.formulas.templates.feed_forward import (
+    half_of_network,
+    steps_of_network,
+    uses_of,
+)
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import (
-    LEARNT_SCALE,
     Branch,
     ResidualPath,
     child_of,
+    is_learnt,
 )
+from bertviewer.core.formulas.templates.template import Match
 from bertviewer.core.frozen import frozen
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),
     "cross-attention": ('"CrossAttention"', "cross-attention", "attention to the encoder’s output"),
-    "feed-forward": ('op("FFN"{})', "a feed-forward network", "{}, applied to each row"),
+    "feed-forward": ('op("FFN")', "a feed-forward network", "{}, applied to each row"),
     "experts": ('op("MoE")', "a mixture of experts", "{}{}"),
 }
 """How branches are called in lines, in sentences and in terms."""
 _HEADS = "outputs of the heads, side by side"
 _INPUTS = {
     "add & norm": ("Z", "output of the sub-layer", "the sub-layer", "", ""),
-    "output": ("Z", _HEADS, "the attention", "output projection", "O"),
-    "second half": ("H", "output of the first half", "the first half", "second linear layer", "2"),
-    "add": ("Z", "output of the preceding part", "the sub-layer, not normalised", "projection", ""),
+    "output": ("Z", _HEADS, "the attention", "the output projection", "O"),
+    "second half": (
+        "H",
+        "output of the first half",
+        "the first half",
+        "the second linear layer",
+        "2",
+    ),
+    "add": (
+        "Z",
+        "output of the preceding part",
+        "the sub-layer, not normalised",
+        "the projection",
+        "",
+    ),
 }
 """An input that is added: symbol, meaning, whose input R is, what projects it, and the index."""
-_ENCODER_OUTPUT = Term('X_"enc"', "the encoder’s output")
+_ENCODER = 'X_"enc"'
+_MEANINGS = {
+    "X": "input, one row per position",
+    _ENCODER: "the encoder’s output",
+    "N": "the normalised input, which all parallel sub-layers read",
+    "Y": "output, one row per position",
+    "lambda": "learnt scale of each feature (layer scale)",
+}
+_GIVEN: Mapping[Place, str] = {(symbol, ()): symbol for symbol in (_ENCODER, "lambda")}
+"""Symbols of what no step computes."""
 
 
 @frozen
@@ -40,159 +69,131 @@ class Part:
     """What a residual path adds, or a step before that.
 
     Attributes:
-        symbol: the function that it is.
-        terms: what explains it.
         words: it as part of a sentence, "" for norms.
-        definition: the line that defines the function, "" for none.
-        heads: the line for what is projected, "" if it is an input.
-        projected: what is added instead of the function of the path, "" for none.
+        call: the step that is written as a call, ``None`` if all is written out.
+        symbol: the function that is called.
+        meaning: what the function is.
+        uses: index and use of the linear layers that are written out, by node.
         case: which template a module has that adds an input to another one.
     """
 
-    symbol: str = ""
-    terms: tuple[Term, ...] = ()
     words: str = ""
-    definition: str = ""
-    heads: str = ""
-    projected: str = ""
+    call: Step | None = None
+    symbol: str = ""
+    meaning: str = ""
+    uses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     case: str = ""
 
 
 def parts_of(view: ModuleView, path: ResidualPath) -> list[Part]:
     """Return how the entry and the branches are written, nothing if one of them is unknown."""
     found: list[Part | None] = []
-    if is_norm(path.entry):
-        found.append(Part(Norm.of(path.entry).operator))
+    if path.entry is not None and not is_norm(path.entry):
+        found.append(_child(view, path.entry))
     elif path.entry is not None:
-        found.append(_child(path.entry.node.name, path.entry.node.class_name))
-    kinds = [branch.kind for branch in path.branches]
-    for number, branch in enumerate(path.branches):
-        is_sole = len(kinds) == 1 and path.entry is None
-        part = _sole(view, branch) if is_sole else None
-        several = branch.kind == "feed-forward" and kinds.count("feed-forward") > 1
-        index = f"_{kinds[: number + 1].count('feed-forward')}" if several else ""
-        found.append(part or _part(view, branch, index))
+        found.append(Part())
+    found += [_part(view, path, branch) for branch in path.branches]
     parts = [part for part in found if part is not None]
     return parts if len(parts) == len(found) else []
 
 
-def _child(name: str, class_name: str | None) -> Part:
-    symbol, about = quoted(name), f"the child “{name}” ({class_name}), explained on its own page"
-    return Part(symbol, (Term(symbol, about),), f"“{name}”")
-
-
-def _part(view: ModuleView, branch: Branch, index: str) -> Part | None:
-    """Return how a branch is written, ``None`` if it is neither a child nor a known pattern.
-
-    A network with an index is one of several and not written out.
-    """
-    if branch.kind == "input":
+def _child(view: ModuleView, step: Step) -> Part | None:
+    child = view.children.get(child_of(view, step))
+    if child is None:
         return None
-    if branch.kind not in _BRANCHES:
-        name, *more = {child_of(view, step) for step in branch.core} or {""}
-        return None if more or not name else _child(name, view.children[name].class_name)
+    symbol = quoted(child.name)
+    about = f"the child “{child.name}” ({child.class_name}), explained on its own page"
+    return Part(f"“{child.name}”", step, symbol, about)
+
+
+def _part(view: ModuleView, path: ResidualPath, branch: Branch) -> Part | None:
+    """Return how a branch is written, ``None`` if it is neither a child nor a known pattern."""
+    is_sole = len(path.branches) == 1 and path.entry is None
+    if branch.kind == "input":
+        return _input(view, branch) if is_sole else None
+    if branch.kind == "other":
+        is_one = len({child_of(view, step) for step in branch.core}) == 1
+        return _child(view, branch.last) if is_one else None
     symbol, words, meaning = _BRANCHES[branch.kind]
-    symbol, some = symbol.format(index), ""
+    if branch.kind == "feed-forward" and (steps := steps_of_network(branch.last, view)):
+        uses = uses_of(steps, branch.last.operation, "the feed-forward network’s")
+        return Part(words, uses=uses)
+    dense = view.affine_of(branch.last) if branch.last.operation == "linear" else None
+    heads = None if view.graph is None else view.graph.maker(next(iter(branch.last.tensors), None))
+    is_direct = branch.before is None or len({child_of(view, step) for step in branch.core}) > 1
+    if dense and heads and is_sole and is_direct and "attention" in branch.kind:
+        shape = (*branch.last.node.shape[:-1], dense.inputs)
+        heads = replace(heads, node=replace(heads.node, shape=shape, symbolic_shape=None))
+        uses = {branch.last.node.id: ("O", "the output projection")}
+        symbol = symbol.replace('"Attention', '"SelfAttention')
+        return Part(words, heads, symbol, f"multi-head {words}, without its projection", uses)
+    some = ""
     for details in (step.node.details for step in branch.core if step.operation == "experts"):
         count, chosen = details.get("experts"), details.get("chosen")
         some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
-    is_written = branch.kind == "feed-forward" and not index
-    network = read_feed_forward(branch.last, view) if is_written else None
-    if network is not None:
-        terms = network.terms("the feed-forward network’s")
-        return Part(symbol, terms, words, f"{symbol}(x) = {network.maths('x')}")
-    term = Term(symbol, meaning.format(words, some))
-    return Part(symbol, (*_encoder(branch), term), words)
+    return Part(words, branch.last, symbol, meaning.format(words, some))
 
 
-def _encoder(branch: Branch) -> tuple[Term, ...]:
-    return (_ENCODER_OUTPUT,) if branch.kind == "cross-attention" else ()
-
-
-def _sole(view: ModuleView, branch: Branch) -> Part | None:
-    """Return how the only branch of a module is written if it ends with a layer or is an input."""
-    is_linear = bool(branch.core) and branch.last.operation == "linear"
-    dense = view.affine_of(branch.last) if is_linear else None
-    if branch.kind == "input":
-        return _input(view, dense, branch) if bool(dense) == bool(branch.core) else None
-    is_direct = branch.before is None or len({child_of(view, step) for step in branch.core}) > 1
-    if dense is None or not is_direct or "attention" not in branch.kind:
-        return None
-    symbol = '"CrossAttention"' if branch.kind == "cross-attention" else '"SelfAttention"'
-    heads = sized("Z", "S", dense.inputs)
-    terms = (
-        *_encoder(branch),
-        Term("Z", _HEADS, f"[S, {dense.inputs}]"),
-        *dense.terms("the output projection", "O"),
-    )
-    line = f"{heads} = {_called(symbol, branch, _normed(branch.before, 'X'))}"
-    return Part(symbol, terms, _BRANCHES[branch.kind][1], "", line, dense.maths(heads, "O"))
-
-
-def _input(view: ModuleView, dense: Affine | None, branch: Branch) -> Part:
+def _input(view: ModuleView, branch: Branch) -> Part:
     """Return how an input that is added to another one is written."""
-    case = "add & norm" if dense is None else "add"
-    if branch.after and dense:
+    case = "add" if branch.core else "add & norm"
+    if branch.after and branch.core:
         case = "second half" if half_of_network(view) == "second" else "output"
-    symbol, meaning, residual, use, index = _INPUTS[case]
-    width = view.width_of(branch.sum)
-    inputs = dense.inputs if dense else width
-    terms = (
-        Term(symbol, meaning, f"[S, {inputs}]"),
-        Term("R", f"residual: the input of {residual}", f"[S, {width}]"),
-        *(dense.terms(f"the {use}", index) if dense else ()),
-    )
-    added = sized(symbol, "S", inputs)
-    added = dense.maths(added, index) if dense else added
-    return Part(terms=terms, projected=added, case=case)
+    *_, use, index = _INPUTS[case]
+    return Part(uses={step.node.id: (index, use) for step in branch.core}, case=case)
 
 
-def _normed(norm: Step | None, maths: str) -> str:
-    return maths if norm is None else f"{Norm.of(norm).operator}({maths})"
-
-
-def _called(symbol: str, branch: Branch, argument: str) -> str:
-    more = f", {_ENCODER_OUTPUT.symbol}" if branch.kind == "cross-attention" else ""
-    return f"{symbol}({argument}{more})"
-
-
-def lines_and_terms(
-    view: ModuleView, path: ResidualPath, parts: Sequence[Part]
-) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+def written(view: ModuleView, path: ResidualPath, parts: Sequence[Part]) -> Match:
     """Return the lines and terms of a residual path; its entry and each branch have a part."""
-    width, last = view.width_of(path.branches[-1].sum), path.branches[-1].sum.node.id
-    lines, terms, waiting, argument = list[str](), [TOKENS], iter(parts), "R"
-    if not parts[0].case:
-        argument = "X"
-        terms.append(Term("X", "input, one row per position", f"[S, {width}]"))
-    # The sum of a single connection shows the size of its input.
-    start = sized(argument, "S", width) if len(parts) == 1 else argument
-    if path.entry is not None:
-        argument = start = "X'"
-        lines.append(f"{sized(argument, 'S', width)} = {next(waiting).symbol}(X)")
-    sums = groupby(path.branches, lambda branch: branch.sum.node.id)
-    for number, (name, branches) in enumerate((name, list(group)) for name, group in sums):
-        added, read, norm = [start], argument, branches[0].before
-        is_shared = len(branches) > 1 and all(branch.before is norm for branch in branches)
-        if norm is not None and is_shared:
-            read = "N"
-            lines.append(f"{sized(read, 'S', width)} = {_normed(norm, argument)}")
-            terms.append(Term(read, "the normalised input, which all parallel sub-layers read"))
-        for branch, part in zip(branches, waiting, strict=False):
-            inner = read if is_shared else _normed(branch.before, read)
-            value = _normed(branch.inside, _called(part.symbol, branch, inner))
-            added.append(f"{branch.scale} {value}" if branch.scale else value)
-            if part.projected:
-                lines += [part.heads] if part.heads else []
-                added = [part.projected, start]
-        argument = start = "Y" if name == last else "Z" + "'" * number
-        total = _normed(branches[0].after, " + ".join(added))
-        lines.append(f"{sized(argument, 'S', width)} = {total}")
-    lines += [part.definition for part in parts if part.definition]
-    terms += [term for part in parts for term in part.terms]
-    if any(branch.scale == LEARNT_SCALE for branch in path.branches):
-        terms.append(Term("lambda", "learnt scale of each feature (layer scale)", f"[{width}]"))
-        terms.append(Term("dot.o", "element-wise product"))
-    terms += [term for norm in path.norms for term in Norm.of(norm).terms]
-    first = {term.symbol: term for term in reversed(terms)}
-    return tuple(lines), tuple(dict.fromkeys(first[term.symbol] for term in terms))
+    graph, entry, branches = view.graph, path.entry, path.branches
+    assert graph is not None
+    calls, functions = dict[str, Step](), dict[str, str]()
+    symbols: dict[Place, str] = {(path.start, ()): "X", **_GIVEN}
+    meanings = dict(_MEANINGS)
+
+    def call(step: Step, symbol: str, meaning: str, operands: Iterable[Operand]) -> None:
+        node = replace(step.node, kind="module", operation="call", nodes=None, details={})
+        calls[node.id] = Step(node, tuple(operands), {})
+        functions[node.id], meanings[symbol] = symbol, meaning
+
+    if entry is not None:
+        symbols[entry.node.id, ()] = "X'"
+        if parts[0].call is not None:
+            call(entry, parts[0].symbol, parts[0].meaning, [Operand(path.start)])
+    states = dict[str, str]()
+    for part, branch in zip(parts[-len(branches) :], branches, strict=True):
+        states[(branch.after or branch.sum).node.id] = f"hidden state after {part.words}"
+        if part.case:
+            symbol, meanings[symbol], residual, *_ = _INPUTS[part.case]
+            symbols |= {(path.start, ()): "R", (branch.reads, ()): symbol}
+            meanings["R"] = f"residual: the input of {residual}"
+        if part.call is not None:
+            more = [_ENCODER] if branch.kind == "cross-attention" else []
+            call(part.call, part.symbol, part.meaning, map(Operand, (branch.reads, *more)))
+        if part.call is not None and part.uses:  # the heads' outputs, which are projected
+            node = part.call.node
+            calls[node.id] = replace(calls[node.id], parts=(part.call,), outputs=(node.id,))
+            symbols[node.id, ()], meanings["Z"] = "Z", _HEADS
+        if (scale := branch.scale) is not None:
+            node = replace(scale.node, kind="operation")
+            learnt = [o for o in scale.operands if is_learnt(graph, o)]
+            symbols |= {(o.node, ()): "lambda" for o in learnt if o.node}
+            factors = (Operand("lambda") if o.parameter else o for o in scale.operands)
+            calls[node.id] = replace(scale, node=node, operands=tuple(factors))
+    for n, (node, meaning) in enumerate([*states.items()][:-1]):
+        symbols[node, ()] = "Z" + "'" * n
+        meanings["Z" + "'" * n] = meaning
+    for norm in path.norms:
+        if norm.operation == "scale and shift":  # the writer writes it out
+            found = Norm.of(norm)
+            call(norm, found.operator, found.meaning, norm.tensors)
+    steps = tuple(calls.get(step.node.id, step) for step in graph.steps)
+    naming = Naming(
+        results=("Y",),
+        symbols=symbols,
+        layers={node: use for part in parts for node, use in part.uses.items()},
+        meanings=meanings,
+        functions=functions,
+        teaches=True,
+    )
+    return write(replace(graph, steps=steps), view, naming)
