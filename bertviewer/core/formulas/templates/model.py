@@ -21,7 +21,7 @@ from bertviewer.core.formulas.templates.model_facts import (
 )
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import residual_path
-from bertviewer.core.formulas.templates.stack import calls_of, extras_of
+from bertviewer.core.formulas.templates.stack import EXTRA_NOTES, Extras, calls_of, extras_of
 from bertviewer.core.formulas.templates.template import Match, Template
 
 _ENCODER = 'X_"enc"'
@@ -75,10 +75,8 @@ def _written(view: ModuleView, calls: ModuleGraph, **texts: str) -> Match:
     runs, stacks = runs_of(view), stacks_of(view)
     run = runs[0] if len(runs) == 1 and not stacks else None
     stack = stacks[0] if len(stacks) == 1 and not runs else None
-    extras = () if run is None else extras_of(view, run)
-    symbols: dict[Place, str] = {
-        (each.step.node.id, ()): each.symbol for each in extras if each.step is not None
-    }
+    extras = Extras({}, {}, {}) if run is None else extras_of(view, run)
+    symbols = dict(extras.symbols)
     starts = [] if stack is None else [calls.maker(operand) for operand in stack.tensors]
     for start in starts[:1]:
         if start is not None and len(start.ids) == 1:
@@ -89,7 +87,7 @@ def _written(view: ModuleView, calls: ModuleGraph, **texts: str) -> Match:
         "Y": "last hidden state, one row per position",
         "y_0": f"row of Y of the first {unit}",
         "y_e": "row of Y of the end-of-text token",
-        **{each.symbol: each.meaning for each in extras},
+        **extras.meanings,
     }
     if len(results := _results(calls)) > 1:
         meanings["p"] = "pooled output: one vector for the whole sequence"
@@ -105,6 +103,7 @@ def _written(view: ModuleView, calls: ModuleGraph, **texts: str) -> Match:
     )
     values = {
         **texts,
+        **extras.values,
         **model_values(view, run, _last_norm(calls)),
         "final_norm": _final_norm(view, calls, run),
         "no_pooler": len(results) == 1
@@ -113,8 +112,7 @@ def _written(view: ModuleView, calls: ModuleGraph, **texts: str) -> Match:
         "child": stack.node.name if stack is not None and not (is_base or is_alone) else None,
         "alone": is_alone,
     }
-    notes = tuple(note for each in extras for note in each.notes)
-    return replace(write(calls, view, naming), values=values, notes=notes)
+    return replace(write(calls, view, naming), values=values)
 
 
 def _results(calls: ModuleGraph) -> tuple[str, ...]:
@@ -213,6 +211,7 @@ def _pair_in_child(view: ModuleView) -> Match | None:
 _KEYS = ("vocabulary", "positions", "width", "layers", "heads")
 _ALL_KEYS = ("vocabulary", "width", "layers", "heads", "feed-forward")
 _NOTES = (
+    *EXTRA_NOTES,
     "“{stack}” holds the stack of layers{seen}",
     "All is computed by the child “{child}”, embeddings included.",
     Note("It is the encoder of an encoder-decoder; this model has no decoder.", "alone"),
