@@ -1,7 +1,6 @@
 """The lines and terms of residual paths: layers, sub-layers and parts of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
@@ -23,7 +22,6 @@ from bertviewer.core.formulas.templates.residual import (
     is_learnt,
 )
 from bertviewer.core.formulas.templates.template import Match
-from bertviewer.core.frozen import frozen
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),
@@ -34,22 +32,10 @@ _BRANCHES = {
 """How branches are called in lines, in sentences and in terms."""
 _HEADS = "outputs of the heads, side by side"
 _INPUTS = {
-    "add & norm": ("Z", "output of the sub-layer", "the sub-layer", "", ""),
-    "output": ("Z", _HEADS, "the attention", "the output projection", "O"),
-    "second half": (
-        "H",
-        "output of the first half",
-        "the first half",
-        "the second linear layer",
-        "2",
-    ),
-    "add": (
-        "Z",
-        "output of the preceding part",
-        "the sub-layer, not normalised",
-        "the projection",
-        "",
-    ),
+    "add & norm": ("Z", "output of the sub-layer", "sub-layer", "", ""),
+    "output": ("Z", _HEADS, "attention", "output projection", "O"),
+    "second half": ("H", "output of the first half", "first half", "second linear layer", "2"),
+    "add": ("Z", "output of the preceding part", "sub-layer, not normalised", "projection", ""),
 }
 """An input that is added: symbol, meaning, whose input R is, what projects it, and the index."""
 _ENCODER = 'X_"enc"'
@@ -58,142 +44,132 @@ _MEANINGS = {
     _ENCODER: "the encoder’s output",
     "N": "the normalised input, which all parallel sub-layers read",
     "Y": "output, one row per position",
-    "lambda": "learnt scale of each feature (layer scale)",
 }
-_GIVEN: Mapping[Place, str] = {(symbol, ()): symbol for symbol in (_ENCODER, "lambda")}
-"""Symbols of what no step computes."""
 
 
-@frozen
-class Part:
-    """What a residual path adds, or a step before that.
+@dataclass(slots=True)
+class PathText:
+    """How a residual path is written: what the writer is given, gathered part by part.
 
     Attributes:
-        words: it as part of a sentence, "" for norms.
-        call: the step that is written as a call, ``None`` if all is written out.
-        symbol: the function that is called.
-        meaning: what the function is.
-        uses: index and use of the linear layers that are written out, by node.
-        case: which template a module has that adds an input to another one.
+        path: the residual path.
+        words: its entry and branches as parts of a sentence, norms left out.
+        case: which template a module has that adds an input to another one, "" for others.
+        is_projected: whether the heads' outputs and their projection are written apart.
+        calls: the steps that are written as calls, or in another way, by node.
+        naming: the names of all.
     """
 
-    words: str = ""
-    call: Step | None = None
-    symbol: str = ""
-    meaning: str = ""
-    uses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    path: ResidualPath
+    words: list[str] = field(default_factory=list)
     case: str = ""
+    is_projected: bool = False
+    calls: dict[str, Step] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    symbols: dict[Place, str] = field(default_factory=dict)
+    meanings: dict[str, str] = field(default_factory=lambda: dict(_MEANINGS))
+    layers: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-
-def parts_of(view: ModuleView, path: ResidualPath) -> list[Part]:
-    """Return how the entry and the branches are written, nothing if one of them is unknown."""
-    found: list[Part | None] = []
-    if path.entry is not None and not is_norm(path.entry):
-        found.append(_child(view, path.entry))
-    elif path.entry is not None:
-        found.append(Part())
-    found += [_part(view, path, branch) for branch in path.branches]
-    parts = [part for part in found if part is not None]
-    return parts if len(parts) == len(found) else []
-
-
-def _child(view: ModuleView, step: Step) -> Part | None:
-    child = view.children.get(child_of(view, step))
-    if child is None:
-        return None
-    symbol = quoted(child.name)
-    about = f"the child “{child.name}” ({child.class_name}), explained on its own page"
-    return Part(f"“{child.name}”", step, symbol, about)
-
-
-def _part(view: ModuleView, path: ResidualPath, branch: Branch) -> Part | None:
-    """Return how a branch is written, ``None`` if it is neither a child nor a known pattern."""
-    is_sole = len(path.branches) == 1 and path.entry is None
-    if branch.kind == "input":
-        return _input(view, branch) if is_sole else None
-    if branch.kind == "other":
-        is_one = len({child_of(view, step) for step in branch.core}) == 1
-        return _child(view, branch.last) if is_one else None
-    symbol, words, meaning = _BRANCHES[branch.kind]
-    if branch.kind == "feed-forward" and (steps := steps_of_network(branch.last, view)):
-        uses = uses_of(steps, branch.last.operation, "the feed-forward network’s")
-        return Part(words, uses=uses)
-    dense = view.affine_of(branch.last) if branch.last.operation == "linear" else None
-    heads = None if view.graph is None else view.graph.maker(next(iter(branch.last.tensors), None))
-    is_direct = branch.before is None or len({child_of(view, step) for step in branch.core}) > 1
-    if dense and heads and is_sole and is_direct and "attention" in branch.kind:
-        shape = (*branch.last.node.shape[:-1], dense.inputs)
-        heads = replace(heads, node=replace(heads.node, shape=shape, symbolic_shape=None))
-        uses = {branch.last.node.id: ("O", "the output projection")}
-        symbol = symbol.replace('"Attention', '"SelfAttention')
-        return Part(words, heads, symbol, f"multi-head {words}, without its projection", uses)
-    some = ""
-    for details in (step.node.details for step in branch.core if step.operation == "experts"):
-        count, chosen = details.get("experts"), details.get("chosen")
-        some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
-    return Part(words, branch.last, symbol, meaning.format(words, some))
-
-
-def _input(view: ModuleView, branch: Branch) -> Part:
-    """Return how an input that is added to another one is written."""
-    case = "add" if branch.core else "add & norm"
-    if branch.after and branch.core:
-        case = "second half" if half_of_network(view) == "second" else "output"
-    *_, use, index = _INPUTS[case]
-    return Part(uses={step.node.id: (index, use) for step in branch.core}, case=case)
-
-
-def written(view: ModuleView, path: ResidualPath, parts: Sequence[Part]) -> Match:
-    """Return the lines and terms of a residual path; its entry and each branch have a part."""
-    graph, entry, branches = view.graph, path.entry, path.branches
-    assert graph is not None
-    calls, functions = dict[str, Step](), dict[str, str]()
-    symbols: dict[Place, str] = {(path.start, ()): "X", **_GIVEN}
-    meanings = dict(_MEANINGS)
-
-    def call(step: Step, symbol: str, meaning: str, operands: Iterable[Operand]) -> None:
+    def call(self, step: Step, symbol: str, meaning: str, *reads: str) -> None:
+        """Have a step written as a function of other nodes' results."""
         node = replace(step.node, kind="module", operation="call", nodes=None, details={})
-        calls[node.id] = Step(node, tuple(operands), {})
-        functions[node.id], meanings[symbol] = symbol, meaning
+        self.calls[node.id] = Step(node, tuple(map(Operand, reads)), {})
+        self.functions[node.id], self.meanings[symbol] = symbol, meaning
 
+    def child(self, view: ModuleView, step: Step, reads: str) -> bool:
+        """Have a child that is explained elsewhere written as a call; false if it is no child."""
+        child = view.children.get(child_of(view, step))
+        if child is not None:
+            about = f"the child “{child.name}” ({child.class_name}), explained on its own page"
+            self.call(step, quoted(child.name), about, reads)
+            self.words.append(f"“{child.name}”")
+        return child is not None
+
+
+def text_of(view: ModuleView, path: ResidualPath) -> PathText | None:
+    """Return how a residual path is written, ``None`` if a part of it is not known."""
+    text, entry, states = PathText(path), path.entry, dict[str, str]()
+    text.symbols = {(path.start, ()): "X", (_ENCODER, ()): _ENCODER, ("lambda", ()): "lambda"}
     if entry is not None:
-        symbols[entry.node.id, ()] = "X'"
-        if parts[0].call is not None:
-            call(entry, parts[0].symbol, parts[0].meaning, [Operand(path.start)])
-    states = dict[str, str]()
-    for part, branch in zip(parts[-len(branches) :], branches, strict=True):
-        states[(branch.after or branch.sum).node.id] = f"hidden state after {part.words}"
-        if part.case:
-            symbol, meanings[symbol], residual, *_ = _INPUTS[part.case]
-            symbols |= {(path.start, ()): "R", (branch.reads, ()): symbol}
-            meanings["R"] = f"residual: the input of {residual}"
-        if part.call is not None:
-            more = [_ENCODER] if branch.kind == "cross-attention" else []
-            call(part.call, part.symbol, part.meaning, map(Operand, (branch.reads, *more)))
-        if part.call is not None and part.uses:  # the heads' outputs, which are projected
-            node = part.call.node
-            calls[node.id] = replace(calls[node.id], parts=(part.call,), outputs=(node.id,))
-            symbols[node.id, ()], meanings["Z"] = "Z", _HEADS
-        if (scale := branch.scale) is not None:
-            node = replace(scale.node, kind="operation")
-            learnt = [o for o in scale.operands if is_learnt(graph, o)]
-            symbols |= {(o.node, ()): "lambda" for o in learnt if o.node}
-            factors = (Operand("lambda") if o.parameter else o for o in scale.operands)
-            calls[node.id] = replace(scale, node=node, operands=tuple(factors))
-    for n, (node, meaning) in enumerate([*states.items()][:-1]):
-        symbols[node, ()] = "Z" + "'" * n
-        meanings["Z" + "'" * n] = meaning
-    for norm in path.norms:
-        if norm.operation == "scale and shift":  # the writer writes it out
-            found = Norm.of(norm)
-            call(norm, found.operator, found.meaning, norm.tensors)
-    steps = tuple(calls.get(step.node.id, step) for step in graph.steps)
+        text.symbols[entry.node.id, ()] = "X'"
+        if not is_norm(entry) and not text.child(view, entry, path.start):
+            return None
+    for branch in path.branches:
+        if not _add(text, view, branch):
+            return None
+        if text.words:
+            states[(branch.after or branch.sum).node.id] = f"hidden state after {text.words[-1]}"
+        for step in (branch.before, branch.inside, branch.after):
+            if step is not None and step.operation == "scale and shift":
+                norm = Norm.of(step)
+                text.call(step, norm.operator, norm.meaning, step.tensors[0].node)
+    for number, (node, meaning) in enumerate([*states.items()][:-1]):
+        symbol = "Z" + "'" * number
+        text.symbols[node, ()], text.meanings[symbol] = symbol, meaning
+    return text
+
+
+def _add(text: PathText, view: ModuleView, branch: Branch) -> bool:
+    """Add a branch; return whether it is known."""
+    is_sole = len(text.path.branches) == 1 and text.path.entry is None
+    if (scale := branch.scale) is not None and view.graph is not None:
+        width = view.width_of(branch.sum)
+        text.meanings["lambda"] = f"learnt scale of each of the {width} features (layer scale)"
+        learnt = [o for o in scale.operands if is_learnt(view.graph, o)]
+        text.symbols |= {(o.node, ()): "lambda" for o in learnt if o.node}
+        factors = tuple(Operand("lambda") if o.parameter else o for o in scale.operands)
+        node = replace(scale.node, kind="operation")
+        text.calls[node.id] = replace(scale, node=node, operands=factors)
+    if branch.kind == "input":
+        text.case = "add" if branch.core else "add & norm"
+        if branch.after and branch.core:
+            text.case = "second half" if half_of_network(view) == "second" else "output"
+        symbol, meaning, residual, use, index = _INPUTS[text.case]
+        text.symbols |= {(text.path.start, ()): "R", (branch.reads, ()): symbol}
+        text.meanings |= {symbol: meaning, "R": f"residual: the input of the {residual}"}
+        text.layers |= {step.node.id: (index, f"the {use}") for step in branch.core}
+        return is_sole
+    last, children = branch.last, {child_of(view, step) for step in branch.core}
+    if branch.kind == "other":
+        return len(children) == 1 and text.child(view, last, branch.reads)
+    symbol, words, meaning = _BRANCHES[branch.kind]
+    text.words.append(words)
+    if branch.kind == "feed-forward" and (steps := steps_of_network(last, view)):
+        text.layers |= uses_of(steps, last.operation, "the feed-forward network’s")
+        return True
+    reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
+    dense = view.affine_of(last) if last.operation == "linear" else None
+    heads = None if dense is None or view.graph is None else view.graph.maker(last.tensors[0])
+    is_open = "attention" in branch.kind and (branch.before is None or len(children) > 1)
+    if dense and heads and is_sole and is_open:
+        text.is_projected = True
+        text.layers[last.node.id] = ("O", "the output projection")
+        symbol = symbol.replace('"Attention', '"SelfAttention')
+        text.call(heads, symbol, f"multi-head {words}, without its projection", *reads)
+        shape = (*last.node.shape[:-1], dense.inputs)
+        node = replace(text.calls[heads.node.id].node, shape=shape, symbolic_shape=None)
+        step = replace(text.calls[node.id], node=node)
+        text.calls[node.id] = replace(step, parts=(step,), outputs=(node.id,))
+        text.symbols[node.id, ()], text.meanings["Z"] = "Z", _HEADS
+        return True
+    details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
+    count, chosen = details.get("experts"), details.get("chosen")
+    some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
+    text.call(last, symbol, meaning.format(words, some), *reads)
+    return True
+
+
+def written(view: ModuleView, text: PathText) -> Match:
+    """Return the lines and terms of a residual path."""
+    graph = view.graph
+    assert graph is not None
+    steps = tuple(text.calls.get(step.node.id, step) for step in graph.steps)
     naming = Naming(
         results=("Y",),
-        symbols=symbols,
-        layers={node: use for part in parts for node, use in part.uses.items()},
-        meanings=meanings,
-        functions=functions,
+        symbols=text.symbols,
+        layers=text.layers,
+        meanings=text.meanings,
+        functions=text.functions,
         teaches=True,
     )
     return write(replace(graph, steps=steps), view, naming)

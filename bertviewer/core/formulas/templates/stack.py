@@ -21,7 +21,7 @@ from bertviewer.core.text.numerals import count_text
 _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
 _CALLED = {"shared": "Group", "stages": "Stage"}
 _MEANINGS = {
-    "shared": {"l": "index of the layer, counted from 0", "E": "output of the embeddings"},
+    "shared": {"E": "output of the embeddings"},
     "group": {"l": "index of the layer in the group, counted from 0"},
 }
 _EXTRAS = {
@@ -219,8 +219,12 @@ def _stack(kind: str, view: ModuleView) -> Match | None:
     group = "0" if groups == 1 else f"floor(l dot {groups} / {count})"
     called = f'"Group"_(g(l)) (X_l), quad g(l) = {group}'
     maths = (line.replace('"Group"_l (X_l)', called) for line in match.maths)
-    index = Term("g(l)", "index of the stored group that is applied", f"{groups} stored")
-    return replace(match, maths=tuple(maths), terms=(*match.terms, index))
+    terms = (
+        *(term for term in match.terms if term.symbol != "l"),
+        Term("l", "index of the group’s application, counted from 0", str(values["uses"])),
+        Term("g(l)", "index of the stored group that is applied", f"{groups} stored"),
+    )
+    return replace(match, maths=tuple(maths), terms=terms)
 
 
 def _turned(found: _Run) -> int | None:
