@@ -58,8 +58,10 @@ class Extras:
     values: dict[str, object]
 
 
-def extras_of(view: ModuleView, run: Step) -> Extras:
+def extras_of(view: ModuleView, run: Step | None) -> Extras:
     """Return what every layer of a run is given that the module computes."""
+    if run is None:
+        return Extras({}, {}, {})
     steps = [] if view.calls is None else [view.calls.maker(o) for o in run.tensors[1:]]
     found = {symbol: s for s in steps[::-1] if s is not None and (symbol := _extra(view, s))}
     has_distances = "R" in found or _reads_outer_table(view, run)
