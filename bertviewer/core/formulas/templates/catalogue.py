@@ -30,7 +30,7 @@ TEMPLATES: tuple[Template, ...] = (
     ACTIVATION,
     ATTENTION,
     *ATTENTION_PARTS,
-    *EMBEDDINGS,
+    EMBEDDINGS,
     PATCHES,
     *STACK,
     *HEADS,

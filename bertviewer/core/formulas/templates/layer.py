@@ -9,6 +9,7 @@ from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.feed_forward import DROPOUT, ROW_WISE
+from bertviewer.core.formulas.templates.layers import uncalled
 from bertviewer.core.formulas.templates.norm import Norm
 from bertviewer.core.formulas.templates.residual import (
     Branch,
@@ -115,21 +116,10 @@ def _values(view: ModuleView, text: PathText) -> dict[str, object]:
         "is_layer": len(words) > 1 or kinds == ["other"],
         "is_optional": kind == "Decoder layer"
         and view.node.class_module.startswith("transformers."),
-        "unused": ", ".join(_unused_children(view)),
+        "unused": ", ".join(f"“{name}”" for name in uncalled(view)),
         "source": _SOURCES.get(placement, "") + (_PARALLEL_SOURCE if is_parallel else ""),
         **_surroundings(view, text),
     }
-
-
-def _unused_children(view: ModuleView) -> list[str]:
-    """Return the children with parameters that the traced forward pass does not call."""
-    flows = view.architecture.flows
-    called = set() if flows is None else {*flows.distinct, *flows.like}
-    return [
-        f"“{name}”"
-        for name, child in view.children.items()
-        if child.parameters and not any(f"{path}.".startswith(f"{child.path}.") for path in called)
-    ]
 
 
 def _surroundings(view: ModuleView, text: PathText) -> dict[str, object]:

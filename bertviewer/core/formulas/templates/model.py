@@ -15,6 +15,7 @@ from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.layers import runs_of, stacks_of
 from bertviewer.core.formulas.templates.model_facts import (
     about,
+    direction,
     embeddings_of,
     is_tower,
     model_values,
@@ -79,14 +80,13 @@ def _model(role: str, view: ModuleView) -> Match | None:
         return None
     run = runs[0] if len(runs) == 1 and not stacks else None
     stack = stacks[0] if len(stacks) == 1 and not runs else None
-    extras, pooled = extras_of(view, run), None
-    symbols = dict(extras.symbols)
+    (symbols, meanings, extra), pooled = extras_of(view, run), None
     start = None if stack is None else calls.maker(next(iter(stack.tensors), None))
     if start is not None and len(start.ids) == 1:
         symbols[start.node.id, ()] = "X_0"
     ranks = [len(node.shape) for node, _ in calls.results[:2]]
     results = ("Y", "p") if ranks == [3, 2] else ("Y",) if ranks[0] == 3 else ()
-    meanings = {**_MEANINGS, **extras.meanings}
+    meanings |= _MEANINGS
     if len(results) > 1:
         meanings["p"] = "pooled output: one vector for the whole sequence"
         pooled = calls.maker(calls.results[1][1])
@@ -106,8 +106,9 @@ def _model(role: str, view: ModuleView) -> Match | None:
     values = {
         "title": title,
         "summary": summary,
-        **extras.values,
+        **extra,
         **model_values(view, run, Norm.of(last) if is_norm(last) else None),
+        "direction": direction(view) if run is not None or is_base else "",
         "final_norm": _final_norm(view, last, run),
         "no_pooler": len(results) == 1 and (is_base or holds_lookups),
         "stack": stack.node.name if stack is not None and is_base else None,
@@ -162,6 +163,7 @@ def _pair(view: ModuleView) -> Match | None:
         "data": is_data and not is_inside,
         "vectors": not is_data,
         "inside": is_inside,
+        "one table": is_inside and len({s.node.path for s in calls.of("embedding")}) == 1,
         "width": view.width if is_scaled else None,
         "sines": is_inside and any(n.name == "sines and cosines" for n in calls.given.values()),
         "papers": "sections 3.1, 3.4 and 3.5" if is_inside else papers,
@@ -174,7 +176,7 @@ _KEYS = ("vocabulary", "positions", "width", "layers", "heads")
 _ALL_KEYS = ("vocabulary", "width", "layers", "heads", "feed-forward")
 _NOTES = (
     *EXTRA_NOTES,
-    "“{stack}” holds the stack of layers{seen}",
+    "“{stack}” holds the stack of layers.",
     "All is computed by the child “{child}”, embeddings included.",
     Note("It is the encoder of an encoder-decoder; this model has no decoder.", "alone"),
     "{position_note}",
@@ -203,7 +205,7 @@ _PAIR_NOTES = (
         "token s of the target.",
         "data",
     ),
-    Note("Source and target look up tokens in the same table.", "inside"),
+    Note("Source and target look up tokens in the same table.", "one table"),
     "The token vectors are multiplied by √{width}, the square root of the embedding size, before "
     "the position encodings are added.",
     Note(

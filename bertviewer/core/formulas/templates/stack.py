@@ -15,7 +15,6 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text
 
 _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
@@ -43,25 +42,15 @@ EXTRA_NOTES = (
 )
 
 
-@frozen
-class Extras:
-    """What every layer of a stack is given that the module computes.
+def extras_of(
+    view: ModuleView, run: Step | None
+) -> tuple[dict[Place, str], dict[str, str], dict[str, object]]:
+    """Return what every layer of a run is given that the module computes.
 
-    Attributes:
-        symbols: of the steps that compute it.
-        meanings: what the symbols mean.
-        values: what the notes on it are filled with, and the paper.
+    The symbols of the steps that compute it, their meanings, and values for the notes and source.
     """
-
-    symbols: dict[Place, str]
-    meanings: dict[str, str]
-    values: dict[str, object]
-
-
-def extras_of(view: ModuleView, run: Step | None) -> Extras:
-    """Return what every layer of a run is given that the module computes."""
     if run is None:
-        return Extras({}, {}, {})
+        return {}, {}, {}
     steps = [] if view.calls is None else [view.calls.maker(o) for o in run.tensors[1:]]
     found = {symbol: s for s in steps[::-1] if s is not None and (symbol := _extra(view, s))}
     has_distances = "R" in found or _reads_outer_table(view, run)
@@ -69,14 +58,14 @@ def extras_of(view: ModuleView, run: Step | None) -> Extras:
     tables = [n for n in found["B"].node.reads if n.endswith("weight")] if "B" in found else []
     named = [f"{n.split('.')[-2]}, {list(view.parameter_shape(n))}," for n in tables]
     papers = [_EXTRAS[symbol][1] for symbol in (*found, *"R" * has_distances)]
-    values = {
+    values: dict[str, object] = {
         "distances": f"{enter} the embeddings" if has_distances else "",
         "table": "".join(named[:1]),
         "P": "P" in found,
         "paper": "".join(papers[:1]),
     }
     symbols: dict[Place, str] = {(step.node.id, ()): symbol for symbol, step in found.items()}
-    return Extras(symbols, {symbol: _EXTRAS[symbol][0] for symbol in found}, values)
+    return symbols, {symbol: _EXTRAS[symbol][0] for symbol in found}, values
 
 
 def _extra(view: ModuleView, step: Step) -> str:
@@ -108,23 +97,8 @@ def _stored(run: Step) -> int:
     return int(str(run.node.details["stored"]))
 
 
-@frozen
-class _Run:
-    """A module whose graph is one run of layers.
-
-    Attributes:
-        calls: the module's graph.
-        step: the layers.
-        before: a linear layer before them.
-        norm: the norm that ends the module.
-        after: the call of a child after them.
-    """
-
-    calls: ModuleGraph
-    step: Step
-    before: Step | None
-    norm: Norm | None
-    after: Step | None
+_Run = tuple[ModuleGraph, Step, Step | None, Norm | None, Step]
+"""A module's graph, its layers, a linear layer before them, its last norm, and what ends before."""
 
 
 def _sole_run(view: ModuleView) -> _Run | None:
@@ -139,14 +113,18 @@ def _sole_run(view: ModuleView) -> _Run | None:
     given = calls.given.get((start if before is None else before.tensors[0]).node)
     if given is None or given.kind != "input" or len(given.shape) < 3:
         return None
-    norm, result = None, calls.maker(calls.results[0][1])
-    if is_norm(result):
-        norm, result = Norm.of(result), calls.maker(result.tensors[0])
-    if result is run:
-        return _Run(calls, run, before, norm, None)
-    reads = result is not None and run in [calls.maker(operand) for operand in result.tensors]
-    is_child = reads and result is not None and result.node.kind == "module"
-    return _Run(calls, run, before, norm, result) if is_child else None
+    norm, end = None, calls.maker(calls.results[0][1])
+    if is_norm(end):
+        norm, end = Norm.of(end), calls.maker(end.tensors[0])
+    if end is None or (
+        end is not run and (end.node.kind != "module" or run not in _read(calls, end))
+    ):
+        return None
+    return calls, run, before, norm, end
+
+
+def _read(calls: ModuleGraph, step: Step) -> list[Step | None]:
+    return [calls.maker(operand) for operand in step.tensors]
 
 
 def _is_stored_group(view: ModuleView) -> bool:
@@ -160,16 +138,14 @@ def _is_stored_group(view: ModuleView) -> bool:
 
 def _kind(view: ModuleView, found: _Run) -> str:
     """Return which template a run of layers has, "" for none."""
-    if _stored(found.step) < calls_of(found.step):
+    _, run, before, _, end = found
+    if _stored(run) < calls_of(run):
         return "shared"
     if _is_stored_group(view):
         return "group"
-    if found.before is not None:
-        return ""
-    if found.after is not None:
-        return "stage"
-    shapes = {each.node.shape for each in found.step.parts}
-    return "stages" if len(shapes) > 1 else "layers"
+    if end is not run or before is not None:
+        return "stage" if before is None else ""
+    return "stages" if len({each.node.shape for each in run.parts}) > 1 else "layers"
 
 
 def _stack(kind: str, view: ModuleView) -> Match | None:
@@ -177,9 +153,9 @@ def _stack(kind: str, view: ModuleView) -> Match | None:
     found = _sole_run(view)
     if found is None or _kind(view, found) != kind:
         return None
-    run, before, count = found.step, found.before, calls_of(found.step)
-    groups, extras = _stored(run), extras_of(view, run)
-    symbols = dict(extras.symbols)
+    calls, run, before, norm, end = found
+    groups, count = _stored(run), calls_of(run)
+    symbols, meanings, values = extras_of(view, run)
     if before is not None:
         symbols[before.tensors[0].node, ()] = "E"
     projection = (INTO, "the projection to the hidden size")
@@ -187,20 +163,19 @@ def _stack(kind: str, view: ModuleView) -> Match | None:
         results=("Y",),
         symbols=symbols,
         layers={} if before is None else {before.node.id: projection},
-        meanings={**_MEANINGS.get(kind, {}), **extras.meanings},
+        meanings={**_MEANINGS.get(kind, {}), **meanings},
         functions={run.node.id: f'"{_CALLED.get(kind, "Layer")}"'},
         teaches=True,
     )
-    ends_model = found.calls.results[0][0].name == "last hidden state"
+    ends_model = calls.results[0][0].name == "last hidden state"
     place = " is included" if ends_model else f", after layer {count - 1}, is not included"
-    values = {
-        **extras.values,
-        "paper": extras.values["paper"] or _SOURCE,
+    values |= {
+        "paper": values["paper"] or _SOURCE,
         "layers": count_text(count, "1 layer", "{0} layers"),
         "runs": f"Runs {count} layers in sequence, each with its own weights"
         if count > 1
         else "Runs its single layer",
-        "after": "" if found.after is None else found.after.node.name,
+        "after": end.node.name,
         "projects": "Projects the embeddings to the hidden size, then applies"
         if before
         else "Applies",
@@ -209,13 +184,13 @@ def _stack(kind: str, view: ModuleView) -> Match | None:
         "groups": count_text(groups, "1 group", "{0} groups"),
         "uses": count_text(count, "1 application", "{0} applications"),
         "narrow": _narrow(view, before),
-        "turned": _turned(found),
+        "turned": _turned(calls.inputs[0].shape, run.node.shape),
         "states": count + 1,
         "count": count,
-        "last": f"the final {found.norm.name}{place}" if found.norm else "nothing follows it",
+        "last": f"the final {norm.name}{place}" if norm else "nothing follows it",
         "shapes": " → ".join(str(list(each.node.shape[1:])) for each in run.parts),
     }
-    match = replace(write(found.calls, view, naming), values=values)
+    match = replace(write(calls, view, naming), values=values)
     if kind != "shared":
         return match
     group = "0" if groups == 1 else f"floor(l dot {groups} / {count})"
@@ -229,9 +204,8 @@ def _stack(kind: str, view: ModuleView) -> Match | None:
     return replace(match, maths=tuple(maths), terms=terms)
 
 
-def _turned(found: _Run) -> int | None:
+def _turned(given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
     """Return how many features layers have that take them before the positions."""
-    given, shape = found.calls.inputs[0].shape, found.step.node.shape
     is_turned = len(shape) == 3 and shape != given and shape[1:] == given[:0:-1]
     return shape[1] if is_turned else None
 
