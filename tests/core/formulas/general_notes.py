@@ -3,6 +3,7 @@
 import re
 
 _TEXTS = (
+    r"“\w+” holds the stack of layers",
     r"Square brackets denote the lookup of a table row",
     r"A lookup, not a product: it selects row t of the table\. .* without computing the zeros",
     r"Mean and variance are computed per position, over its features only; .* is involved",
