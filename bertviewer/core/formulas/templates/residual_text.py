@@ -57,7 +57,7 @@ class PathText:
         case: which template a module has that adds an input to another one, "" for others.
         is_projected: whether the heads' outputs and their projection are written apart.
         calls: the steps that are written as calls, or in another way, by node.
-        naming: the names of all.
+        functions, symbols, meanings, layers: as in ``Naming``.
     """
 
     path: ResidualPath
@@ -134,7 +134,7 @@ def _add(text: PathText, view: ModuleView, branch: Branch) -> bool:
         return len(children) == 1 and text.child(view, last, branch.reads)
     symbol, words, meaning = _BRANCHES[branch.kind]
     text.words.append(words)
-    if branch.kind == "feed-forward" and (steps := steps_of_network(last, view)):
+    if branch.kind == "feed-forward" and (steps := steps_of_network(last)):
         text.layers |= uses_of(steps, last.operation, "the feed-forward network’s")
         return True
     reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
