@@ -3,8 +3,7 @@
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.facts import has_windows, hides_later, rotates, sees_later
 from bertviewer.core.formulas.graph import ModuleGraph, Step, graph_of
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.expressions import reads_first
+from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.layers import stacks_of, uncalled
