@@ -148,9 +148,9 @@ def _add(text: PathText, view: ModuleView, branch: Branch) -> bool:
         text.call(heads, symbol, f"multi-head {words}, without its projection", *reads)
         shape = (*last.node.shape[:-1], dense.inputs)
         node = replace(text.calls[heads.node.id].node, shape=shape, symbolic_shape=None)
-        step = replace(text.calls[node.id], node=node)
-        text.calls[node.id] = replace(step, parts=(step,), outputs=(node.id,))
-        text.symbols[node.id, ()], text.meanings["Z"] = "Z", _HEADS
+        text.calls[node.id] = replace(text.calls[node.id], node=node)
+        text.symbols |= {(node.id, ()): "Z", (last.node.id, ()): "A"}
+        text.meanings |= {"Z": _HEADS, "A": "output of the attention"}
         return True
     details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
     count, chosen = details.get("experts"), details.get("chosen")
