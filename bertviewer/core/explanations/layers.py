@@ -94,7 +94,7 @@ def network_widths(view: ModuleView) -> Widths | None:
     # Where the network is a module by itself, the question is asked there.
     if group is None or (group is not graph.only and group.node.path != view.node.path):
         return None
-    steps = steps_of_network(group, view)
+    steps = steps_of_network(group)
     last = view.affine_of(steps[-1]) if steps else None
     is_gated = group.operation == GATED
     return None if last is None else Widths(last.outputs, last.inputs, is_gated)

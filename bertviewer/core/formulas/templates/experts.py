@@ -1,6 +1,6 @@
 """Mixtures of experts: routers, experts, and the blocks that hold both (Shazeer et al. 2017)."""
 
-from collections.abc import Callable
+from functools import partial
 
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
@@ -20,24 +20,20 @@ def _part(graph: ModuleGraph) -> str:
     return "router" if len(graph.steps) < 3 and not graph.of("experts") else ""
 
 
-def _match(part: str) -> Callable[[ModuleView], Match | None]:
-    """Return what recognises a part of a mixture, with the numbers of its experts."""
-
-    def match(view: ModuleView) -> Match | None:
-        graph = view.graph
-        if graph is None or _part(graph) != part:
-            return None
-        step = graph.of("experts", "routing")[-1]  # the experts, if there are any
-        count, chosen = (step.node.details.get(key) for key in ("experts", "chosen"))
-        return match_of_steps(
-            view,
-            some=f"{chosen if isinstance(chosen, int) else 'some'} of {count} experts",
-            count=count,
-            shared=" A shared expert processes every position." if graph.of(*KINDS) else "",
-            sizes=_sizes(view, step, count, chosen),
-        )
-
-    return match
+def _mixture(part: str, view: ModuleView) -> Match | None:
+    """Return what this part of a mixture computes, with the numbers of its experts."""
+    graph = view.graph
+    if graph is None or _part(graph) != part:
+        return None
+    step = graph.of("experts", "routing")[-1]  # the experts, if there are any
+    count, chosen = (step.node.details.get(key) for key in ("experts", "chosen"))
+    return match_of_steps(
+        view,
+        some=f"{chosen if isinstance(chosen, int) else 'some'} of {count} experts",
+        count=count,
+        shared=" A shared expert processes every position." if graph.of(*KINDS) else "",
+        sizes=_sizes(view, step, count, chosen),
+    )
 
 
 def _sizes(view: ModuleView, experts: Step, count: object, chosen: object) -> str | None:
@@ -70,7 +66,7 @@ _SOURCE = "Shazeer et al. 2017, section 2"
 EXPERTS = (
     Template(
         "experts",
-        _match("mixture"),
+        partial(_mixture, "mixture"),
         title="Mixture of experts",
         summary="Routes each position to {some} and adds their outputs, weighted by the router."
         "{shared}",
@@ -90,7 +86,7 @@ EXPERTS = (
     ),
     Template(
         "experts",
-        _match("experts"),
+        partial(_mixture, "experts"),
         title="Experts",
         summary="Applies to each position the experts that the router chose for it, of {count}, "
         "and adds their outputs, weighted by the router.",
@@ -100,7 +96,7 @@ EXPERTS = (
     ),
     Template(
         "router",
-        _match("router"),
+        partial(_mixture, "router"),
         title="Router",
         summary="Scores the experts for each position and chooses {some}, with their weights.",
         notes=(_ROUTER, _LOAD, "{steps}"),

@@ -34,17 +34,18 @@ _USES = {
     (GATED, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
 }
 """Index and use of the linear layers, by the kind of network and their number."""
+_MEANINGS = {
+    "X": "input, one row per position",
+    "G, U": "gate and gated features, side by side in one product",
+    "H": "inner features, one row per position",
+    "Y": "output, one row per position",
+}
 
 
-def steps_of_network(group: Step, view: ModuleView) -> tuple[Step, ...]:
-    """Return the steps of a group of ``view``'s graph that is a network, none of other forms."""
+def steps_of_network(group: Step) -> tuple[Step, ...]:
+    """Return the steps of a group that is a network, none of other forms."""
     inner = group.inner
-    if len(inner) == 1 and inner[0].node.kind == "module":  # all of it is one module
-        below = view.at(inner[0].node.path or "")
-        only = None if below is None else below.only(*KINDS)
-        return () if below is None or only is None else steps_of_network(only, below)
-    is_usual = _activation(inner) is not None and uses_of(inner, group.operation)
-    return inner if is_usual else ()
+    return inner if _activation(inner) and uses_of(inner, group.operation) else ()
 
 
 def uses_of(steps: tuple[Step, ...], kind: str, of: str = "the") -> dict[str, tuple[str, str]]:
@@ -83,8 +84,11 @@ def _network(kind: str, view: ModuleView) -> Match | None:
     graph, group = view.graph, view.only(*KINDS)
     if graph is None or not graph.results:
         return None
-    steps, found = () if group is None else steps_of_network(group, view), group and group.operation
-    if [step.operation for step in graph.steps] == ["linear", "activation"]:
+    steps: tuple[Step, ...] = ()
+    found = ""
+    if group is not None:
+        steps, found = steps_of_network(group), group.operation
+    elif [step.operation for step in graph.steps] == ["linear", "activation"]:
         steps, found = graph.steps, HALF if half_of_network(view) == "first" else ""
     first, act = view.affine_of(steps[0]) if steps else None, _activation(steps)
     if first is None or act is None or found != kind:
@@ -92,13 +96,16 @@ def _network(kind: str, view: ModuleView) -> Match | None:
     uses, symbols = uses_of(steps, kind if kind == GATED else PLAIN), dict[Place, str]()
     if kind != HALF:
         symbols[steps[-1].tensors[0].node, ()] = "H"
-    parts = _gate_and_up(steps, act) if kind == GATED and len(uses) == 2 else {}
+    is_stacked = kind == GATED and len(uses) == 2
+    parts = _gate_and_up(steps, act) if is_stacked else {}
+    if is_stacked and len(parts) != 2:
+        return None
     symbols |= {(steps[0].node.id, part): symbol for symbol, part in parts.items()}
     naming = Naming(
         results=("H" if kind == HALF else "Y",),
         symbols=symbols,
         layers=uses,
-        meanings={"X": "input, one row per position"},
+        meanings=_MEANINGS,
         teaches=True,
     )
     # What reads the group's input has no operand within the group.
@@ -119,7 +126,7 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         "gate": "" if kind != GATED else "G" if parts else "W_G",
         "up": "U" if parts else "W_U",
         "narrow": kind == GATED and inner < _USUAL_RATIO * first.inputs,
-        "stacked": holds.format(*parts) if parts else "",
+        "stacked": holds.format(*parts) if parts and "::" not in str(parts) else "",
         "half": kind == HALF,
     }
     return replace(
@@ -130,8 +137,8 @@ def _network(kind: str, view: ModuleView) -> Match | None:
 
 
 def _gate_and_up(steps: tuple[Step, ...], act: Step) -> dict[str, tuple[str, ...]]:
-    """Return the parts of one product that are the gate G and what it gates, U, in order."""
-    (gate,) = act.tensors
+    """Return the two parts of one product, the gate G and what it gates, U, in order."""
+    gate = act.tensors[0]
     taken = {o.parts for step in steps for o in step.tensors if o.node == gate.node}
     found = {"G" if parts == gate.parts else "U": parts for parts in taken}
     is_first = any(" 0 of" in part or ", :" in part for part in gate.parts)

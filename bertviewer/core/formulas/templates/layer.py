@@ -1,7 +1,7 @@
 """Layers and sub-layers: modules with residual connections, and what is said about them."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings
@@ -54,17 +54,13 @@ _PARALLEL_SOURCE = "; parallel: Wang & Komatsuzaki 2021"
 _ROW_WISE = {"feed-forward": "feed-forward network processes", "experts": "experts process"}
 
 
-def _case(case: str) -> Callable[[ModuleView], Match | None]:
-    """Return a function that matches one case of residual paths."""
-
-    def match(view: ModuleView) -> Match | None:
-        path = residual_path(view)
-        text = None if path is None else text_of(view, path)
-        if text is None or case != _case_of(view, text):
-            return None
-        return replace(written(view, text), values=_values(view, text))
-
-    return match
+def _layer(case: str, view: ModuleView) -> Match | None:
+    """Return what a residual path computes that has this row of the table of templates."""
+    path = residual_path(view)
+    text = None if path is None else text_of(view, path)
+    if text is None or case != _case_of(view, text):
+        return None
+    return replace(written(view, text), values=_values(view, text))
 
 
 def _case_of(view: ModuleView, text: PathText) -> str:
@@ -175,7 +171,7 @@ _PATTERN = ("{kind}, {placement}{parallel}", "{one}: {parts}, {order}.")
 _LAYER_KEYS = ("width", "heads", "feed-forward", "activation", "norm first")
 
 LAYER = tuple(
-    Template(role, _case(case), title, summary, _NOTES, keys, f"{source}{{source}}")
+    Template(role, partial(_layer, case), title, summary, _NOTES, keys, f"{source}{{source}}")
     for case, role, title, summary, keys, source in (
         ("layer", "layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),
         ("sub-layer", "sub-layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),

@@ -1,6 +1,6 @@
 """Mixing of positions without attention: recurrences and Fourier transforms."""
 
-from collections.abc import Callable
+from functools import partial
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -31,24 +31,18 @@ def _fourier(view: ModuleView) -> Match | None:
     )
 
 
-def _recurrence(*known: set[str]) -> Callable[[ModuleView], Match | None]:
-    """Return what recognises a loop in which each round reads the one before.
-
-    Args:
-        known: sets of operations and activations; the module must have all of one of them.
-    """
-
-    def match(view: ModuleView) -> Match | None:
-        graph = view.graph
-        if graph is None or not folded(graph).rounds:
-            return None
-        names = {step.operation for step in graph.steps}
-        names |= {str(step.node.details.get("activation")) for step in graph.steps}
-        return match_of_steps(view) if any(each <= names for each in known) else None
-
-    return match
+def _recurrence(known: tuple[set[str], ...], view: ModuleView) -> Match | None:
+    """A loop over positions that has all operations and activations of one of these sets."""
+    graph = view.graph
+    if graph is None or not folded(graph).rounds:
+        return None
+    names = {step.operation for step in graph.steps}
+    names |= {str(step.node.details.get("activation")) for step in graph.steps}
+    return match_of_steps(view) if any(each <= names for each in known) else None
 
 
+_SSM = ({"convolution", "softplus", "exp"},)
+_WKV = ({"exp", "max", "div"}, {"exp", "maximum", "div"})
 _COST = (
     "A recurrence has a state of fixed size: each position costs the same, and a longer sequence "
     "needs no larger memory. Attention compares each position with all visible ones instead."
@@ -73,7 +67,7 @@ MIXING = (
     ),
     Template(
         "recurrence",
-        _recurrence({"convolution", "softplus", "exp"}),
+        partial(_recurrence, _SSM),
         title="Selective state-space mixer",
         summary="Mixes positions with a recurrence whose state decays and is written to as the "
         "input decides; a gate scales the result.",
@@ -94,7 +88,7 @@ MIXING = (
     ),
     Template(
         "recurrence",
-        _recurrence({"exp", "max", "div"}, {"exp", "maximum", "div"}),
+        partial(_recurrence, _WKV),
         title="Recurrent weighted mean (WKV)",
         summary="Each position forms a weighted mean of the values of all preceding positions; the "
         "weights decay with the distance, and the sum is carried along as a state.",
@@ -112,7 +106,7 @@ MIXING = (
     ),
     Template(
         "recurrence",
-        _recurrence(set()),
+        partial(_recurrence, (set(),)),
         title="Recurrence over positions",
         summary="Processes positions one after another; each step reads the state that the one "
         "before left.",

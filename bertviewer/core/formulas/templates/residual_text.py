@@ -57,7 +57,7 @@ class PathText:
         case: which template a module has that adds an input to another one, "" for others.
         is_projected: whether the heads' outputs and their projection are written apart.
         calls: the steps that are written as calls, or in another way, by node.
-        naming: the names of all.
+        functions, symbols, meanings, layers: as in ``Naming``.
     """
 
     path: ResidualPath
@@ -134,7 +134,7 @@ def _add(text: PathText, view: ModuleView, branch: Branch) -> bool:
         return len(children) == 1 and text.child(view, last, branch.reads)
     symbol, words, meaning = _BRANCHES[branch.kind]
     text.words.append(words)
-    if branch.kind == "feed-forward" and (steps := steps_of_network(last, view)):
+    if branch.kind == "feed-forward" and (steps := steps_of_network(last)):
         text.layers |= uses_of(steps, last.operation, "the feed-forward network’s")
         return True
     reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
@@ -148,9 +148,9 @@ def _add(text: PathText, view: ModuleView, branch: Branch) -> bool:
         text.call(heads, symbol, f"multi-head {words}, without its projection", *reads)
         shape = (*last.node.shape[:-1], dense.inputs)
         node = replace(text.calls[heads.node.id].node, shape=shape, symbolic_shape=None)
-        step = replace(text.calls[node.id], node=node)
-        text.calls[node.id] = replace(step, parts=(step,), outputs=(node.id,))
-        text.symbols[node.id, ()], text.meanings["Z"] = "Z", _HEADS
+        text.calls[node.id] = replace(text.calls[node.id], node=node)
+        text.symbols |= {(node.id, ()): "Z", (last.node.id, ()): "A"}
+        text.meanings |= {"Z": _HEADS, "A": "output of the attention"}
         return True
     details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
     count, chosen = details.get("experts"), details.get("chosen")
