@@ -91,13 +91,8 @@ def unseen_model(config: Mapping[str, Any], task: str) -> Any:
     ("name", "task"),
     [
         ("bert-base-uncased", "pretraining"),
-        ("bert-large-uncased", "sequence-classification"),
-        ("bert-base-chinese", "masked-lm"),
-        ("bert-large-chinese", "base"),
-        ("roberta-base", "token-classification"),
         ("distilbert-base-uncased", "question-answering"),
         ("albert-base-v2", "masked-lm"),
-        ("electra-base-discriminator", "pretraining"),
         ("gpt2", "sequence-classification"),
         ("transformer-base", "base"),
     ],
