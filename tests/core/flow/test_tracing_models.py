@@ -141,7 +141,7 @@ def test_experts_multiply_as_many_matrices_as_a_router_says() -> None:
 
 
 def test_a_model_that_looks_at_its_numbers_is_run_with_some() -> None:
-    found = traced("jetmoe")
+    found = traced("jetmoe", hidden_size=64, intermediate_size=64, vocab_size=97, kv_channels=16)
     assert found.device == "cpu"
     assert found.trace.stopped is None
     check_order(found.trace)
