@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -14,14 +14,15 @@ from bertviewer.core.flow.nested_tensors import named_in
 from bertviewer.core.flow.trace import Call, Operation, Shape, Trace, Value, ValueKind
 
 NamedValues = tuple[tuple[str, int], ...]
+OpenCall = tuple[int, Call]
+"""A call that has not ended, without outputs, and its number among all calls."""
 
 
 class CallTracer:
-    """Notes what is called and multiplied, inside ``with tracer.watching():``.
+    """Records calls and products inside ``with tracer.watching():``.
 
-    A product is an operation of its trace, and what goes into a call or comes out is a value that
-    nothing else has. It leaves alone what the model does, and costs little; see ``Tracer`` for one
-    that sees how data goes.
+    A product is an operation of its trace, and each input or output of a call is a new value. It
+    does not change what the model does, and costs little; ``Tracer`` sees operations and values.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -38,7 +39,7 @@ class CallTracer:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Trace what is called inside the ``with``."""
+        """Trace the calls inside the ``with``."""
         with watching(
             Watch(module, self._leave, partial(self._enter, path, type(module)))
             for path, module in self._modules
@@ -48,69 +49,61 @@ class CallTracer:
     @property
     def path(self) -> str:
         """The path of the module at work."""
-        return self._open[-1].path if self._open else ""
+        return self._open[-1][1].path if self._open else ""
 
     @property
     def call_number(self) -> int:
-        """How many calls of the module at work went before this one."""
-        return self._open[-1].times if self._open else 0
+        """How many calls of the module at work came before this one."""
+        return self._open[-1][1].number if self._open else 0
 
     def note_product(self, dimensions: Shape) -> None:
-        """Note a matrix product of the module at work."""
+        """Record a matrix product of the module at work."""
         self._operations.append(Operation("", (), (), (), (), (dimensions,)))
 
     def note_unknown(self, reason: str) -> None:
-        """Note that the module at work multiplies what is not known."""
+        """Record that the module at work multiplies what is not known."""
         self.unknown[len(self._operations)] = reason
         self._operations.append(Operation("", (), (), ()))
 
     def trace(self, stopped: tuple[str, str] | None = None) -> Trace:
-        """Return what was seen. Calls that did not end are left out with all around them."""
+        """Return what was recorded, without the calls that did not end."""
         kept = {number: call for number, call in enumerate(self._calls) if call is not None}
         if len(kept) < len(self._calls):
-            places = {number: place for place, number in enumerate(kept)}
+            places: dict[int | None, int] = {number: place for place, number in enumerate(kept)}
             kept = {
-                number: replace(call, above=None if call.above is None else places.get(call.above))
-                for number, call in kept.items()
+                number: replace(call, above=places.get(call.above)) for number, call in kept.items()
             }
         return Trace(tuple(self._values), tuple(self._operations), tuple(kept.values()), stopped)
 
-    def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> "OpenCall":
+    def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
         times = self._times.get(path, 0)
         self._times[path] = times + 1
         inputs = tuple(
             (name, self._taken(tensor, name)) for name, tensor in _named_arguments(kind, *taken)
         )
-        above = self._open[-1].number if self._open else None
-        number, start = len(self._calls), len(self._operations)
+        above = self._open[-1][0] if self._open else None
+        start = len(self._operations)
+        call = Call(path, kind.__name__, start, start, above, inputs, (), times)
+        opened = len(self._calls), call
         self._calls.append(None)
-        opened = OpenCall(path, kind.__name__, number, start, above, inputs, times)
         self._open.append(opened)
         return opened
 
-    def _leave(self, taken: Arguments, output: Any, opened: "OpenCall") -> Any:
+    def _leave(self, taken: Arguments, output: Any, opened: OpenCall) -> Any:
         # A call below that failed, and was caught by the model, is no longer at work.
         while self._open.pop() is not opened:
             pass
-        output, outputs = self._given(output, opened.inputs)
-        self._calls[opened.number] = Call(
-            opened.path,
-            opened.class_name,
-            opened.start,
-            len(self._operations),
-            opened.above,
-            opened.inputs,
-            outputs,
-            opened.times,
-        )
+        number, call = opened
+        output, outputs = self._given(output, call.inputs)
+        self._calls[number] = replace(call, stop=len(self._operations), outputs=outputs)
         return output
 
     def _taken(self, tensor: Tensor, name: str) -> int:
-        """Return the number of a tensor that a call takes."""
+        """Return the number of an input of a call."""
         return self._add_value(tensor)
 
     def _given(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
-        """Return what a call is to give, and the tensors in it."""
+        """Return the output of a call, and the tensors in it."""
         return output, tuple((name, self._add_value(it)) for name, it in named_in(output))
 
     def _add_value(
@@ -130,22 +123,9 @@ class CallTracer:
         return len(self._values) - 1
 
 
-@dataclass(slots=True)
-class OpenCall:
-    """A call that has not ended."""
-
-    path: str
-    class_name: str
-    number: int
-    start: int
-    above: int | None
-    inputs: NamedValues
-    times: int
-
-
 @cache
 def _parameter_names(kind: Any) -> tuple[str, ...]:
-    """Return the names of what the modules of a class take by place."""
+    """Return the names of the positional arguments of a class of modules."""
     return tuple(inspect.signature(kind.forward).parameters)[1:]
 
 
@@ -155,8 +135,7 @@ def _named_arguments(
     of_class: Any = kind
     names = _parameter_names(of_class) if args else ()
     for place, argument in enumerate(args):
-        # What is left over goes into *args, or into the forward of one object alone.
-        name = names[place] if place < len(names) else str(place)
-        yield from named_in(argument, name)
+        # The others go into *args, or into the forward of one object alone.
+        yield from named_in(argument, names[place] if place < len(names) else str(place))
     for name, argument in kwargs.items():
         yield from named_in(argument, name)

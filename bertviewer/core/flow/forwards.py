@@ -1,8 +1,7 @@
-"""Watches calls of modules: something of ours stands in for their ``forward`` meanwhile.
+"""Observes calls of modules by replacing their ``forward``.
 
-A hook sees much the same, but not where a model calls ``layer.forward()``, as SqueezeBERT does. And
-it makes torch call its module in a slower way: 213 hooks that do nothing cost 3 % of BERT's forward
-pass.
+A hook would not see a model's calls of ``layer.forward()``, as in SqueezeBERT. And it makes torch
+call its module in a slower way: 213 hooks that do nothing cost 3% of BERT's forward pass.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,18 +14,15 @@ from torch import nn
 from bertviewer.core.frozen import frozen
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-"""What a call takes: by place and by name."""
+"""The arguments of a call: by place and by name."""
 
 
 @frozen
 class Watch:
-    """A module, and what is done after each of its calls, and before it.
+    """A module, and what is done before and after each of its calls.
 
-    Attributes:
-        module: whose calls are watched.
-        after: takes what the call took, what it gave, and what ``before`` gave; it may return
-            what the call is to give instead.
-        before: takes what the call takes.
+    ``before`` takes the call's arguments; ``after`` takes these, the output, and the result of
+    ``before``, and may return another output.
     """
 
     module: nn.Module
@@ -36,20 +32,20 @@ class Watch:
 
 @contextmanager
 def watching(watches: Iterable[Watch]) -> Iterator[None]:
-    """Watch modules inside the ``with``; they are as before after it, whatever happens."""
-    with replacing((it.module, _stand_in(it.module.forward, it)) for it in watches):
+    """Observe modules inside the ``with``; they are restored after it, whatever happens."""
+    with replacing((it.module, _observed(it.module.forward, it)) for it in watches):
         yield
 
 
 @contextmanager
-def replacing(stand_ins: Iterable[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
-    """Let something else be called for ``forward`` of these modules inside the ``with``."""
+def replacing(replacements: Iterable[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
+    """Replace ``forward`` of these modules inside the ``with``."""
     replaced: list[tuple[dict[str, Any], Any]] = []
     try:
-        for module, stand_in in stand_ins:
+        for module, replacement in replacements:
             attributes = vars(module)
             replaced.append((attributes, attributes.get("forward")))
-            attributes["forward"] = stand_in
+            attributes["forward"] = replacement
         yield
     finally:
         for attributes, forward in reversed(replaced):
@@ -59,11 +55,11 @@ def replacing(stand_ins: Iterable[tuple[nn.Module, Callable[..., Any]]]) -> Iter
 
 
 def is_stand_in(frame: FrameType) -> bool:
-    """Tell whether a frame is just a module's ``forward`` for anybody who looks at the stack."""
+    """Tell whether a stack frame is only that of an observed ``forward``."""
     return frame.f_code is _CODE
 
 
-def _stand_in(forward: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+def _observed(forward: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     before, after = watch.before, watch.after
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -77,4 +73,4 @@ def _stand_in(forward: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     return stand_in
 
 
-_CODE = _stand_in(print, Watch(nn.Identity(), lambda *_: None)).__code__
+_CODE = _observed(print, Watch(nn.Identity(), lambda *_: None)).__code__

@@ -1,8 +1,8 @@
-"""Values on the meta device: what follows from the inputs alone is computed along with it.
+"""Values on the meta device: what follows from the inputs alone is computed on the CPU as well.
 
 Models look at their masks before they run ("is nothing padded?"), which a tensor without values
-cannot answer. Token ids, masks, positions and what is made of them are small, so their values are
-kept on the CPU beside them; weights and activations stay without.
+cannot answer. Token ids, masks, positions and what follows from them are small, so that their
+values are kept on the CPU; weights and activations have none.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from bertviewer.core.flow.nested_tensors import tensors_in
 
 MOST_ELEMENTS = 2**21
-"""Larger tensors are not computed: a mask of 1,448 tokens by as many still is."""
+"""Larger tensors are not computed: a mask of 1,448 by 1,448 tokens still is."""
 
 aten = torch.ops.aten
 
@@ -31,20 +31,22 @@ class KnownValues:
         self._values = WeakTensorKeyDictionary()
 
     def learn(self, tensor: Tensor, value: Tensor) -> None:
-        """Note the value of an input: a CPU tensor of the same shape."""
+        """Store the value of an input: a CPU tensor of the same shape."""
         self._values[tensor] = value
 
+    def value(self, tensor: Tensor) -> Tensor | None:
+        """Return the numbers of a tensor, ``None`` if they are not known."""
+        return self._values.get(tensor) if tensor.is_meta else tensor  # type: ignore[no-untyped-call]
+
     def answer(self, operation: Any, args: Any, kwargs: Any) -> Any:
-        """Return what an operation gives that a tensor without values has no answer to.
+        """Return the result of an operation that needs values, ``None`` for others or without.
 
         These are plain numbers, results as long as the values say (``nonzero``), and copies for
         the CPU, where Python looks at them.
-
-        Returns:
-            ``None`` if it is another operation, or the values are not known.
         """
-        to_cpu = operation is aten._to_copy.default and _is_cpu(kwargs.get("device"))
-        if not to_cpu and not _asks(operation):
+        device = kwargs.get("device") if operation is aten._to_copy.default else None
+        to_cpu = device is not None and torch.device(device).type == "cpu"
+        if not to_cpu and not _needs_values(operation):
             return None
         tensors = tensors_in((args, kwargs))
         if not tensors or any(self.value(tensor) is None for tensor in tensors):
@@ -54,18 +56,17 @@ class KnownValues:
         return answer if to_cpu else tree_map(self._learned, answer)
 
     def together(self, arguments: Any, tensors: Sequence[Tensor]) -> Any:
-        """Move what a model made on the CPU beside the meta tensors that it is to meet.
+        """Move arguments that a model made on the CPU to the meta device if others are there.
 
         A mask that an operation selects by becomes the places where it is true, so that the
-        result's length is known. (No operation but those that select has masks in its second
-        argument, which is a list.)
-
-        Args:
-            arguments: an operation's, by place and by name.
-            tensors: those among them.
+        result's length is known. (Only operations that select have masks in a list as their second
+        argument.)
         """
         if len({tensor.is_meta for tensor in tensors}) > 1:
-            arguments = tree_map(self._on_meta, arguments)
+            arguments = tree_map(
+                lambda it: it if isinstance(it, Tensor) and it.is_meta else self._learned(it),
+                arguments,
+            )
         args, kwargs = arguments
         if len(args) > 1 and isinstance(args[1], list | tuple) and any(map(_is_mask, args[1])):
             places = [place for item in args[1] for place in self._places(item)]
@@ -75,23 +76,18 @@ class KnownValues:
     def follow(
         self, operation: Any, args: Any, kwargs: Any, tensors: Sequence[Tensor], output: Any
     ) -> None:
-        """Compute what an operation gave, if all the tensors that it took are known."""
+        """Compute the values of an operation's results, if those of its operands are known."""
         if all(self.value(tensor) is not None for tensor in tensors):
-            if _is_repeatable(operation) and _is_small(output):
+            is_small = all(each.numel() <= MOST_ELEMENTS for each in tensors_in(output))
+            if is_small and _is_repeatable(operation):
                 args, kwargs = tree_map(self._on_cpu, (args, kwargs))
-                self._note(output, operation(*args, **kwargs))
+                values = tree_leaves(operation(*args, **kwargs))
+                for tensor, value in zip(tree_leaves(output), values, strict=True):
+                    if isinstance(tensor, Tensor) and tensor.is_meta:
+                        self._values[tensor] = value
         elif operation._schema.is_mutable:
             for tensor in tensors:
                 self._forget(tensor)
-
-    def _note(self, output: Any, values: Any) -> None:
-        for tensor, value in zip(tree_leaves(output), tree_leaves(values), strict=True):
-            if isinstance(tensor, Tensor) and tensor.is_meta:
-                self._values[tensor] = value
-
-    def value(self, tensor: Tensor) -> Tensor | None:
-        """Return the numbers of a tensor, ``None`` if they are not known."""
-        return self._values.get(tensor) if tensor.is_meta else tensor  # type: ignore[no-untyped-call]
 
     def _places(self, mask: Any) -> tuple[Any, ...]:
         value = self.value(mask) if _is_mask(mask) else None
@@ -100,7 +96,7 @@ class KnownValues:
         return tuple(self._learned(place) for place in value.nonzero(as_tuple=True))
 
     def _learned(self, leaf: Any) -> Any:
-        """Return a tensor on the meta device whose value this is."""
+        """Return a tensor on the meta device that has the value of one on the CPU."""
         if not isinstance(leaf, Tensor):
             return leaf
         made = torch.empty_like(leaf, device="meta")
@@ -110,12 +106,7 @@ class KnownValues:
     def _on_cpu(self, leaf: Any) -> Any:
         if isinstance(leaf, Tensor):
             return self.value(leaf)
-        if isinstance(leaf, torch.device):
-            return torch.device("cpu")
-        return leaf
-
-    def _on_meta(self, leaf: Any) -> Any:
-        return leaf if isinstance(leaf, Tensor) and leaf.is_meta else self._learned(leaf)
+        return torch.device("cpu") if isinstance(leaf, torch.device) else leaf
 
     def _forget(self, tensor: Tensor) -> None:
         """Forget a value that something unknown was written into, and all views of it."""
@@ -129,8 +120,8 @@ class KnownValues:
 
 
 @cache
-def _asks(operation: Any) -> bool:
-    """Tell whether what an operation gives is as long as its values say, or no tensor at all."""
+def _needs_values(operation: Any) -> bool:
+    """Tell whether an operation's result is as long as values say, or is no tensor."""
     return bool(_ASKING & set(operation.tags))
 
 
@@ -138,16 +129,8 @@ def _is_mask(item: Any) -> bool:
     return isinstance(item, Tensor) and item.is_meta and item.dtype is torch.bool
 
 
-def _is_cpu(device: Any) -> bool:
-    return device is not None and torch.device(device).type == "cpu"
-
-
-def _is_small(output: Any) -> bool:
-    return all(tensor.numel() <= MOST_ELEMENTS for tensor in tensors_in(output))
-
-
+@cache
 def _is_repeatable(operation: Any) -> bool:
-    """Tell whether the same inputs always give the same: nothing is drawn or left as it was."""
-    if torch.Tag.nondeterministic_seeded in operation.tags:
-        return False
-    return "empty" not in operation.overloadpacket.__name__
+    """Tell whether the same operands always give the same: nothing random or uninitialized."""
+    is_random = torch.Tag.nondeterministic_seeded in operation.tags
+    return not is_random and "empty" not in operation.overloadpacket.__name__

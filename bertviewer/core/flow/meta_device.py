@@ -1,9 +1,13 @@
 """A forward pass on the meta device, as if it had values where these follow from the inputs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
 
 from bertviewer.core import budget
 from bertviewer.core.building.allocations import reserve_for
@@ -12,15 +16,18 @@ from bertviewer.core.flow.meta_results import carry_out
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.products import Dimensions
+from bertviewer.core.flow.shared_weights import new_modules_on_meta
+
+_FROM_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
 
 
 class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
-    """Carries out what torch's functions are made of, and tells of matrix products.
+    """Carries out the ATen operations of a forward pass, and reports matrix products.
 
     Args:
         known: pairs of a tensor on the meta device and its values.
         on_product: takes the dimensions of each product.
-        on_output: takes what each operation gave.
+        on_output: takes the result of each operation.
         is_limited: as of ``ProductMode``.
     """
 
@@ -41,12 +48,7 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Carry out an operation.
-
-        Raises:
-            NotImplementedError: it multiplies matrices, and it is not known how.
-            RuntimeError: the model takes too many.
-        """
+        """Carry out an operation; raises what ``ProductMode`` raises."""
         kwargs = kwargs or {}
         budget.check()
         answer = self.known.answer(func, args, kwargs)
@@ -61,3 +63,42 @@ class MetaDevice(ProductMode):  # type: ignore[no-untyped-call]
             self._on_output(output)
         self.tell(func, args, output)
         return output
+
+
+class Literals(TorchFunctionMode):
+    """Makes tensors of plain numbers, ``torch.tensor([2, 3], device=…)``, on the CPU first.
+
+    On the meta device torch drops the numbers before any mode for its operations sees them.
+    ``KnownValues`` can follow a copy from the CPU.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out a function."""
+        kwargs = kwargs or {}
+        if func not in _FROM_NUMBERS:
+            return func(*args, **kwargs)
+        before, rest = args[: func is Tensor.new_tensor], args[func is Tensor.new_tensor :]
+        data = rest[0] if rest else kwargs.get("data", kwargs.get("obj"))
+        device = kwargs.get("device")
+        if device is None:
+            is_meta = any(tensor.is_meta for tensor in before)
+        else:
+            is_meta = torch.device(device).type == "meta"
+        if len(rest) > 1 or isinstance(data, Tensor) or not is_meta:
+            return func(*args, **kwargs)
+        # Tensors among the numbers are read with all modes off.
+        plain = tree_map_only(Tensor, lambda tensor: tensor.item(), data)
+        words = {name: kwargs[name] for name in ("dtype",) if name in kwargs}
+        if before:
+            words.setdefault("dtype", before[0].dtype)
+        return torch.tensor(plain, **words).to("meta")
+
+
+@contextmanager
+def known_on_meta(
+    known: tuple[tuple[Tensor, Tensor], ...], on_product: Callable[[Dimensions], None]
+) -> Iterator[MetaDevice]:
+    """Run a model on the meta device inside the ``with``; see ``MetaDevice``."""
+    device = MetaDevice(known, on_product, is_limited=False)
+    with torch.no_grad(), device, Literals(), new_modules_on_meta():
+        yield device

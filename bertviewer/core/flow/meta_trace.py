@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,9 +12,8 @@ from bertviewer.core.budget import OverBudget
 from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.errors import Cancelled, Stopped
 from bertviewer.core.flow.inputs.choices import input_choices
-from bertviewer.core.flow.inputs.literals import known_on_meta
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
-from bertviewer.core.flow.meta_device import MetaDevice
+from bertviewer.core.flow.meta_device import MetaDevice, known_on_meta
 from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.products import Dimensions
 from bertviewer.core.flow.trace import Trace
@@ -23,34 +21,32 @@ from bertviewer.core.flow.tracing import Tracer
 from bertviewer.core.frozen import frozen
 from bertviewer.core.system.library_words import words_of
 
-OnProduct = Callable[[Dimensions], None]
-
 EXPERTS = "batched_mm"
-"""Transformers' way of experts that takes the same steps whatever a router says."""
+"""Transformers' implementation of experts that does the same whatever a router says."""
+
+Known = tuple[tuple[Tensor, Tensor], ...]
+"""Pairs of a tensor on the meta device and its values."""
 
 
 @frozen
 class Attempt:
-    """A forward pass that came to its end, or not, and what the model was given."""
+    """A forward pass, and the inputs of the model."""
 
     trace: Trace
     inputs: ModelInputs
 
     @property
     def reach(self) -> tuple[bool, int]:
-        """What makes one better than another: that it ended, or how far it came."""
+        """The larger, the better: whether the pass ended, or how far it came."""
         return self.trace.stopped is None, len(self.trace.operations)
 
 
 def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
-    """Trace one forward pass in evaluation mode.
+    """Trace a forward pass of a model on the meta device, as far as it runs without values.
 
     Args:
-        model: on the meta device.
-        values: B sentences of S tokens, S_d of the target's, by these letters.
-
-    Returns:
-        What was done. A model that cannot be run without values is traced as far as it goes.
+        model: on the meta device; it is put into evaluation mode.
+        values: B sentences of S tokens, S_d target tokens, by these letters.
 
     Raises:
         Stopped: by the limits in force.
@@ -64,65 +60,40 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
 
 
 def meta_attempts(
-    model: nn.Module, values: Mapping[str, int], known: tuple[tuple[Tensor, Tensor], ...] = ()
+    model: nn.Module, values: Mapping[str, int], known: Known = ()
 ) -> tuple[Attempt, ...]:
-    """Trace one forward pass with each of the inputs that a model may want, until one is whole.
-
-    Args:
-        model: on the meta device.
-        values: as of ``meta_trace``.
-        known: pairs of a buffer on the meta device and its values.
-
-    Returns:
-        What was tried, the best first.
+    """Trace a forward pass with each possible input until one ends, and return the best first.
 
     Raises:
-        Exception: there is nothing that it could be given, or its configuration lacks something.
+        Exception: no inputs are known, or the configuration lacks something.
     """
     prepare(model)
     attempts: list[Attempt] = []
+    choices = input_choices(model, values)
     try:
-        for inputs in _guarded(input_choices(model, values)):
-            attempts.append(Attempt(trace_on_meta(model, inputs, known), inputs))
-            if attempts[-1].trace.stopped is None:
+        while not attempts or attempts[-1].trace.stopped is not None:
+            with AllocationGuard():
+                inputs = next(choices, None)
+            if inputs is None:
                 break
+            attempts.append(Attempt(trace_on_meta(model, inputs, known), inputs))
     except OverBudget:
         if not attempts:
             raise
     return tuple(sorted(attempts, key=lambda attempt: attempt.reach, reverse=True))
 
 
-def _guarded(choices: Iterator[ModelInputs]) -> Iterator[ModelInputs]:
-    """Yield inputs that are made within the limits in force."""
-    while True:
-        with AllocationGuard():
-            inputs = next(choices, None)
-        if inputs is None:
-            return
-        yield inputs
-
-
 def prepare(model: nn.Module, experts: str = EXPERTS) -> None:
-    """Put a model into evaluation mode, and its experts into one of transformers' ways."""
+    """Put a model into evaluation mode, with one of transformers' implementations of experts."""
     model.eval()
     if isinstance(model, transformers.PreTrainedModel):
         model.set_experts_implementation(experts)
 
 
-def trace_on_meta(
-    model: nn.Module, inputs: ModelInputs, known: tuple[tuple[Tensor, Tensor], ...] = ()
-) -> Trace:
-    """Trace a model on the meta device; values are known where they follow from the inputs.
-
-    ``known`` are pairs of a buffer and its values.
-    """
+def trace_on_meta(model: nn.Module, inputs: ModelInputs, known: Known = ()) -> Trace:
+    """Trace a model on the meta device; values are known where they follow from the inputs."""
     on_meta = inputs.on_meta()
-    on_meta = replace(on_meta, known=(*on_meta.known, *known))
-
-    def device(on_product: OnProduct) -> AbstractContextManager[Any]:
-        return known_on_meta(on_meta, on_product)
-
-    return _traced(model, on_meta.arguments, device)
+    return _traced(model, on_meta.arguments, partial(known_on_meta, (*on_meta.known, *known)))
 
 
 def trace_with_weights(model: nn.Module, inputs: ModelInputs) -> Trace:
@@ -133,7 +104,7 @@ def trace_with_weights(model: nn.Module, inputs: ModelInputs) -> Trace:
 
 @contextmanager
 def _no_hidden_products() -> Iterator[None]:
-    """Keep Intel's library out: it has one step for a whole recurrent layer."""
+    """Turn off oneDNN, which has one operation for a whole recurrent layer."""
     backend: Any = torch.backends.mkldnn
     was_enabled = backend.enabled
     backend.enabled = False
@@ -146,7 +117,7 @@ def _no_hidden_products() -> Iterator[None]:
 def _traced(
     model: nn.Module,
     arguments: Mapping[str, Any],
-    device: Callable[[OnProduct], AbstractContextManager[Any]],
+    device: Callable[[Callable[[Dimensions], None]], AbstractContextManager[Any]],
 ) -> Trace:
     tracer = Tracer(model)
     stopped = None

@@ -1,4 +1,4 @@
-"""Tensors in what modules take and give: alone, in tuples, in lists, by name in outputs."""
+"""Tensors in the inputs and outputs of modules: alone, in tuples, lists, mappings and outputs."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -13,16 +13,13 @@ def named_in(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors in a value with their names in it, ``past.0`` for one in a tuple."""
     if isinstance(value, Tensor):
         yield name, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
+    elif isinstance(value, _NESTED):
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from named_in(item, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, tuple | list):
-        for place, item in enumerate(value):
-            yield from named_in(item, f"{name}.{place}" if name else str(place))
 
 
 def mapped_in(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return a value of the same make with every tensor in it changed."""
+    """Return a value of the same type with every tensor in it changed."""
     if isinstance(value, Tensor):
         return change(value)
     if not isinstance(value, tuple | list | dict):
@@ -42,31 +39,8 @@ def mapped_in(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
-def memory_of(tensor: Tensor) -> int:
-    """Return what tells the memory behind a tensor, and behind all views of it, from others."""
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except NotImplementedError:  # sparse tensors have none
-        return id(tensor)
-
-
-def tensors_in(value: Any) -> list[Tensor]:
-    """Return the tensors in tuples, lists and mappings, in order: faster than torch would."""
-    if isinstance(value, Tensor):
-        return [value]
-    found: list[Tensor] = []
-    if isinstance(value, _NESTED):
-        _collect(value, found)
-    return found
-
-
-def plain(value: Any) -> Any:
-    """Return the same tensors in dicts and tuples of their own."""
-    return mapped(value, lambda tensor: tensor)
-
-
 def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return the value in dicts and tuples of their own, with every tensor changed."""
+    """Return the value as new dicts and tuples, with every tensor changed."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
@@ -76,9 +50,19 @@ def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return value
 
 
-def versions(value: Any) -> tuple[int, ...]:
-    """Return how often each tensor in ``value`` was changed in place so far."""
-    return tuple(tensor._version for tensor in tensors_in(value))
+def plain(value: Any) -> Any:
+    """Return the same tensors in new dicts and tuples."""
+    return mapped(value, lambda tensor: tensor)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors in tuples, lists and mappings, in order: faster than torch's pytree."""
+    if isinstance(value, Tensor):
+        return [value]
+    found: list[Tensor] = []
+    if isinstance(value, _NESTED):
+        _collect(value, found)
+    return found
 
 
 def _collect(value: Any, found: list[Tensor]) -> None:
@@ -87,3 +71,16 @@ def _collect(value: Any, found: list[Tensor]) -> None:
             found.append(item)
         elif isinstance(item, _NESTED):
             _collect(item, found)
+
+
+def memory_of(tensor: Tensor) -> int:
+    """Return the identity of the storage of a tensor and all its views."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except NotImplementedError:  # sparse tensors have none
+        return id(tensor)
+
+
+def versions(value: Any) -> tuple[int, ...]:
+    """Return how many times each tensor in ``value`` was changed in place so far."""
+    return tuple(tensor._version for tensor in tensors_in(value))

@@ -1,4 +1,4 @@
-"""Tells of every matrix product while a model runs, by whatever function it is asked for."""
+"""Reports every matrix product while a model runs, whichever function it is a part of."""
 
 from collections.abc import Callable, Mapping
 from math import inf
@@ -9,19 +9,17 @@ from bertviewer.core.building.allocations import AllocationGuard
 from bertviewer.core.flow.products import Dimensions, product_dimensions
 
 MOST_STEPS = 10_000
-"""A model of a hundred layers takes fewer; longer passes would take minutes, all in all."""
+"""A model of a hundred layers takes fewer; longer passes would take minutes."""
 
 
 class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
-    """Sees the operations that torch's functions are made of, inside ``with``.
-
-    To see each of them costs 2 % of bert-base's forward pass.
+    """Observes the ATen operations inside ``with``, at a cost of 2% of bert-base's forward pass.
 
     Args:
         on_product: takes the dimensions of each product.
-        on_unknown: takes why the products of an operation are not known; without it that is an
-            error.
-        is_limited: that more than ``MOST_STEPS`` operations are an error.
+        on_unknown: takes the reason why the products of an operation are not known; without it
+            that is an error.
+        is_limited: whether more than ``MOST_STEPS`` operations are an error.
     """
 
     def __init__(
@@ -39,18 +37,18 @@ class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Carry out an operation and tell of its products.
+        """Carry out an operation and report its products.
 
         Raises:
-            NotImplementedError: they are not known, and nobody listens to that.
-            RuntimeError: the model takes too many.
+            NotImplementedError: they are not known, and there is no ``on_unknown``.
+            RuntimeError: there were too many operations.
         """
         output = super().__torch_dispatch__(func, types, args, kwargs)
         self.tell(func, args, output)
         return output
 
     def tell(self, operation: Any, args: Any, output: Any) -> None:
-        """Tell of the products of an operation that is done."""
+        """Report the products of an operation that is done."""
         self._steps_left -= 1
         if self._steps_left < 0:
             raise RuntimeError(
@@ -68,6 +66,6 @@ class ProductMode(AllocationGuard):  # type: ignore[no-untyped-call]
 
 
 def is_product_mode(frame: FrameType) -> bool:
-    """Tell whether a frame is just that of the mode, for anybody who looks at the stack."""
+    """Tell whether a stack frame is only that of the mode."""
     modes = ProductMode, AllocationGuard
     return any(frame.f_code is mode.__torch_dispatch__.__code__ for mode in modes)

@@ -1,25 +1,40 @@
-"""Trace to ``Flow``: a module's boxes, and what goes from one to another."""
+"""Reads the flows of modules from a trace."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from bertviewer.core import budget
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node
 from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.budget import OverBudget
-from bertviewer.core.flow.box_words import BoxWords
-from bertviewer.core.flow.boxes import Box, boxes_in_group, boxes_of
-from bertviewer.core.flow.graph import Graph
+from bertviewer.core.flow.graph import Graph, closure
 from bertviewer.core.flow.groups.finding import find_groups
-from bertviewer.core.flow.macs import macs_of
-from bertviewer.core.flow.operands import DrawnBoxes
+from bertviewer.core.flow.node_labels import labelled, sole_operation
+from bertviewer.core.flow.partition import Box, partition, partition_group
 from bertviewer.core.flow.signatures import signature
-from bertviewer.core.flow.trace import Call, Trace
+from bertviewer.core.flow.trace import Argument, Call, Ref, Trace, text_of
 from bertviewer.core.flow.wiring import End, Wire, Wiring
+from bertviewer.core.frozen import frozen
+
+_SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
+"""Arguments that are not shown."""
+_TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
+
+
+@frozen
+class _Drawing:
+    """The boxes and ends of a module or a group by their ids, and the box that the group is."""
+
+    wiring: Wiring
+    ids: Mapping[Box | End, str]
+    around: "_Drawing | None" = None
+    holder: Box | None = None
 
 
 class FlowReader:
-    """Reads the flows of modules off one trace."""
+    """Reads the flows of modules from one trace."""
 
     def __init__(
         self,
@@ -30,33 +45,26 @@ class FlowReader:
         self.trace = trace
         self.graph = Graph(trace)
         self.groups = find_groups(self.graph)
-        self._words = BoxWords(self.graph)
         self._letters = letters or {}
-        self._counts: Mapping[str, int] = (
-            {node.path: node.parameters for node in architecture.modules} if architecture else {}
-        )
-        self._repeats = (
-            {node.path: node.repeat for node in architecture.modules} if architecture else {}
-        )
+        modules = architecture.modules if architecture else ()
+        self._counts = {node.path: node.parameters for node in modules}
+        self._repeats = {node.path: node.repeat for node in modules}
 
     def flow(self, path: str) -> Flow:
         """Return the flow of the module at ``path``, in its first call.
 
         Raises:
-            LookupError: it was not called, or did not come to its end.
+            LookupError: it was not called, or its call did not end.
         """
-        numbers = self.trace.calls_of.get(path)
-        if not numbers:
-            raise LookupError(path)
-        call = self.trace.calls[numbers[0]]
-        boxes = boxes_of(self.graph, self.groups, call)
+        call = self.trace.calls[self.trace.calls_of[path][0]]
+        boxes = partition(self.graph, self.groups, call)
         nodes, edges = self._drawn(call, boxes, "n", None)
         return Flow(path, call.class_name, nodes, edges, self._repeats.get(path))
 
     def flows(self, lengths: Mapping[str, int]) -> Flows:
         """Return the flows of all modules that were called, once for those that do the same.
 
-        At a limit in force the modules that are left have the reason in place of a flow.
+        At a limit in force the other modules have the reason instead of a flow.
         """
         distinct: dict[str, Flow] = {}
         like: dict[str, str] = {}
@@ -65,7 +73,7 @@ class FlowReader:
         for path, numbers in self.trace.calls_of.items():
             call = self.trace.calls[numbers[0]]
             if not call.operations:
-                continue  # it hands on what it takes
+                continue  # it returns its input
             try:
                 budget.check()
                 first = firsts.setdefault(signature(self.graph, call), path)
@@ -89,98 +97,127 @@ class FlowReader:
         }
 
     def _drawn(
-        self, call: Call, boxes: Sequence[Box], prefix: str, around: tuple[DrawnBoxes, Box] | None
+        self, call: Call, boxes: Sequence[Box], prefix: str, around: tuple[_Drawing, Box] | None
     ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        """Return nodes and edges; in a group only what goes from one of its boxes to another.
+        """Return nodes and edges; in a group only the edges between its boxes.
 
-        Args:
-            call: the module.
-            boxes: what is drawn.
-            prefix: what all ids begin with.
-            around: the drawing with the group in it, and the box that the group is.
+        ``around`` is the drawing with the group in it, and the box that the group is.
         """
         wiring = Wiring(self.graph, self.groups, call, boxes)
         wires = list(wiring.wires())
         if around is None:
             wires = _alive([*wires, *wiring.outputs()])
-            used = {_key(end): end for wire in wires for end in (wire.source, wire.target)}
+            used = dict.fromkeys(end for wire in wires for end in (wire.source, wire.target))
         else:
-            used = {_key(box): box for box in boxes if box.kind != "constant"}
-            wires = [w for w in wires if _key(w.source) in used and _key(w.target) in used]
-        inputs = [end for end in used.values() if isinstance(end, End) and end.kind != "output"]
-        results = [end for end in used.values() if isinstance(end, End) and end.kind == "output"]
-        inner = sorted((it for it in used.values() if isinstance(it, Box)), key=lambda b: b.first)
-        ordered: list[Box | End] = [*inputs, *inner, *results]
-        ids = {_key(each): f"{prefix}{number}" for number, each in enumerate(ordered)}
-        drawing = DrawnBoxes(self.graph, wiring, ids, *(around or ()))
+            used = dict.fromkeys(box for box in boxes if box.kind != "constant")
+            wires = [wire for wire in wires if wire.source in used and wire.target in used]
+        ends = [end for end in used if isinstance(end, End)]
+        ordered: list[Box | End] = [
+            *(end for end in ends if end.kind != "output"),
+            *sorted((box for box in used if isinstance(box, Box)), key=lambda box: box.first),
+            *(end for end in ends if end.kind == "output"),
+        ]
+        ids = {each: f"{prefix}{number}" for number, each in enumerate(ordered)}
+        drawing = _Drawing(wiring, ids, *(around or ()))
         nodes = tuple(
-            self._end_node(ids[each], each)
-            if isinstance(each, End)
-            else self._box_node(each, call, drawing)
+            self._box_node(each, call, drawing)
+            if isinstance(each, Box)
+            else Node(
+                id=ids[each],
+                kind=each.kind,
+                name=each.name,
+                path=each.path,
+                operation=each.operation,
+                shape=each.shape,
+                symbolic_shape=self._letters.get(each.value),
+            )
             for each in ordered
         )
         edges: dict[tuple[str, str, str | None], Edge] = {}
         for wire in wires:
-            source, target = ids[_key(wire.source)], ids[_key(wire.target)]
-            shape = self.graph.shape(wire.value)
-            through = wiring.through(wire.value) if "dropout" in wire.movement else ()
-            letters = self._letters.get(wire.value)
-            edge = Edge(source, target, shape, letters, wire.role, wire.movement, through)
-            edges.setdefault((source, target, wire.role), edge)
+            movement = wire.origin.movement
+            edge = Edge(
+                source=ids[wire.source],
+                target=ids[wire.target],
+                shape=self.graph.shape(wire.value),
+                symbolic_shape=self._letters.get(wire.value),
+                role=wire.role,
+                movement=movement,
+                through=wire.origin.through if "dropout" in movement else (),
+            )
+            edges.setdefault((edge.source, edge.target, edge.role), edge)
         return nodes, tuple(edges.values())
 
-    def _end_node(self, identity: str, end: End) -> Node:
-        shape, letters = end.shape, self._letters.get(end.value)
-        return Node(identity, end.kind, end.name, end.path, None, end.operation, shape, letters)
-
-    def _box_node(self, box: Box, root: Call, drawing: DrawnBoxes) -> Node:
-        words, use = self._words, drawing.wiring.use_of(box)
-        identity, given, holder = drawing.ids[_key(box)], words.given(box), words.holder(box)
+    def _box_node(self, box: Box, root: Call, drawing: _Drawing) -> Node:
+        graph, identity = self.graph, drawing.ids[box]
+        node = labelled(graph, box, drawing.wiring.use_of(box), self._letters)
+        details = dict(node.details)
+        if box.kind == "module" and node.path in self._counts:
+            details["parameters"] = self._counts[node.path]
         nodes: tuple[Node, ...] | None = None
         edges: tuple[Edge, ...] = ()
-        if box.group is not None and words.kind(box) == "group":
-            parts = boxes_in_group(self.graph, self.groups, root, box.group)
+        if box.group is not None and node.kind == "group":
+            parts = partition_group(graph, self.groups, root, box.group)
             nodes, edges = self._drawn(root, parts, f"{identity}.", (drawing, box))
-        details = dict(words.details(box))
-        if box.kind == "module" and holder is not None and holder.path in self._counts:
-            details["parameters"] = self._counts[holder.path]
-        operation = words.sole_operation(box)
-        return Node(
+        operation = sole_operation(graph, box)
+        return replace(
+            node,
             id=identity,
-            kind=words.kind(box),
-            name=words.name(box, use),
-            path=None if holder is None else holder.path,
-            class_name=None if holder is None else holder.class_name,
-            operation=words.operation(box, use),
-            shape=self.graph.shape(given),
-            symbolic_shape=self._letters.get(given),
-            macs=macs_of(self.trace, box.operations),
             nodes=nodes,
             edges=edges,
             details=details,
-            repeat=box.repeat,
-            reads=words.reads(box),
-            operands=() if operation is None else drawing.operands(box, operation),
+            operands=() if operation is None else tuple(self._operands(drawing, box, operation)),
         )
 
+    def _operands(self, drawing: _Drawing, box: Box, number: int) -> Iterator[Operand]:
+        """Yield the operands of the one operation of a box: edges don't tell 1 - x from x - 1."""
+        operation = self.trace.operations[number]
+        named = [it for it in operation.kwargs if it[0] not in _SILENT and it[1] is not None]
+        for key, argument in (*(("", arg) for arg in operation.args), *named):
+            for value in _tensors_or_whole(argument):
+                if isinstance(value, Ref):
+                    found = self._tensor(drawing, value.value, box)
+                    role = drawing.wiring.role(box, number, value.value) or ""
+                    yield replace(found or Operand(role=role), key=key)
+                else:
+                    yield Operand(plain=text_of(value), key=key)
 
-def _key(end: Box | End) -> int | End:
-    """Return what tells an end of a wire from others: ends are equal by what they are."""
-    return id(end) if isinstance(end, Box) else end
+    def _tensor(self, drawing: _Drawing, value: int, box: Box) -> Operand | None:
+        """Return what computes a tensor, here or in the drawing around; else ``None``."""
+        wiring, ids = drawing.wiring, drawing.ids
+        if name := self.graph.parameter(value):
+            end = wiring.end_of_parameter(name)
+            if end is not None and end in ids:
+                return Operand(ids[end])
+            turns = sum(word in _TURNS for _, word in self.graph.moves(value))
+            return Operand(parameter=name, parts=(TRANSPOSED,) if turns % 2 else ())
+        origin = wiring.source(value, box)
+        movement = origin.movement
+        while origin.end is box and (step := self.graph.back(value)) is not None:
+            value = step[0]  # it was moved in the box itself
+            origin = wiring.source(value, box)
+            movement = (*origin.movement, step[1], *movement)
+        if origin.end is not None and origin.end in ids and origin.end is not box:
+            return Operand(ids[origin.end], tuple(it for it in movement if it.startswith(PARTS)))
+        if drawing.around is None or drawing.holder is None:
+            return None
+        return self._tensor(drawing.around, value, drawing.holder)
+
+
+def _tensors_or_whole(argument: Argument) -> Iterator[Argument]:
+    """Yield the items of a list that contains tensors, or else an argument."""
+    if isinstance(argument, tuple | list) and any(isinstance(item, Ref) for item in argument):
+        for item in argument:
+            yield from _tensors_or_whole(item)
+    else:
+        yield argument
 
 
 def _alive(wires: Sequence[Wire]) -> list[Wire]:
     """Return the wires that lead to an output in the end."""
-    into: dict[int | End, list[Wire]] = {}
+    sources: dict[Box | End, list[Box | End]] = {}
     for wire in wires:
-        into.setdefault(_key(wire.target), []).append(wire)
-    reached = {key for key in into if isinstance(key, End)}
-    waiting: list[int | End] = list(reached)
-    alive: set[int | End] = set(waiting)
-    while waiting:
-        for wire in into.get(waiting.pop(), ()):
-            key = _key(wire.source)
-            if key not in alive:
-                alive.add(key)
-                waiting.append(key)
-    return [wire for wire in wires if _key(wire.target) in alive]
+        sources.setdefault(wire.target, []).append(wire.source)
+    outputs: list[Box | End] = [end for end in sources if isinstance(end, End)]
+    alive = closure(outputs, lambda end: sources.get(end, ()))
+    return [wire for wire in wires if wire.target in alive]

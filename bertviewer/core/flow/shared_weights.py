@@ -29,10 +29,9 @@ SPREAD = 0.02
 
 
 def build_shared(config: Any, task: Task, name: str) -> nn.Module:
-    """Build a model on the CPU, its weights all in the same memory.
+    """Build a model on the CPU, its weights all in the same memory; transformers may raise.
 
     Raises:
-        Exception: whatever transformers raises.
         Stopped: by the limits in force.
     """
     auto = auto_class(config, task, name)

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from bertviewer.core.flow.graph import DATA, Graph
-from bertviewer.core.flow.trace import Argument, Call, Listed, Ref, Slice
+from bertviewer.core.flow.trace import Argument, Call, Ref
 
 
 def signature(graph: Graph, call: Call) -> Hashable:
@@ -29,10 +29,10 @@ def signature(graph: Graph, call: Call) -> Hashable:
             return "outside", outside.setdefault(value, len(outside)), stored.shape
         if isinstance(operand, tuple):
             return tuple(map(described, operand))
-        if isinstance(operand, Listed):
-            return "list", described(operand.items)
-        if isinstance(operand, Slice):
-            return "slice", described((operand.start, operand.stop, operand.step))
+        if isinstance(operand, list):
+            return "list", *map(described, operand)
+        if isinstance(operand, slice):
+            return "slice", *map(described, (operand.start, operand.stop, operand.step))
         # 1, 1.0 and True are equal, and mean other things.
         return type(operand).__name__, operand
 

@@ -1,12 +1,13 @@
 """What a forward pass did, operation by operation: plain data, free of torch.
 
-One flat list of operations for the whole model. A call of a module is an interval of it: what the
-operations in it read and none of them made is what goes into the module, caches and masks included.
+One flat list of operations for the whole model. A call of a module is an interval of it: what its
+operations read and none of them computed are the module's inputs, caches and masks included.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from types import EllipsisType
+from typing import Any, Literal
 
 from bertviewer.core.frozen import frozen
 
@@ -23,43 +24,28 @@ class Ref:
 
 
 @frozen
-class Listed:
-    """A list among the operands; a tuple is a tuple."""
-
-    items: tuple["Argument", ...]
-
-
-@frozen
-class Slice:
-    """A slice among the operands."""
-
-    start: "Argument"
-    stop: "Argument"
-    step: "Argument"
-
-
-@frozen
 class Word:
-    """An operand that torch has a word for: ``torch.float32``, ``cpu``, ``...``."""
+    """An operand that only torch has a word for: ``torch.float32``, ``cpu``."""
 
-    kind: Literal["dtype", "device", "ellipsis", "other"]
     text: str
 
 
 Argument = (
-    Ref | Listed | Slice | Word | tuple["Argument", ...] | int | float | complex | bool | str | None
-)
+    Ref | Word | EllipsisType | slice | list[Any] | tuple[Any, ...]
+    | int | float | complex | bool | str | None
+)  # fmt: skip
+"""What an operation is called with; the items of tuples, lists and slices are arguments too."""
 
 
 @frozen
 class Value:
-    """One tensor as it was at one moment; written to in place it is another value.
+    """One tensor at one moment; after it is written to in place it is another value.
 
     Attributes:
         shape: its sizes.
-        dtype: in torch's words, without the ``torch.``.
+        dtype: torch's name without the ``torch.``.
         kind: where it comes from.
-        name: of a parameter or a buffer as ``named_parameters()`` and ``named_buffers()`` have it;
+        name: of a parameter or a buffer as in ``named_parameters()`` and ``named_buffers()``;
             of an input the argument's.
         is_causal: whether it is a mask that hides from each token what comes after it.
     """
@@ -73,13 +59,13 @@ class Value:
 
 @frozen
 class Operation:
-    """One call of torch, by a module itself or by a function of its own.
+    """One call of a torch function.
 
     Attributes:
         function: torch's name of it, ``torch.nn.functional.linear``.
         args: its operands.
-        kwargs: likewise, by name.
-        results: the values that it gave, in order.
+        kwargs: its operands by name.
+        results: the values that it returned, in order.
         rewritten: values that it wrote to in place, old number and new one.
         products: the dimensions of each matrix product in it, whose product are its multiply-adds.
     """
@@ -107,14 +93,14 @@ class Call:
     """One call of a module.
 
     Attributes:
-        path: the module, as ``named_modules()`` has it.
+        path: the module's name in ``named_modules()``.
         class_name: its class.
         start: the first operation in it.
         stop: the first after it.
         above: the number of the call that it is part of, ``None`` for the root.
         inputs: the tensors among its arguments by their names, ``past.0`` for one in a tuple.
-        outputs: the tensors that it gave, likewise; the name is empty where it gave one alone.
-        number: how many calls of the same module went before.
+        outputs: the tensors that it returned, likewise; a single one has an empty name.
+        number: how many calls of the same module came before.
     """
 
     path: str
@@ -137,11 +123,11 @@ class Trace:
     """A forward pass.
 
     Attributes:
-        values: every tensor that was read or made, by its number.
+        values: every tensor that was read or computed, by its number.
         operations: what was done, in order.
-        calls: the modules' calls in the order of their beginning.
-        stopped: why the pass did not come to its end, with the path of the module that failed;
-            ``None`` if it did. Calls that did end are whole.
+        calls: the modules' calls in the order in which they began.
+        stopped: why the pass ended early, with the path of the module that failed; ``None`` if it
+            did not. The calls are those that ended.
     """
 
     values: tuple[Value, ...]
@@ -151,12 +137,17 @@ class Trace:
 
     @cached_property
     def maker(self) -> Mapping[int, int]:
-        """The operation that made a value, by the value's number."""
+        """The operation that computed a value, by the value's number."""
         return {
             value: number
             for number, operation in enumerate(self.operations)
             for value in operation.makes
         }
+
+    @cached_property
+    def reads(self) -> Sequence[tuple[int, ...]]:
+        """The values that each operation reads, in order."""
+        return tuple(operation.reads for operation in self.operations)
 
     @cached_property
     def calls_of(self) -> Mapping[str, tuple[int, ...]]:
@@ -174,15 +165,41 @@ class Trace:
             found.setdefault(call.above, []).append(number)
         return {above: tuple(numbers) for above, numbers in found.items()}
 
+    def children(self, call: Call) -> list[Call]:
+        """Return the calls directly below a call."""
+        number = self.calls_of[call.path][call.number]
+        return [self.calls[each] for each in self.below.get(number, ())]
+
+    @cached_property
+    def innermost(self) -> Sequence[int | None]:
+        """The number of the call that does each operation itself, ``None`` outside of all."""
+        found: list[int | None] = [None] * len(self.operations)
+        for number, call in enumerate(self.calls):  # outer ones first
+            found[call.start : call.stop] = [number] * len(call.operations)
+        return tuple(found)
+
 
 def refs_in(operand: object) -> Iterator[int]:
     """Yield the values in an operand, in order."""
     if isinstance(operand, Ref):
         yield operand.value
-    elif isinstance(operand, tuple):
+    elif isinstance(operand, tuple | list):
         for item in operand:
             yield from refs_in(item)
-    elif isinstance(operand, Listed):
-        yield from refs_in(operand.items)
-    elif isinstance(operand, Slice):
+    elif isinstance(operand, slice):
         yield from refs_in((operand.start, operand.stop, operand.step))
+
+
+def text_of(operand: Argument) -> str:
+    """Return an operand as code writes it, ``?`` for a tensor."""
+    if isinstance(operand, slice):
+        parts = (operand.start, operand.stop, operand.step)
+        start, stop, step = ("" if part is None else text_of(part) for part in parts)
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    if isinstance(operand, tuple | list):
+        return f"[{', '.join(map(text_of, operand))}]"
+    if isinstance(operand, Ref | Word):
+        return operand.text if isinstance(operand, Word) else "?"
+    if operand is ...:
+        return "..."
+    return f"{operand:.6g}" if isinstance(operand, float) else str(operand)

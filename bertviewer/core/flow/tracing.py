@@ -1,11 +1,11 @@
 """Traces a forward pass: every call of torch with its operands, and every call of a module.
 
 A ``TorchFunctionMode`` sees torch's functions by the names that the model's code calls them by,
-one level above the operations that they are made of.
+one level above the ATen operations.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -20,36 +20,25 @@ from bertviewer.core.budget import OverBudget
 from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.forwards import Arguments
 from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in, tensors_in
-from bertviewer.core.flow.trace import (
-    Argument,
-    Listed,
-    Operation,
-    Ref,
-    Shape,
-    Slice,
-    ValueKind,
-    Word,
-)
+from bertviewer.core.flow.trace import Operation, Ref, Shape, ValueKind, Word
 
 VIEW = "torch.Tensor.view_as"
 
 MOST_OPERATIONS = 100_000
-"""Longer traces are cut: reading them would take minutes."""
-
-_PLAIN = (int, float, str, complex, type(None))  # looked at faster than their union
-
-_CONSTANT: tuple[ValueKind, str] = ("constant", "")
+"""Longer traces are refused: reading them would take minutes."""
 
 HIDING = 1e4
-"""What is added to a score to hide a token is at least as large: OpenAI GPT adds -10,000."""
+"""Numbers that hide a token when added to a score are as large: OpenAI GPT adds -10,000."""
+
+_PLAIN = (int, float, str, complex, type(None))  # checked faster than their union
 
 _WRITES = frozenset(("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ior__"))
 
 
 class Tracer(CallTracer, TorchFunctionMode):
-    """Notes what a model does, inside ``with tracer.watching():``.
+    """Records what a model does, inside ``with tracer.watching():``.
 
-    Nothing of the numbers is kept, and a tensor that the model lets go is let go here.
+    Values are not kept, and neither are tensors that the model releases.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -65,9 +54,9 @@ class Tracer(CallTracer, TorchFunctionMode):
         self._storages: dict[int, list[ref[Tensor]]] = {}
         self._products: list[Shape] = []
         self.value_of: Callable[[Tensor], Tensor | None] = lambda tensor: tensor
-        """Gives a tensor's numbers, where it has any."""
+        """Returns a tensor's values, if they are known."""
         self.constants: dict[int, Tensor] = {}
-        """Tensors that were there before and are none of the model's, by the value's number."""
+        """Tensors that existed before and are not the model's, by the value's number."""
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -76,77 +65,56 @@ class Tracer(CallTracer, TorchFunctionMode):
             yield
 
     def note_product(self, dimensions: Shape) -> None:
-        """Note a matrix product of the operation at work."""
+        """Record a matrix product of the operation at work."""
         self._products.append(dimensions)
 
     def note_unknown(self, reason: str) -> None:
-        """Note that the operation at work multiplies what is not known."""
+        """Record that the operation at work multiplies what is not known."""
         self.unknown[len(self._operations)] = reason
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Carry out an operation, and note it if a tensor comes out or is written to."""
+        """Carry out a function, and record it if it returns a tensor or writes to one."""
         kwargs = kwargs or {}
         if threading.get_ident() != self._thread:
             return func(*args, **kwargs)
         name, may_write = name_of(func)
-        if may_write or "out" in kwargs:
-            return self._noted_write(func, name, args, kwargs)
-        if not self._open:
+        is_noted = may_write or "out" in kwargs
+        if not is_noted and not self._open:
             return func(*args, **kwargs)
         before = len(self._products)
-        output = func(*args, **kwargs)
-        if results := tensors_in(output):
-            operands = self._operands(args, kwargs)
-            if any(id(tensor) in operands[2] for tensor in results):
-                output = _fresh(output, operands[2])
-                results = tensors_in(output)
-            self._note(name, operands, [self._new(tensor) for tensor in results], (), before)
-        return output
-
-    def _noted_write(
-        self, func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        operands = self._operands(args, kwargs)
-        before = len(self._products)
-        versions = {key: _version(tensor) for key, tensor in operands[2].items()}
-        output = func(*args, **kwargs)
+        taken: dict[int, Tensor] = {}  # the tensors among the operands
         rewritten: dict[int, int] = {}
-        for key, tensor in operands[2].items():
-            if _version(tensor) != versions[key]:
-                rewritten |= self._renumbered(tensor)
-        results = [self._number(tensor) for tensor in tensors_in(output)]
+        noted: Any = (tuple(args), tuple(kwargs.items()))
+        if is_noted:
+            operands = self._operand(noted, taken)
+            versions = {key: _version(tensor) for key, tensor in taken.items()}
+            output = func(*args, **kwargs)
+            for key, tensor in taken.items():
+                if _version(tensor) != versions[key]:
+                    rewritten |= self._renumbered(tensor)
+            results = [self._number(tensor) for tensor in tensors_in(output)]
+        else:
+            output = func(*args, **kwargs)
+            made = tensors_in(output)
+            if not made:
+                return output
+            operands = self._operand(noted, taken)
+            if any(id(tensor) in taken for tensor in made):
+                # An operand that is returned becomes a new view.
+                output = mapped_in(output, lambda it: it.view_as(it) if id(it) in taken else it)
+                made = tensors_in(output)
+            results = [self._new(tensor) for tensor in made]
         if results or rewritten:
-            self._note(name, operands, results, tuple(rewritten.items()), before)
-        return output
-
-    def _note(
-        self,
-        name: str,
-        operands: tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...], dict[int, Tensor]],
-        results: Sequence[int],
-        rewritten: tuple[tuple[int, int], ...],
-        before: int,
-    ) -> None:
-        args, kwargs, _ = operands
-        products: tuple[Shape, ...] = ()
-        if len(self._products) > before:
             products = tuple(self._products[before:])
             del self._products[before:]
-        self._operations.append(Operation(name, args, kwargs, tuple(results), rewritten, products))
-        if len(self._operations) > MOST_OPERATIONS:
-            raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
+            written = tuple(rewritten.items())
+            operation = Operation(name, operands[0], operands[1], tuple(results), written, products)
+            self._operations.append(operation)
+            if len(self._operations) > MOST_OPERATIONS:
+                raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
+        return output
 
-    def _operands(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...], dict[int, Tensor]]:
-        taken: dict[int, Tensor] = {}
-        return (
-            tuple([self._operand(arg, taken) for arg in args]),
-            tuple([(name, self._operand(arg, taken)) for name, arg in kwargs.items()]),
-            taken,
-        )
-
-    def _operand(self, value: Any, taken: dict[int, Tensor]) -> Argument:
+    def _operand(self, value: Any, taken: dict[int, Tensor]) -> Any:
         if isinstance(value, Tensor):
             taken[id(value)] = value
             return Ref(self._number(value))
@@ -155,24 +123,18 @@ class Tracer(CallTracer, TorchFunctionMode):
         if isinstance(value, tuple):
             return tuple([self._operand(item, taken) for item in value])
         if isinstance(value, list):
-            return Listed(tuple([self._operand(item, taken) for item in value]))
+            return [self._operand(item, taken) for item in value]
         if isinstance(value, slice):
             parts = (value.start, value.stop, value.step)
-            return Slice(*(self._operand(part, taken) for part in parts))
-        if isinstance(value, torch.dtype):
-            return Word("dtype", str(value))
-        if isinstance(value, torch.device):
-            return Word("device", str(value))
-        if value is ...:
-            return Word("ellipsis", "...")
-        return Word("other", str(value)[:80])
+            return slice(*(self._operand(part, taken) for part in parts))
+        return value if value is ... else Word(str(value)[:80])
 
     def _number(self, tensor: Tensor) -> int:
         """Return a tensor's number; one that was not seen before comes from outside."""
         known = self._known(tensor)
         if known is not None:
             return known
-        kind, name = self._names.get(id(tensor), _CONSTANT)
+        kind, name = self._names.get(id(tensor), ("constant", ""))
         number = self._new(tensor, kind, name)
         if kind == "constant":
             self.constants[number] = tensor
@@ -180,7 +142,7 @@ class Tracer(CallTracer, TorchFunctionMode):
 
     def _known(self, tensor: Tensor) -> int | None:
         known = self._numbers.get(id(tensor))
-        # The address of a tensor that is gone may be another one's now.
+        # The address of a tensor that was released may be that of another one now.
         return known[1] if known is not None and known[0]() is tensor else None
 
     def _new(self, tensor: Tensor, kind: ValueKind = "result", name: str = "") -> int:
@@ -194,9 +156,9 @@ class Tracer(CallTracer, TorchFunctionMode):
     def _is_causal(self, tensor: Tensor) -> bool:
         """Tell whether it is a mask that lets each token see itself and nothing that comes after.
 
-        That is seen in its values alone: models write it in a dozen ways. A Boolean mask may be
-        true where a token may be looked at (``scaled_dot_product_attention``) or where not
-        (``masked_fill``); a number may be added to the scores or, as in XLNet, subtracted.
+        Only its values tell: models write it in a dozen ways. A Boolean mask may be true where a
+        token may be looked at (``scaled_dot_product_attention``) or where not (``masked_fill``);
+        a number may be added to the scores or, as in XLNet, subtracted.
         """
         is_mask = tensor.dtype == torch.bool or tensor.is_floating_point()
         if not is_mask or tensor.dim() < 2 or not tensor.shape[-1] == tensor.shape[-2] > 1:
@@ -206,8 +168,8 @@ class Tracer(CallTracer, TorchFunctionMode):
             if values is None or not values.numel():
                 return False
             rows = values[(0,) * (values.dim() - 2)]
-            ends = rows[0, :: rows.shape[1] - 1]  # of a large image no more is looked at
-            if _hides(ends).all() or not _hides(ends).any():
+            ends = _hides(rows[0, :: rows.shape[1] - 1])  # enough to rule out a large image
+            if ends.all() or not ends.any():
                 return False
             hides = _hides(rows)
             return _hides_later(hides) or (rows.dtype == torch.bool and _hides_later(~hides))
@@ -223,8 +185,9 @@ class Tracer(CallTracer, TorchFunctionMode):
         self._storages[memory_of(written)] = alive
         return found
 
+    # Reading a tensor's attributes is a function too.
     def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
-        with torch._C.DisableTorchFunction():  # to look at a tensor is an operation too
+        with torch._C.DisableTorchFunction():
             return super()._enter(path, kind, taken)
 
     def _leave(self, taken: Arguments, output: Any, opened: OpenCall) -> Any:
@@ -237,14 +200,11 @@ class Tracer(CallTracer, TorchFunctionMode):
 
     def _given(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
         outside = {value for _, value in inputs}
-        outputs = tuple((name, self._number(tensor)) for name, tensor in named_in(output))
-        if outside.isdisjoint(number for _, number in outputs):
-            return output, outputs
         output = mapped_in(output, lambda tensor: self._own(tensor, outside))
         return output, tuple((name, self._number(tensor)) for name, tensor in named_in(output))
 
     def _own(self, tensor: Tensor, outside: set[int]) -> Tensor:
-        """Return a tensor that a module hands on as it took it as one of its own."""
+        """Return an output of a module, as a new view if it is one of its inputs."""
         number = self._number(tensor)
         if number not in outside:
             return tensor
@@ -256,7 +216,7 @@ class Tracer(CallTracer, TorchFunctionMode):
 
 @cache
 def name_of(function: Any) -> tuple[str, bool]:
-    """Return torch's name of a function, and whether it may write to what it takes."""
+    """Return torch's name of a function, and whether it may write to its operands."""
     name = resolve_name(function) or f"{getattr(function, '__module__', '')}.{function.__name__}"
     short = name.rpartition(".")[2]
     return name, short in _WRITES or (short.endswith("_") and not short.endswith("__"))
@@ -267,15 +227,8 @@ def _hides(rows: Tensor) -> Tensor:
 
 
 def _hides_later(hides: Tensor) -> bool:
-    """Tell whether [S, S] is true wherever a key comes after its query, and nowhere on the way."""
+    """Tell whether [S, S] is true wherever a key comes after its query, and not on the diagonal."""
     return bool((hides | torch.ones_like(hides).tril()).all()) and not bool(hides.diagonal().any())
-
-
-def _fresh(output: Any, taken: Mapping[int, Tensor]) -> Any:
-    """Return what an operation gave with new views of what it handed on as it took it."""
-    return mapped_in(
-        output, lambda tensor: tensor.view_as(tensor) if id(tensor) in taken else tensor
-    )
 
 
 def _version(tensor: Tensor) -> int:

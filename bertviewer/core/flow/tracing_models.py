@@ -1,17 +1,22 @@
-"""Traces any model of the program: on the meta device, or where that does not go, with weights."""
+"""Traces a model from its configuration: on the meta device, or with random weights if needed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.budget import OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta, untie
-from bertviewer.core.errors import Cancelled
+from bertviewer.core.errors import Cancelled, Stopped
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare, trace_with_weights
+from bertviewer.core.flow.meta_trace import (
+    Attempt,
+    Known,
+    meta_attempts,
+    prepare,
+    trace_with_weights,
+)
 from bertviewer.core.flow.shared_weights import build_shared
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.frozen import frozen
@@ -23,11 +28,11 @@ LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
 """One sentence, and lengths that differ."""
 
 MOST_PARAMETERS = 20_000_000_000
-"""A few sentences take more than a minute through more, even if most experts rest."""
+"""A larger model takes more than a minute with weights, even if most experts rest."""
 MOST_OF_MASKS = 2**27
 """Elements of the buffers whose values are computed."""
 MOST_RUNS = 4
-"""With weights a model is tried with so many of the inputs that it may want."""
+"""Inputs that a model is tried with if it has weights."""
 
 
 @frozen
@@ -35,7 +40,7 @@ class TracedModel:
     """What one forward pass of a model did, and how it was carried out.
 
     Attributes:
-        trace: what was done.
+        trace: what was done; a pass that failed is traced until then.
         device: ``meta`` without weights and numbers; ``cpu`` with random ones.
         kinds: what the model was given: ``text``, ``image``, ``sound``, ``time series``.
     """
@@ -52,11 +57,8 @@ def trace_model(
 
     Args:
         source: where the model comes from, and with which head.
-        config: its configuration, checked.
+        config: its configuration, validated.
         values: B sentences, images or sounds; S tokens of a text, S_d of the target's.
-
-    Returns:
-        What was done. A model that cannot be traced to its end keeps what was traced until then.
 
     Raises:
         UserError: the model cannot be built.
@@ -66,15 +68,15 @@ def trace_model(
     )
     try:
         attempts = meta_attempts(model, values, _known_masks(model, source, config))
-    except OverBudget as error:
-        return TracedModel(Trace((), (), (), ("", str(error))), "meta")
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
-        return TracedModel(Trace((), (), (), ("", words_of(error))), "meta")
+        reason = str(error) if isinstance(error, Stopped) else words_of(error)
+        return TracedModel(Trace((), (), (), ("", reason)), "meta")
     best = attempts[0]
     on_meta = TracedModel(best.trace, "meta", best.inputs.kinds)
-    asking = [attempt for attempt in attempts if _wants_numbers(attempt)]
+    # torch's message names the device if it was asked for the numbers of a tensor without any.
+    asking = [it for it in attempts if it.trace.stopped and "meta" in it.trace.stopped[1]]
     if best.trace.stopped is None or not asking or not _has_room(model):
         return on_meta
     try:
@@ -85,18 +87,18 @@ def trace_model(
         return on_meta
     untie(real, source.untied)
     prepare(real, "eager")
-    with_weights = _best_with_weights(real, asking[:MOST_RUNS])
-    if with_weights.reach <= best.reach:
-        return on_meta
-    return TracedModel(with_weights.trace, "cpu", with_weights.inputs.kinds)
+    for attempt in asking[:MOST_RUNS]:
+        found = Attempt(trace_with_weights(real, attempt.inputs), attempt.inputs)
+        best = max(best, found, key=lambda attempt: attempt.reach)
+        if found.trace.stopped is None:
+            break
+    return on_meta if best is attempts[0] else TracedModel(best.trace, "cpu", best.inputs.kinds)
 
 
-def _known_masks(
-    model: nn.Module, source: ModelSource, config: Mapping[str, Any]
-) -> tuple[tuple[Tensor, Tensor], ...]:
+def _known_masks(model: nn.Module, source: ModelSource, config: Mapping[str, Any]) -> Known:
     """Return the values of buffers that may be a mask, as in OpenAI GPT: [..., S, S] each.
 
-    On the meta device they are without numbers, so the model is built once more on the CPU.
+    On the meta device they have none, so that the model is built on the CPU as well.
     """
     masks = {name: each for name, each in model.named_buffers() if _may_be_mask(each)}
     if not masks or sum(each.numel() for each in masks.values()) > MOST_OF_MASKS:
@@ -111,22 +113,8 @@ def _may_be_mask(buffer: Tensor) -> bool:
     return is_square and (buffer.dtype == torch.bool or buffer.is_floating_point())
 
 
-def _wants_numbers(attempt: Attempt) -> bool:
-    """Tell whether a pass stopped where torch asked a tensor of this device for its numbers."""
-    return attempt.trace.stopped is not None and "meta" in attempt.trace.stopped[1]
-
-
-def _best_with_weights(model: nn.Module, attempts: Sequence[Attempt]) -> Attempt:
-    tried: list[Attempt] = []
-    for attempt in attempts:
-        tried.append(Attempt(trace_with_weights(model, attempt.inputs), attempt.inputs))
-        if tried[-1].trace.stopped is None:
-            break
-    return max(tried, key=lambda attempt: attempt.reach)
-
-
 def _has_room(model: nn.Module) -> bool:
-    """Tell whether a model can be run with numbers: one matrix at a time takes memory."""
+    """Tell whether a model can be run with weights, of which one matrix at a time takes memory."""
     matrices = [
         prod(parameter.shape[-2:])
         for module in model.modules()

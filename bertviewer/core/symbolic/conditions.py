@@ -233,7 +233,8 @@ def _even_term(
     divisors = [(letter, values[letter], power) for letter, power in below.items()]
     if coefficient.denominator != 1:
         divisors.append((str(coefficient.denominator), coefficient.denominator, 1))
-    order = sorted(above, key=lambda x: x not in symbols or not is_width(symbols[x]))
+    # Conditions on the inputs of a forward pass come last, as they would be no formula's.
+    order = sorted(above, key=lambda x: (not symbols[x].key, not is_width(symbols[x])))
     left, found = dict(above), list[str]()
     for name, value, power in divisors:
         # An image's two sides are divided by a patch's, or one number by several in turn.

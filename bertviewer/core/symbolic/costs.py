@@ -12,13 +12,15 @@ from typing import Any, cast
 
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.errors import Stopped
-from bertviewer.core.expressions.domains import joined
+from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.symbolic.conditions import even_conditions
 from bertviewer.core.symbolic.factoring import factored
 from bertviewer.core.symbolic.formulas import (
+    Shape,
     count_modules,
     fit_repeats,
     fit_shapes,
@@ -40,6 +42,8 @@ from bertviewer.core.symbolic.peaks import ForwardTrial, derive_peak
 from bertviewer.core.symbolic.perturbations import PROOFS, Perturbations
 from bertviewer.core.symbolic.solver import Solver
 from bertviewer.core.system.library_words import words_of
+
+_INPUTS = (SENTENCES, TOKENS, TARGET_TOKENS)
 
 USUAL_TOKENS = 128
 """Figures are given for one sentence of so many tokens, by default."""
@@ -134,7 +138,7 @@ def _trials(builder: ModelBuilder, observed: Observations) -> list[ForwardTrial]
     lengths = (longest, longest - 2, longest * 3 // 4)
     for attempts in (((1, 1, 1),), ((3, 7, 5),), tuple((1, length, 9) for length in lengths)):
         for sizes in attempts:
-            sentences = zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True)
+            sentences = zip(_INPUTS, sizes, strict=True)
             values = {**base, **{letter: size for letter, size in sentences if letter in base}}
             if (model := builder.variant(values)) is not None:
                 found.append((model, values))
@@ -153,7 +157,8 @@ def _modules(
     And the conditions under which all of them hold. There are none on B and S: what depends on the
     sentence is no formula of it.
     """
-    base, shapes, repeats = observed.base, fit_shapes(observed), fit_repeats(observed)
+    base, repeats = observed.base, fit_repeats(observed)
+    shapes = {name: it for name, it in fit_shapes(observed).items() if _fits_inputs(it, builder)}
     lengths = {path: base.lengths[path] for path in repeats}
     products = {name: shape for name, shape in base.shapes.items() if entry_kind(name) == PRODUCT}
     counts = count_modules(replace(base, shapes=products), shapes, repeats)
@@ -161,8 +166,7 @@ def _modules(
         **{path: (factored(count.value, layers),) for path, count in counts.items()},
         **{name: tuple(map(str, shape)) for name, shape in shapes.items() if _is_end(name)},
     }
-    unlimited = (SENTENCES, TOKENS, TARGET_TOKENS)
-    solver = Solver(builder, observed, formulas, shapes, lengths=lengths, unlimited=unlimited)
+    solver = Solver(builder, observed, formulas, shapes, lengths=lengths, unlimited=_INPUTS)
     solver.refute(trials)
     solver.search()
     real, _ = trials[-1]
@@ -188,6 +192,13 @@ def _modules(
     }
     needed = {text for name in solver.formulas for text in solver.conditions.get(name, ())}
     return modules, joined(text for text in solver.conditions.get("", ()) if text in needed)
+
+
+def _fits_inputs(shape: Shape, builder: ModelBuilder) -> bool:
+    """Return whether no division of a formula depends on the inputs."""
+    symbols = {symbol.letter: symbol for symbol in builder.symbols}
+    even = (text for size in shape for text in even_conditions(size, builder.values, symbols))
+    return all(letters_in(text).isdisjoint(_INPUTS) for text in even)
 
 
 def _is_end(name: str) -> bool:

@@ -147,25 +147,33 @@ class ModelBuilder:
 
         Lists follow only then: one may be as long as the depth by chance.
         """
-        tried: dict[str, Any] = {}
-        for lists_follow in (False, True):
-            config = dict(self.config)
+        plain, following = (self._with_numbers(moved, lists_follow=x) for x in (False, True))
+        for config in (plain, following if following != plain else None):
+            if config is None:
+                continue
+            self._report()
             try:
-                for symbol, value in moved.items():
-                    if symbol.key:
-                        change_number(config, symbol, value, lists_follow=lists_follow)
-                if config == tried:
-                    break
-                tried = config
-                self._report()
                 with _unfilled():
                     model = self.build(config)
                 return self.read(model, values)
             except Stopped:
                 raise
-            except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+            except Exception:  # noqa: BLE001 - models refuse one with any kind of error
                 continue
         return None
+
+    def _with_numbers(
+        self, moved: Mapping[Symbol, int], *, lists_follow: bool
+    ) -> dict[str, Any] | None:
+        """Return the changed configuration, ``None`` where a place in a list is gone."""
+        config = dict(self.config)
+        try:
+            for symbol, value in moved.items():
+                if symbol.key:
+                    change_number(config, symbol, value, lists_follow=lists_follow)
+        except (LookupError, TypeError, AttributeError):
+            return None
+        return config
 
     def _report(self) -> None:
         done = next(self.counter)

@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import lcm
 
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
@@ -33,6 +33,8 @@ PROOFS = 3
 _ATTEMPTS = 12
 _PARTLY = (0, 3, 4, 9, 10, 11)
 """These attempts leave out what a model refuses, where it does not take all at once."""
+_PAIRS = 8
+"""So many pairs of equal numbers are changed to other equal ones in each of these attempts."""
 _WITH_OLD_HEADS, _WITH_POWERS = 6, 9
 """From these attempts on heads keep their number, or sizes are multiplied by powers of two."""
 
@@ -261,9 +263,10 @@ class Perturbations:
 
             refused = list(refused_items(fresh[start:] + fresh[:start], accepts))
             # Numbers that are equal may have to stay so.
-            for one, other in combinations(refused, 2):
-                if len({self.observed.values[letter] for letter in one | other}) == 1:
-                    accepts([dict.fromkeys(one | other, max(one.values()))])
+            pairs = (one | other for one, other in combinations(refused, 2))
+            equal = (pair for pair in pairs if len({self.observed.values[x] for x in pair}) == 1)
+            for pair in islice(equal, _PAIRS):
+                accepts([dict.fromkeys(pair, max(pair.values()))])
             if taken and (built := build(taken)) is not None:
                 yield taken, built
 

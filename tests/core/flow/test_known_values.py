@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from bertviewer.core.flow.inputs.literals import known_on_meta
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
+from bertviewer.core.flow.meta_device import known_on_meta
 
 IDS = torch.tensor([[1, 0, 2], [0, 0, 3]])
 
@@ -17,7 +17,7 @@ IDS = torch.tensor([[1, 0, 2], [0, 0, 3]])
 def ids() -> Iterator[Tensor]:
     """Token ids on the meta device, whose values are known."""
     inputs = ModelInputs({"ids": IDS}, ()).on_meta()
-    with known_on_meta(inputs, lambda _: None):
+    with known_on_meta(inputs.known, lambda _: None):
         yield inputs.arguments["ids"]
 
 

@@ -189,6 +189,40 @@ def test_operations_that_give_what_they_take_end_the_way_back(is_inference: bool
     assert flow.nodes
 
 
+class _Cut(nn.Module):
+    def forward(self, states: Tensor, length: Tensor) -> Tensor:
+        return states[..., :length].exp()
+
+
+def test_a_part_with_a_bound_that_is_computed_is_written_as_code() -> None:
+    model = _Cut()
+    tracer = Tracer(model)
+    with torch.no_grad(), tracer.watching():
+        model(torch.ones(2, 3), torch.tensor(2))
+    (edge,) = (e for e in FlowReader(tracer.trace()).flow("").edges if e.movement)
+    assert edge.movement == ("part […, :?]",)
+
+
+class _OfNumbers(nn.Module):
+    """A network over numbers of the text that no weight was multiplied with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 3))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        numbers: Tensor = self.network(ids.float())
+        return numbers
+
+
+def test_a_network_over_plain_numbers_is_a_feed_forward_network() -> None:
+    model = _OfNumbers()
+    tracer = Tracer(model)
+    with torch.no_grad(), tracer.watching():
+        model(torch.tensor([[1, 2, 3]]))
+    assert operations(FlowReader(tracer.trace()).flow("")) == ["feed-forward"]
+
+
 def test_flows_that_are_read_before_a_limit_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, read_so_far = reader_of("bert"), []
     flow = reader.flow

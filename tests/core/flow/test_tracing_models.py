@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.flow.inputs.choices import SERIES
 from bertviewer.core.flow.inputs.images import IMAGE
+from bertviewer.core.flow.inputs.others import SERIES
 from bertviewer.core.flow.inputs.sounds import SOUND
 from bertviewer.core.flow.inputs.texts import TEXT
 from bertviewer.core.flow.trace import Trace

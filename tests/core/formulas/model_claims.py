@@ -59,7 +59,9 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     if not steps:
         if case.family == "mpnet":  # its code reads 32 of the rows, whatever its table has
             return bool(case.model.config.relative_attention_num_buckets != 32)
-        return bool(case.model.config.relative_attention_max_distance <= 4)
+        sides = 1 if module_of(case, node).is_decoder else 2
+        rows = int(case.model.config.relative_attention_num_buckets) // sides
+        return used(buckets(case, node, [-d for d in range(FAR)]))[0] < rows
     furthest = FURTHEST.search(steps)
     assert furthest is not None
     far = int(furthest[1])

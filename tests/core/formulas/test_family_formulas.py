@@ -113,18 +113,19 @@ def test_narrow_embeddings_are_widened_where_the_module_does_it() -> None:
     assert values(formula)["W"] == "[24, 16]"
 
 
-def test_debertas_first_version_mixes_heads_and_divides_by_what_it_adds() -> None:
+def test_debertas_first_version_divides_by_what_it_adds() -> None:
     attention = "encoder.layer.0.attention.self"
-    talking = small_model("deberta", talking_head=True, pos_att_type=["c2p"]).with_flows()
-    formula = formula_at(talking, attention)
+    one = small_model("deberta", pos_att_type=["c2p"]).with_flows()
+    formula = formula_at(one, attention)
     assert "sqrt(2 dot 8)" in " ".join(formula.maths)
-    assert values(formula)["T"] == values(formula)["U"] == "[3, 3]"
     assert values(formula)["R"] == "[64, 24]"
-    plain = formula_at(small_model("deberta", relative_attention=False).with_flows(), attention)
-    # The root still counts what the configuration names, though nothing is added.
-    assert "sqrt(3 dot 8)" in " ".join(plain.maths)
-    assert "R" not in values(plain)
-    assert not any("Why divide" in note for note in plain.notes)
+    for other in (
+        small_model("deberta", talking_head=True),
+        small_model("deberta", relative_attention=False),
+    ):
+        plain = formula_at(other.with_flows(), attention)
+        assert plain.title == "Multi-head self-attention"
+        assert plain.source == "traced from the code"
 
 
 def test_big_birds_blocks_and_what_a_short_sentence_sees() -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of, with_formulas
-from bertviewer.core.formulas.templates.position_scores import bucket_of, buckets_in_use
 from tests.core.formulas.claims import claim_of
 from tests.core.formulas.note_cases import HEADS, Case, case
 
@@ -67,14 +66,8 @@ def test_t5_has_15_buckets_ahead_of_which_7_stand_for_one_distance() -> None:
         "Here 16 buckets are for earlier positions, from distance 0, and 15 for later ones, from "
         "distance 1; the first 8 and 7 of them, respectively, cover one distance each." in notes
     )
-    assert (buckets_in_use(0, 16, 128), buckets_in_use(1, 16, 128)) == ((16, 8), (15, 7))
-    assert [bucket_of(distance, 16, 128) for distance in (0, 7, 8, 80, 128, 999)] == [
-        *(0, 7, 8, 14, 15, 15)
-    ]
-    with pytest.raises(ValueError, match="without steps"):
-        buckets_in_use(0, 16, 8)
-    with pytest.raises(ValueError, match="without steps"):
-        buckets_in_use(0, 16, 10**12)
+    few = case("t5", relative_attention_max_distance=9)
+    assert "Here" not in notes_at(few, "encoder.block.0.layer.0.SelfAttention")
 
 
 def test_a_note_goes_where_its_condition_does_not_hold() -> None:

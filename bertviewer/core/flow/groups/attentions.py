@@ -3,61 +3,26 @@
 In one step (``scaled_dot_product_attention``, ``multi_head_attention_forward``), or written out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
-from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, is_weight, operand_of, weight_of
 from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.text.special_floats import Scalar
 
-ATTENTION: KnownOperation = "attention"
-POSITION_BIAS: KnownOperation = "position bias"
-
 _PRODUCTS = ("matmul", "einsum", "baddbmm")
 _BETWEEN = ELEMENTWISE | {"cat", "max", "amax", "nan_to_num", "masked_fill", "tril", "triu"}
-"""What may stand between the scores and their softmax, and between that and V."""
+"""What may come between the scores and their softmax, and between that and V."""
+_REPEATED = frozenset(
+    ("view", "reshape", "expand", "repeat_interleave", "contiguous", "transpose", "unsqueeze")
+)
 
 
-def find_attentions(graph: Graph) -> Iterator[Group]:
-    """Yield every attention, and before it the bias that is computed for it alone."""
-    for number, word in enumerate(graph.words):
-        found: Iterable[Group] = ()
-        if word == "scaled_dot_product_attention":
-            found = (_fused(graph, number),)
-        elif word == "multi_head_attention_forward":
-            found = (_whole(graph, number),)
-        elif word == "softmax" and graph.data(number):
-            found = _written_out(graph, number)
-        for group in found:
-            yield _masked(graph, group) if group.operation == ATTENTION else group
-
-
-def _masked(graph: Graph, group: Group) -> Group:
-    """Return an attention that says so where its mask hides what comes after each token."""
-    waiting = [value for (_, value), role in group.roles.items() if role in ("mask", "bias")]
-    seen: set[int] = set()
-    while waiting:
-        value = graph.same(waiting.pop())
-        level = graph.level[value]
-        if value in seen or level == DATA:
-            continue
-        seen.add(value)
-        if level == ASIDE and graph.value(value).is_causal:
-            return replace(group, details={**group.details, "causal": True})
-        maker = graph.maker(value)
-        if maker is not None and level != ASIDE:
-            # A mask may be put into a bias of positions.
-            waiting += [each.value for each in graph.readings[maker]]
-    return group
-
-
-def _fused(graph: Graph, number: int) -> Group:
+def fused_attention(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield ``scaled_dot_product_attention``."""
     readings = graph.readings[number]
-    named = dict(graph.trace.operations[number].kwargs)
     roles = {
         (number, reading.value): role
         for reading, role in zip(readings, ("query", "key", "value"), strict=False)
@@ -70,53 +35,53 @@ def _fused(graph: Graph, number: int) -> Group:
         "head_size": query[-1],
         "key_value_heads": _heads_of_key(graph, readings[1], key),
     }
-    if named.get("is_causal") is True:
-        details["causal"] = True
-    return Group(ATTENTION, frozenset((number,)), details=details, roles=roles)
+    is_causal = dict(graph.trace.operations[number].kwargs).get("is_causal") is True
+    yield _attention(graph, {number}, details, roles, is_causal=is_causal)
 
 
 def _heads(shape: Sequence[int]) -> int:
-    """Return how many heads there are; what stands before them are sentences, or windows."""
+    """Return the number of heads; the dimensions before them are sentences or windows."""
     return prod(shape[1:-2]) if len(shape) > 3 else prod(shape[:-2])
 
 
-def _whole(graph: Graph, number: int) -> Group:
-    """torch.nn.MultiheadAttention, its projections included."""
-    operation = graph.trace.operations[number]
-    query, key, value = graph.readings[number][:3]
-    heads, width = operation.args[4], operation.args[3]
-    roles = {(number, query.value): "query"}
+def called_attention(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield ``torch.nn.MultiheadAttention``, its projections included."""
+    width, heads = graph.trace.operations[number].args[3:5]
+    readings = graph.readings[number]
+    roles: dict[tuple[int, int], str] = {}
     # Where the same states are queries, keys and values, one edge says so.
-    for reading, role in ((key, "key"), (value, "value")):
+    for reading, role in zip(readings, ("query", "key", "value"), strict=False):
         roles.setdefault((number, reading.value), role)
     roles |= {
         (number, each.value): "mask"
-        for each in graph.readings[number][3:]
+        for each in readings[3:]
         if each.level == ASIDE and graph.value(each.value).kind != "parameter"
     }
     details: dict[str, Scalar] = {"projections": True}
     if isinstance(heads, int) and isinstance(width, int):
         details |= {"heads": heads, "head_size": width // heads, "key_value_heads": heads}
-    return Group(ATTENTION, frozenset((number,)), details=details, roles=roles)
+    yield _attention(graph, {number}, details, roles)
 
 
-def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
+def written_attention(graph: Graph, softmax: int) -> Iterator[Group]:
+    """Yield an attention around a softmax, and before it the bias that is computed for it alone."""
+    if not graph.data(softmax):
+        return
     region, products = _before(graph, softmax)
-    both = [each for each in products if _is_of_data(graph, each)]
+    both = [each for each in products if len(graph.data(each)) == 2]
     context, between = _after(graph, softmax)
     if len(both) != 1 or context is None:
         return
     scores = both[0]
     operations = {softmax, scores, context, *region, *between}
-    query, key = graph.data(scores)[:2]
+    query, key = graph.data(scores)
     values = [each for each in graph.data(context) if each.maker not in {softmax, *between}]
     if not values:
         return  # the weights are multiplied with themselves, as where their inverse is sought
-    value = values[0]
     roles = {
         (scores, query.value): "query",
         (scores, key.value): "key",
-        (context, value.value): "value",
+        (context, values[0].value): "value",
     }
     for reading in (query, key):
         if reading.maker is not None and _is_scaled(graph, reading.maker):
@@ -126,69 +91,62 @@ def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
         for reading in graph.readings[number]:
             if is_weight(graph, reading) and is_linear(graph, number):
                 continue
-            if reading.maker not in operations and (number, reading.value) not in roles:
-                roles[number, reading.value] = "mask" if reading.level == ASIDE else "bias"
-                if reading.level == DATA and reading.maker is not None:
-                    bias = _bias(graph, reading.maker, operations)
-                    if bias:
-                        yield Group(POSITION_BIAS, frozenset(bias), roles=_places(graph, bias))
+            if reading.maker in operations or (number, reading.value) in roles:
+                continue
+            roles[number, reading.value] = "mask" if reading.level == ASIDE else "bias"
+            if reading.level == DATA and (bias := _bias(graph, reading.maker, operations)):
+                yield Group("position bias", frozenset(bias), roles=graph.positions(bias, {ASIDE}))
     shape = graph.shape(graph.made(scores))
     size = graph.shape(query.value)[-1]
     details: dict[str, Scalar] = {"heads": _heads(shape)}
     if graph.words[scores] == "matmul":
         details["head_size"] = size
         details["key_value_heads"] = _heads_of_key(graph, key, (*shape[:-2], shape[-1], size))
-    yield Group(ATTENTION, frozenset(operations), details=details, roles=roles)
+    yield _attention(graph, operations, details, roles)
 
 
-def _places(graph: Graph, bias: set[int]) -> dict[tuple[int, int], str]:
-    return {
-        (number, reading.value): "position"
-        for number in bias
-        for reading in graph.readings[number]
-        if reading.level == ASIDE
-    }
+def _walk(
+    graph: Graph, softmax: int, following: Callable[[int], Iterable[int]]
+) -> Iterator[tuple[int, bool]]:
+    """Yield the operations on one side of a softmax, each with whether it is a product.
+
+    Products end the walk, and so do operations that don't belong to an attention.
+    """
+    waiting, seen = [softmax], {softmax}
+    while waiting:
+        for each in following(waiting.pop()):
+            if each in seen:
+                continue
+            is_product = graph.words[each] in _PRODUCTS and not is_linear(graph, each)
+            if is_product or graph.words[each] in _BETWEEN or _mixes_heads(graph, each):
+                seen.add(each)
+                if not is_product:
+                    waiting.append(each)
+                yield each, is_product
 
 
 def _before(graph: Graph, softmax: int) -> tuple[set[int], list[int]]:
-    """Return what is done to the scores before their softmax, and the products that it is of."""
-    region: set[int] = set()
-    products: list[int] = []
-    waiting = [softmax]
-    while waiting:
-        for reading in graph.data(waiting.pop()):
-            maker = reading.maker
-            if maker is None or maker in region or maker in products:
-                continue
-            if graph.words[maker] in _PRODUCTS and not is_linear(graph, maker):
-                products.append(maker)
-            elif graph.words[maker] in _BETWEEN or _mixes_heads(graph, maker):
-                region.add(maker)
-                waiting.append(maker)
+    """Return the operations on the scores before their softmax, and the products before these."""
+    found = dict(_walk(graph, softmax, graph.data_makers))
+    products = [each for each, is_product in found.items() if is_product]
     # What leads to no product is no part of the scores: a bias's own sums.
     useful = {softmax, *products}
     kept: set[int] = set()
-    for number in sorted(region):
-        if any(each.maker in useful for each in graph.data(number)):
+    for number in sorted(found.keys() - products):
+        if not useful.isdisjoint(graph.data_makers(number)):
             useful.add(number)
             kept.add(number)
     return kept, products
 
 
 def _after(graph: Graph, softmax: int) -> tuple[int | None, set[int]]:
-    """Return the product of the weights and V, and what is done to the weights before it."""
+    """Return the product of the weights and V, and the operations on the weights before it."""
     between: set[int] = set()
-    waiting = [softmax]
-    while waiting:
-        for user in graph.users.get(waiting.pop(), ()):
-            if graph.words[user] in _PRODUCTS and not is_linear(graph, user):
-                if len(graph.data(user)) == 2:
-                    return user, between
-            elif user not in between and (
-                graph.words[user] in _BETWEEN or _mixes_heads(graph, user)
-            ):
-                between.add(user)
-                waiting.append(user)
+    for each, is_product in _walk(graph, softmax, graph.users):
+        if not is_product:
+            between.add(each)
+        elif len(graph.data(each)) == 2:
+            return each, between
     return None, between
 
 
@@ -204,36 +162,34 @@ def _mixes_heads(graph: Graph, number: int) -> bool:
     return len(shape) == 4 and shape[-1] == weight[0]
 
 
-def _bias(graph: Graph, last: int, attention: set[int]) -> set[int]:
-    """Return what computes a bias for one attention alone: it stops where others read it too."""
+def _bias(graph: Graph, last: int | None, attention: set[int]) -> set[int]:
+    """Return what computes a bias for one attention alone: it ends where others read it too."""
     found: set[int] = set()
-    waiting = [last]
+    waiting = set() if last is None else {last}
     while waiting:
         number = max(waiting)  # what reads a value comes after it
-        waiting = [each for each in waiting if each != number]
-        users = set(graph.users.get(number, ()))
+        waiting.remove(number)
         if number in attention or is_linear(graph, number) or graph.words[number] == "embedding":
             continue
-        if not users <= (attention if number == last else found):
-            continue
-        found.add(number)
-        waiting += [each.maker for each in graph.data(number) if each.maker is not None]
+        if set(graph.users(number)) <= (attention if number == last else found):
+            found.add(number)
+            waiting.update(graph.data_makers(number))
     return found
 
 
-def _is_of_data(graph: Graph, product: int) -> bool:
-    return len(graph.data(product)) == 2
-
-
 def _is_scaled(graph: Graph, number: int) -> bool:
-    """Tell whether an operation does no more than multiply what this attention reads alone."""
-    is_scale = graph.words[number] in ("mul", "div") and len(graph.readings[number]) <= 2
-    others = [each for each in graph.readings[number] if each.level != ASIDE]
-    return is_scale and len(others) == 1 and len(graph.users.get(number, ())) == 1
+    """Tell whether an operation only scales what this attention alone reads."""
+    levels = [each.level for each in graph.readings[number]]
+    return (
+        graph.words[number] in ("mul", "div")
+        and len(levels) <= 2
+        and sum(level != ASIDE for level in levels) == 1
+        and graph.sole_user(number) is not None
+    )
 
 
 def _heads_of_key(graph: Graph, key: Reading, shape: Sequence[int]) -> int:
-    """Return how many heads the keys have before they are repeated for the queries' heads.
+    """Return the number of the keys' heads before they are repeated for the queries' heads.
 
     ``shape`` is theirs when they are used.
     """
@@ -245,6 +201,27 @@ def _heads_of_key(graph: Graph, key: Reading, shape: Sequence[int]) -> int:
     return max(least * _heads(shape) // max(prod(shape[:-2]) * prod(shape[-2:]), 1), 1)
 
 
-_REPEATED = frozenset(
-    ("view", "reshape", "expand", "repeat_interleave", "contiguous", "transpose", "unsqueeze")
-)
+def _attention(
+    graph: Graph,
+    operations: set[int],
+    details: Mapping[str, Scalar],
+    roles: Mapping[tuple[int, int], str],
+    *,
+    is_causal: bool = False,
+) -> Group:
+    """Return an attention; it is causal if a mask hides from each token what comes after it."""
+    waiting = [value for (_, value), role in roles.items() if role in ("mask", "bias")]
+    seen: set[int] = set()
+    while waiting and not is_causal:
+        value = graph.same(waiting.pop())
+        level = graph.level[value]
+        if value in seen or level == DATA:
+            continue
+        seen.add(value)
+        is_causal = level == ASIDE and graph.value(value).is_causal
+        maker = graph.maker(value)
+        if maker is not None and level != ASIDE:
+            # A mask may be part of a bias of positions.
+            waiting += [each.value for each in graph.readings[maker]]
+    causal: dict[str, Scalar] = {"causal": True} if is_causal else {}
+    return Group("attention", frozenset(operations), "", {**details, **causal}, roles)

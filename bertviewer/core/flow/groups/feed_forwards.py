@@ -5,98 +5,62 @@ W₂ (f(W x) ⊙ V x), with W and V apart or side by side in one matrix (Shazeer
 
 from collections.abc import Iterator, Mapping
 
-from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import Graph, Reading
-from bertviewer.core.flow.groups.activations import ACTIVATION
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
-from bertviewer.core.text.special_floats import Scalar
-
-FEED_FORWARD: KnownOperation = "feed-forward"
-GATED: KnownOperation = "gated feed-forward"
 
 
 def find_feed_forwards(graph: Graph, taken: Mapping[int, Group]) -> Iterator[Group]:
-    """Yield every feed-forward network whose width comes back to what it was.
+    """Yield every feed-forward network whose output is as wide as its input.
 
-    Args:
-        graph: the trace.
-        taken: the groups that are known already, by their operations.
+    ``taken`` are the groups that are known already, by their operations.
     """
+    activations = {n: group for n, group in taken.items() if group.operation == "activation"}
     for last in range(len(graph.words)):
         if is_linear(graph, last) and graph.data(last):
-            group = _ending(graph, last, taken)
-            if group is not None and not (group.operations - _of_activation(group, taken)) & set(
-                taken
-            ):
+            group = _ending(graph, last, activations)
+            if group and all(n in activations or n not in taken for n in group.operations):
                 yield group
 
 
-def _of_activation(group: Group, taken: Mapping[int, Group]) -> set[int]:
-    return {
-        each for each in group.operations if each in taken and taken[each].operation == ACTIVATION
-    }
-
-
-def _ending(graph: Graph, last: int, taken: Mapping[int, Group]) -> Group | None:
+def _ending(graph: Graph, last: int, activations: Mapping[int, Group]) -> Group | None:
+    """Return the network whose last linear layer an operation is."""
     before = graph.data(last)[0].maker
-    if before is None or not _is_for(graph, before, last):
+    if before is None or graph.sole_user(before) != last:
         return None
-    if (activation := taken.get(before)) is not None and activation.operation == ACTIVATION:
-        first = _linear_into(graph, activation)
-        if first is None or not _is_inner(graph, activation, last):
-            return None
-        return _group(graph, FEED_FORWARD, {first}, activation, {last})
-    if graph.words[before] == "mul" and len(graph.data(before)) == 2:
-        return _gated(graph, before, last, taken)
-    return None
-
-
-def _gated(graph: Graph, product: int, last: int, taken: Mapping[int, Group]) -> Group | None:
-    one, other = graph.data(product)
-    for gate, value in ((one, other), (other, one)):
-        activation = None if gate.maker is None else taken.get(gate.maker)
-        if activation is None or activation.operation != ACTIVATION:
+    gates: list[tuple[int | None, Reading | None]] = []
+    if before in activations:
+        gates = [(before, None)]
+    elif graph.words[before] == "mul" and len(graph.data(before)) == 2:
+        one, other = graph.data(before)
+        gates = [(one.maker, other), (other.maker, one)]
+    for gate, value in gates:
+        activation = None if gate is None else activations.get(gate)
+        user = last if value is None else before
+        if activation is None or graph.sole_user(activation.last) != user:
             continue
-        first = _linear_into(graph, activation)
-        second = _linear_of(graph, value)
-        if first is None or second is None or not _is_inner(graph, activation, product):
+        first = _linear_of(graph, graph.data(min(activation.operations))[0])
+        second = first if value is None else _linear_of(graph, value)
+        if first is None or second is None:
             continue
-        if graph.data(first)[0].same == graph.data(second)[0].same:
-            return _group(graph, GATED, {first, second}, activation, {product, last})
+        reads = [[reading.same for reading in graph.data(each)[:1]] for each in (first, second)]
+        if reads[0] == reads[1]:
+            taken, (inner, given) = widths_of(graph, first)[0], widths_of(graph, last)
+            if taken != given:
+                return None
+            return Group(
+                "feed-forward" if value is None else "gated feed-forward",
+                activation.operations | {first, second, before, last},
+                details={
+                    "in_features": taken,
+                    "inner_features": inner,
+                    "out_features": given,
+                    "activation": activation.name,
+                },
+            )
     return None
-
-
-def _group(
-    graph: Graph, operation: KnownOperation, first: set[int], activation: Group, last: set[int]
-) -> Group | None:
-    taken, (inner, given) = widths_of(graph, min(first))[0], widths_of(graph, max(last))
-    if taken != given:
-        return None
-    details: dict[str, Scalar] = {
-        "in_features": taken,
-        "inner_features": inner,
-        "out_features": given,
-        "activation": activation.name,
-    }
-    return Group(operation, activation.operations | first | last, details=details)
-
-
-def _linear_into(graph: Graph, activation: Group) -> int | None:
-    first = min(activation.operations)
-    return _linear_of(graph, graph.data(first)[0])
 
 
 def _linear_of(graph: Graph, reading: Reading) -> int | None:
     maker = reading.maker
     return maker if maker is not None and is_linear(graph, maker) else None
-
-
-def _is_for(graph: Graph, number: int, user: int) -> bool:
-    """Tell whether what an operation gives is read by one other alone."""
-    return graph.users.get(number, ()) == (user,)
-
-
-def _is_inner(graph: Graph, activation: Group, user: int) -> bool:
-    users = graph.users.get(activation.last, ())
-    return users == (user,)

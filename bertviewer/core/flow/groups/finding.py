@@ -1,26 +1,51 @@
-"""All groups of a trace, each operation in one of them at the most."""
+"""All groups of a trace; each operation is in at most one of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from bertviewer.core.flow.graph import Graph
+from bertviewer.core.flow.graph import Graph, closure
 from bertviewer.core.flow.groups.activations import find_activations
-from bertviewer.core.flow.groups.attentions import find_attentions
+from bertviewer.core.flow.groups.attentions import (
+    called_attention,
+    fused_attention,
+    written_attention,
+)
 from bertviewer.core.flow.groups.feed_forwards import find_feed_forwards
 from bertviewer.core.flow.groups.group import Group
-from bertviewer.core.flow.groups.norms import find_affine, find_norms
-from bertviewer.core.flow.groups.rotary import find_rotary
-from bertviewer.core.flow.groups.routing import find_routing
+from bertviewer.core.flow.groups.norms import CALLED, affine, called_norm, written_norm
+from bertviewer.core.flow.groups.rotary import rotary_complex, rotary_pairs, rotary_sum
+from bertviewer.core.flow.groups.routing import CHOOSING, routing
 from bertviewer.core.flow.groups.sums import find_residuals
 from bertviewer.core.frozen import frozen
+
+_Recogniser = Callable[[Graph, int], Iterable[Group]]
+
+_RECOGNISERS: tuple[Mapping[str, _Recogniser], ...] = (
+    {
+        **dict.fromkeys(CALLED, called_norm),
+        **dict.fromkeys(("sqrt", "rsqrt", "pow"), written_norm),
+    },
+    {
+        "add": rotary_sum,
+        "mul": rotary_complex,
+        **dict.fromkeys(("cat", "stack"), rotary_pairs),
+    },
+    {
+        "scaled_dot_product_attention": fused_attention,
+        "multi_head_attention_forward": called_attention,
+        "softmax": written_attention,
+    },
+    dict.fromkeys(CHOOSING, routing),
+    {"mul": affine},
+)
+"""What recognises groups by the word of one of their operations, in this order."""
 
 
 @frozen(slots=False)
 class Groups:
-    """The groups of a trace.
+    """The groups of a trace by their operations.
 
-    ``outer`` are those that stand for themselves, by their operations; ``inner`` are those within
-    them too: a feed-forward network's activation.
+    ``outer`` are the largest ones, ``inner`` the smallest: a feed-forward network's activation.
     """
 
     outer: Mapping[int, Group]
@@ -28,52 +53,36 @@ class Groups:
 
 
 def find_groups(graph: Graph) -> Groups:
-    """Find what is known as a whole in a trace.
-
-    What is found first is not taken apart again: a norm's root is no activation.
-    """
+    """Find what is known as a whole in a trace."""
     taken: dict[int, Group] = {}
-    for finder in (
-        find_norms,
-        find_rotary,
-        find_attentions,
-        find_routing,
-        find_affine,
-        find_activations,
-    ):
-        _take(graph, taken, finder(graph))
+    for recognisers in _RECOGNISERS:
+        seen: set[int] = set()
+        for number, word in enumerate(graph.words):
+            if number not in seen and (recogniser := recognisers.get(word)):
+                found = tuple(recogniser(graph, number))
+                seen.update(*(group.operations for group in found))
+                _take(graph, taken, found)
+    _take(graph, taken, find_activations(graph))  # the square root of a norm is none
     inner = dict(taken)
     for group in find_feed_forwards(graph, inner):
         taken |= dict.fromkeys(group.operations, group)
     _take(graph, taken, find_residuals(graph))
-    for number, group in taken.items():
-        inner.setdefault(number, group)
-    return Groups(taken, inner)
+    return Groups(taken, {**taken, **inner})
 
 
 def _take(graph: Graph, taken: dict[int, Group], found: Iterable[Group]) -> None:
+    """Add groups whose operations are in no other one yet."""
     for group in found:
-        whole = group.operations | _between(graph, group.operations)
-        if not any(number in taken for number in whole):
+        whole = _whole(graph, group.operations)
+        if whole.isdisjoint(taken):
             taken |= dict.fromkeys(whole, replace(group, operations=whole))
 
 
-def _between(graph: Graph, operations: frozenset[int]) -> frozenset[int]:
-    """Return what lies on the way from one of a group's operations to another.
+def _whole(graph: Graph, operations: frozenset[int]) -> frozenset[int]:
+    """Return operations and those between them.
 
-    A group that something left and came back to would stand before and after it.
+    A group that something left and came back to would be both before and after it.
     """
     last = max(operations)
-    reached: set[int] = set()
-    waiting = list(operations)
-    while waiting:
-        for user in graph.users.get(waiting.pop(), ()):
-            if user < last and user not in reached and user not in operations:
-                reached.add(user)
-                waiting.append(user)
-    kept: set[int] = set()
-    for number in sorted(reached, reverse=True):
-        users = graph.users.get(number, ())
-        if any(user in operations or user in kept for user in users):
-            kept.add(number)
-    return frozenset(kept)
+    later = closure(operations, lambda each: [u for u in graph.users(each) if u < last])
+    return closure(operations, lambda each: [m for m in graph.makers(each) if m in later])

@@ -12,12 +12,8 @@ from bertviewer.core.text.special_floats import Scalar
 class Group:
     """Operations of a trace that compute one thing.
 
-    Attributes:
-        operation: what it computes.
-        operations: its operations, movement left out.
-        name: what a person calls it, where the operation does not say it.
-        details: what is told beside, as of ``Node.details``.
-        roles: by operation and value what the value is to the group, as of ``Edge.role``.
+    Movement is left out. ``name`` is what people call it if not ``operation``; ``details`` are as
+    of ``Node``, and ``roles``, by operation and value, as of ``Edge.role``.
     """
 
     operation: KnownOperation

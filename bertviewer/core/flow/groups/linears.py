@@ -10,7 +10,7 @@ _JOINED = ("cat", "stack", "_weight_norm")
 def weight_of(graph: Graph, number: int) -> Shape | None:
     """Return the shape of the matrix that an operation multiplies data by, ``None`` for others.
 
-    A convolution that looks at one place at a time is a linear layer as well.
+    A convolution that looks at one position at a time is a linear layer as well.
     """
     if graph.words[number] not in LINEAR:
         return None
@@ -21,8 +21,8 @@ def weight_of(graph: Graph, number: int) -> Shape | None:
     ]
     if len(weights) != 1 or operand_of(graph, number) is None:
         return None
-    if graph.words[number].startswith("conv"):
-        return weights[0] if all(size == 1 for size in weights[0][2:]) else None
+    if graph.words[number].startswith("conv") and any(size != 1 for size in weights[0][2:]):
+        return None
     return weights[0]
 
 
@@ -30,25 +30,27 @@ def is_weight(graph: Graph, reading: Reading) -> bool:
     """Tell whether a tensor is a parameter, or several put together."""
     if graph.parameter(reading.value):
         return True
-    is_joined = reading.maker is not None and graph.words[reading.maker] in _JOINED
-    return is_joined and all(
-        graph.parameter(each.value) for each in graph.readings[reading.maker or 0]
+    maker = reading.maker
+    return (
+        maker is not None
+        and graph.words[maker] in _JOINED
+        and all(graph.parameter(each.value) for each in graph.readings[maker])
     )
 
 
 def operand_of(graph: Graph, number: int) -> Reading | None:
-    """Return the one tensor that a product has beside its parameters, ``None`` for two or more."""
+    """Return the one operand of a product that is no parameter, ``None`` if there are others."""
     others = [each for each in graph.readings[number] if not is_weight(graph, each)]
     return others[0] if len(others) == 1 else None
 
 
 def is_linear(graph: Graph, number: int) -> bool:
-    """Tell whether an operation multiplies what it takes by one learnt matrix."""
+    """Tell whether an operation multiplies its operand by one learnt matrix."""
     return weight_of(graph, number) is not None
 
 
 def widths_of(graph: Graph, number: int) -> tuple[int, int]:
-    """Return how many features a linear layer takes and gives."""
+    """Return the numbers of input and output features of a linear layer."""
     equation = graph.trace.operations[number].args[0]
     if graph.words[number] == "einsum" and isinstance(equation, str):
         return _widths_by_letters(graph, number, equation)

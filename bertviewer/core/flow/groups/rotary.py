@@ -1,4 +1,4 @@
-"""Rotary positions: pairs of features turned by an angle that grows with the position.
+"""Rotary positions: pairs of features rotated by an angle that grows with the position.
 
 x cos + rotate(x) sin (Su et al. 2021, section 3.4.2), with halves or neighbours as pairs, written
 with sines or with complex numbers.
@@ -6,104 +6,85 @@ with sines or with complex numbers.
 
 from collections.abc import Iterator
 
-from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import ASIDE, DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 
-ROTARY: KnownOperation = "rotary"
-
-_TURNED = ("neg", "cat", "stack", "mul")
-
-
-def find_rotary(graph: Graph) -> Iterator[Group]:
-    """Yield every rotation of data by positions."""
-    for number, word in enumerate(graph.words):
-        operations: set[int] | None = None
-        if word == "add":
-            operations = _sum(graph, number)
-        elif word in ("cat", "stack"):
-            operations = _pairs(graph, number)
-        elif word == "mul" and _is_complex(graph, number):
-            operations = {number}
-        if operations:
-            roles = {
-                (each, reading.value): "position"
-                for each in operations
-                for reading in graph.readings[each]
-                if reading.level != DATA
-            }
-            yield Group(ROTARY, frozenset(operations), roles=roles)
+_Origin = tuple[set[int], set[int]]
+"""Operations, and the values that they rotate."""
 
 
-def _sum(graph: Graph, number: int) -> set[int] | None:
-    """Return the operations of x cos + rotate(x) sin."""
-    found = _turned_products(graph, number)
-    if found is None:
-        return None
-    operations, wholes = found
-    if len(wholes) != 1 or not any(
-        graph.words[each] in ("neg", "cat", "stack") for each in operations
-    ):
-        return None
-    operations.add(number)
-    users = graph.users.get(number, ())
-    # Where a part of the features alone is turned, the rest is put beside it again.
-    if len(users) == 1 and graph.words[users[0]] == "cat":
-        others = {graph.whole(each.value) for each in graph.data(users[0]) if each.maker != number}
+def rotary_sum(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield x cos + rotate(x) sin."""
+    operations, wholes = _turned_products(graph, number)
+    if len(wholes) != 1 or not {"neg", "cat", "stack"} & {graph.words[it] for it in operations}:
+        return
+    user = graph.sole_user(number)
+    # Where only some of the features are rotated, they are concatenated with the others again.
+    if user is not None and graph.words[user] == "cat":
+        others = {graph.whole(each.value) for each in graph.data(user) if each.maker != number}
         if others and others <= wholes:
-            operations.add(users[0])
-    return operations
+            operations.add(user)
+    yield _group(graph, operations)
 
 
-def _pairs(graph: Graph, number: int) -> set[int] | None:
-    """Return the operations of (a cos - b sin, b cos + a sin), put together again."""
-    operations, wholes = {number}, set()
-    taken = graph.data(number)
-    if len(taken) < 2:
-        return None
+def rotary_pairs(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield (a cos - b sin, b cos + a sin), concatenated."""
+    taken, operations, wholes = graph.data(number), {number}, set()
     for reading in taken:
         if reading.maker is None or graph.words[reading.maker] not in ("add", "sub"):
-            return None
-        found = _turned_products(graph, reading.maker)
-        if found is None:
-            return None
-        operations |= {reading.maker, *found[0]}
-        wholes |= found[1]
-    return operations if len(wholes) == 1 else None
+            return
+        inner, whole = _turned_products(graph, reading.maker)
+        if not whole:
+            return
+        operations |= inner
+        wholes |= whole
+    if len(taken) > 1 and len(wholes) == 1:
+        yield _group(graph, operations)
 
 
-def _turned_products(graph: Graph, number: int) -> tuple[set[int], set[int]] | None:
-    """Return the two products with sines and cosines that are added, and what they turn."""
-    taken = graph.data(number)
-    if len(taken) != 2:
-        return None
-    operations, wholes = set(), set()
+def rotary_complex(graph: Graph, number: int) -> Iterator[Group]:
+    """Yield the product of two complex numbers."""
+    readings = graph.readings[number]
+    dtypes = [graph.value(each.value).dtype for each in readings]
+    levels = sorted(each.level for each in readings)
+    if levels == [ASIDE, DATA] and all(dtype.startswith("complex") for dtype in dtypes):
+        yield _group(graph, {number})
+
+
+def _group(graph: Graph, operations: set[int]) -> Group:
+    roles = graph.positions(operations, {ASIDE, LEARNT})
+    return Group("rotary", frozenset(operations), roles=roles)
+
+
+def _turned_products(graph: Graph, number: int) -> _Origin:
+    """Return a sum of two products with sines and cosines, and what they rotate; else nothing."""
+    taken, operations, wholes = graph.data(number), {number}, set()
     for reading in taken:
         product = reading.maker
         if product is None or graph.words[product] != "mul":
-            return None
+            return set(), set()
         data = graph.data(product)
-        if len(data) != 1 or not any(_is_angle(graph, each) for each in graph.readings[product]):
-            return None
-        operations.add(product)
+        if len(data) != 1 or not any(_is_angle(each) for each in graph.readings[product]):
+            return set(), set()
         inner, whole = _origin(graph, data[0].value)
-        operations |= inner
+        operations |= {product, *inner}
         wholes |= whole
-    return operations, wholes
+    return (operations, wholes) if len(taken) == 2 else (set(), set())
 
 
-def _is_angle(graph: Graph, reading: Reading) -> bool:
-    """Tell whether a factor hangs on positions alone; some look their sines up in a table."""
+def _is_angle(reading: Reading) -> bool:
+    """Tell whether a factor depends only on positions; some look their sines up in a table."""
     return reading.level == ASIDE or (reading.level == LEARNT and reading.maker is not None)
 
 
-def _origin(graph: Graph, value: int) -> tuple[set[int], set[int]]:
-    """Return what a turned value is made of, through signs and pairs, and by which operations."""
+def _origin(graph: Graph, value: int) -> _Origin:
+    """Return the operations that rotate a value: signs, pairs and numbers; and what they rotate."""
     whole = graph.whole(value)
     maker = graph.trace.maker.get(whole)
-    if maker is None or graph.words[maker] not in _TURNED or not graph.data(maker):
+    word = "" if maker is None else graph.words[maker]
+    if maker is None or word not in ("neg", "cat", "stack", "mul") or not graph.data(maker):
         return set(), {whole}
-    if graph.words[maker] == "mul" and not graph.numbers(maker):
+    if word == "mul" and not graph.numbers(maker):
         return set(), {whole}
     operations, wholes = {maker}, set()
     for reading in graph.data(maker):
@@ -111,14 +92,3 @@ def _origin(graph: Graph, value: int) -> tuple[set[int], set[int]]:
         operations |= inner
         wholes |= found
     return operations, wholes
-
-
-def _is_complex(graph: Graph, number: int) -> bool:
-    readings = graph.readings[number]
-    dtypes = [graph.value(each.value).dtype for each in readings]
-    return (
-        len(readings) == 2
-        and all(dtype.startswith("complex") for dtype in dtypes)
-        and sum(each.level == ASIDE for each in readings) == 1
-        and len(graph.data(number)) == 1
-    )

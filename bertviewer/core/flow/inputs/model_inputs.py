@@ -19,12 +19,7 @@ class MetaInputs:
 
 @frozen
 class ModelInputs:
-    """What a model can be called with.
-
-    Attributes:
-        arguments: of its forward, by name; the tensors are on the CPU and have values.
-        kinds: what it is given, in plain words: ``text``, ``image``, ``sound`` …
-    """
+    """Arguments of a model's forward on the CPU; ``kinds`` are ``text``, ``image`` and so on."""
 
     arguments: Mapping[str, Any]
     kinds: tuple[str, ...]

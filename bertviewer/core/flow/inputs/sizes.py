@@ -1,4 +1,4 @@
-"""Reads sizes of inputs off a configuration, and off those of its parts."""
+"""Reads the sizes of inputs from a configuration and its sub-configurations."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from bertviewer.core.building.config_values import config_value
 
 Parts = Sequence[str]
+"""Words in the names of sub-configurations that are asked before the others."""
 
 IMAGE_PARTS: Parts = ("vision", "image", "vit", "backbone", "perception")
 SOUND_PARTS: Parts = ("audio", "speech", "acoustic", "sound", "semantic", "codec")
@@ -13,36 +14,28 @@ ACTION_PARTS: Parts = ("dit", "action")
 
 
 def parts_of(config: Any) -> Iterator[tuple[str, Any]]:
-    """Yield a configuration under an empty name, and those of its parts under theirs."""
+    """Yield a configuration under an empty name and its sub-configurations, breadth first."""
     waiting = [("", config)]
-    while waiting:
-        name, each = waiting.pop(0)
+    for name, each in waiting:
         yield name, each
         waiting += [
-            (f"{name}.{key}" if name else key, value)
+            (f"{name}.{key}", value)
             for key, value in vars(each).items()
             if hasattr(value, "model_type") and not isinstance(value, type)
         ]
 
 
 def found_in(config: Any, names: Sequence[str], first: Parts = ()) -> Iterator[Any]:
-    """Yield the values of a configuration's keys, those of the best name and part first.
-
-    Args:
-        config: transformers' configuration.
-        names: of keys that mean the same, the most telling first.
-        first: parts whose names have one of these in them are asked before the others.
-    """
+    """Yield the values of synonymous keys: by key in the given order, then by part."""
     parts = sorted(parts_of(config), key=lambda part: not any(word in part[0] for word in first))
     for name in names:
         for _, part in parts:
-            value = config_value(part, name)
-            if value is not None:
+            if (value := config_value(part, name)) is not None:
                 yield value
 
 
 def number(config: Any, names: Sequence[str], first: Parts = (), default: int = 0) -> int:
-    """Return the first whole number among a configuration's values (see ``found_in``)."""
+    """Return the first integer among the values of ``found_in``, or at the start of a list."""
     for value in found_in(config, names, first):
         first_value = value[0] if isinstance(value, list | tuple) and value else value
         if isinstance(first_value, int) and not isinstance(first_value, bool):
@@ -53,7 +46,7 @@ def number(config: Any, names: Sequence[str], first: Parts = (), default: int = 
 def height_and_width(
     config: Any, names: Sequence[str], first: Parts = (), default: int = 0
 ) -> tuple[int, int]:
-    """Return the first size of a rectangle: one number for both sides, two, or by their names."""
+    """Return the first size of a rectangle: one number, two, or two by their names."""
     for value in found_in(config, names, first):
         if isinstance(value, int):
             return value, value

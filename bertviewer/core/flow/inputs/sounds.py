@@ -1,87 +1,88 @@
-"""Sound: samples as they were recorded, or how loud each pitch is from moment to moment."""
+"""Sound: samples as they were recorded, or the loudness of each pitch over time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import torch
 
-from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature, ones, random
-from bertviewer.core.flow.inputs.sizes import SOUND_PARTS, number
-from bertviewer.core.flow.inputs.texts import SENTENCES
+from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature
+from bertviewer.core.flow.inputs.sizes import SOUND_PARTS
 
 SOUND = "sound"
 
 SAMPLES = 19_200
-"""A second or so, and what the hops of all codecs go into."""
+"""About a second; a multiple of the hop of every codec."""
 HOP = 320
-"""Samples that become one moment where a model takes both: those of Wav2Vec2's convolutions."""
+"""Samples to one frame where a model takes both: those of Wav2Vec2's convolutions."""
 FRAMES = (800, 256)
-"""So many moments, where a configuration leaves it open: windows of 100 or of 64 divide it."""
+"""Frames where a configuration leaves it open: divisible into windows of 100 or of 64."""
 
 FEATURES = ("input_features", "audio_input_features", "audio_mel")
 
+_PITCHES = (
+    *("num_mel_bins", "n_mels", "feature_projection_input_dim", "input_feat_per_channel"),
+    *("input_feat_size", "mel_bins", "num_mels", "model_in_channels", "feature_size"),
+    *("input_dim", "input_size"),
+)
+
 
 def sound_forms(signature: ForwardSignature) -> Iterator[Form]:
-    """Yield what a model of sound may want, the most telling first; nothing for other models."""
-    features, samples = list(_feature_forms(signature)), list(_sample_forms(signature))
-    if features and samples and {"input_features", "input_values"} <= signature.required:
-        yield from ({**one, **other} for one in features for other in samples)
+    """Yield possible inputs of a model of sound, the likeliest first; nothing for other models."""
+    if {"input_features", "input_values"} <= signature.required:
+        samples = list(_samples(signature))
+        yield from ({**one, **other} for one in _features(signature) for other in samples)
     else:
-        yield from samples
-        yield from features
+        yield from _samples(signature)
+        yield from _features(signature)
 
 
-def _frames(signature: ForwardSignature) -> Iterator[int]:
-    """Yield numbers of moments: what a table of positions is for, and a plain one."""
-    halved = number(signature.config, ("max_source_positions",), SOUND_PARTS)
-    exact = number(signature.config, ("max_length", "nb_max_frames", "n_frames"), SOUND_PARTS)
-    counts = [2 * halved, exact, *FRAMES]
-    if "input_values" in signature.accepted:
-        counts.append(SAMPLES // HOP)
-    yield from dict.fromkeys(count for count in counts if 32 <= count <= 4096)
-
-
-def _pitches(signature: ForwardSignature) -> tuple[int, ...]:
-    names = (
-        *("num_mel_bins", "n_mels", "feature_projection_input_dim", "input_feat_per_channel"),
-        *("input_feat_size", "mel_bins", "num_mels", "model_in_channels", "feature_size"),
-        *("input_dim", "input_size"),
+def _sizes(signature: ForwardSignature) -> tuple[Sequence[int], Sequence[int]]:
+    """Return numbers of pitches and of frames: what the configuration says, then common ones."""
+    pitches = [signature.number(key, parts=SOUND_PARTS) for key in _PITCHES]
+    pitches += [*signature.widths[:1], 80, 128]
+    frames = [
+        2 * signature.number("max_source_positions", parts=SOUND_PARTS),
+        signature.number("max_length", "nb_max_frames", "n_frames", parts=SOUND_PARTS),
+        *FRAMES,
+        *((SAMPLES // HOP,) if "input_values" in signature.accepted else ()),
+    ]
+    return (
+        list(dict.fromkeys(count for count in pitches if count > 1)),
+        list(dict.fromkeys(count for count in frames if 32 <= count <= 4096)),
     )
-    found = [number(signature.config, (name,), SOUND_PARTS) for name in names]
-    found += [*signature.widths[:1], 80, 128]
-    return tuple(dict.fromkeys(count for count in found if count > 1))
 
 
-def _feature_forms(signature: ForwardSignature) -> Iterator[Form]:
+def _features(signature: ForwardSignature) -> Iterator[Form]:
     name = signature.first_of(FEATURES)
     if name is None:
         return
-    sounds = signature.values[SENTENCES]
-    for pitches in _pitches(signature):
-        for frames in _frames(signature):
-            made = {
-                "input_features_mask": ones(sounds, frames),
-                "feature_attention_mask": ones(sounds, frames),
-                "audio_mel_mask": torch.zeros((sounds, frames), dtype=torch.bool),
-                "is_longer": torch.zeros((sounds, 1), dtype=torch.bool),
+    count = signature.count
+    for pitches, frames in product(*_sizes(signature)):
+        masks = signature.only_accepted(
+            {
+                "input_features_mask": signature.ones(count, frames),
+                "feature_attention_mask": signature.ones(count, frames),
+                "audio_mel_mask": torch.zeros((count, frames), dtype=torch.bool),
+                "is_longer": torch.zeros((count, 1), dtype=torch.bool),
             }
-            beside = {key: value for key, value in made.items() if key in signature.accepted}
-            for shape in ((pitches, frames), (frames, pitches), (1, frames, pitches)):
-                yield {name: random(sounds, *shape), **beside}
+        )
+        for shape in ((pitches, frames), (frames, pitches), (1, frames, pitches)):
+            yield {name: signature.random(count, *shape), **masks}
 
 
-def _sample_forms(signature: ForwardSignature) -> Iterator[Form]:
+def _samples(signature: ForwardSignature) -> Iterator[Form]:
     if "input_values" not in signature.accepted:
         return
-    sounds = signature.values[SENTENCES]
-    channels = number(signature.config, ("audio_channels", "channels"), SOUND_PARTS, default=1)
-    masks = {"padding_mask": ones(sounds, SAMPLES)} if "padding_mask" in signature.required else {}
-    for shape in ((SAMPLES,), (channels, SAMPLES)):
-        yield {"input_values": random(sounds, *shape), **masks}
+    count = signature.count
+    channels = signature.number("audio_channels", "channels", parts=SOUND_PARTS, default=1)
+    is_masked = "padding_mask" in signature.required
+    masks = {"padding_mask": signature.ones(count, SAMPLES)} if is_masked else {}
+    for before in ((), (channels,)):
+        yield {"input_values": signature.random(count, *before, SAMPLES), **masks}
     if "input_values" in signature.required:
         return
-    for frames in _frames(signature):
-        for pitches in _pitches(signature):
-            yield {"input_values": random(sounds, frames, pitches)}
-    states = random(sounds, FRAMES[0], number(signature.config, ("hidden_size",), SOUND_PARTS))
-    names = ("input_values", "decoder_input_values")
-    yield {name: states for name in names if name in signature.accepted}
+    for shape in product(*reversed(_sizes(signature))):
+        yield {"input_values": signature.random(count, *shape)}
+    width = signature.number("hidden_size", parts=SOUND_PARTS)
+    states = signature.random(count, FRAMES[0], width)
+    yield signature.only_accepted({"input_values": states, "decoder_input_values": states})

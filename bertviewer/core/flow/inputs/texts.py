@@ -1,4 +1,4 @@
-"""What a model that reads text is called with: token ids and their masks, of any length."""
+"""Token ids and their masks, of any length, for models that read text."""
 
 import inspect
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ TEXT = "text"
 def meta_inputs(model: nn.Module, values: Mapping[str, int]) -> MetaInputs:
     """Return inputs for ``B`` whole sentences of ``S`` tokens, nothing padded.
 
-    They are those of a run (see ``running``): an encoder-decoder gets ``S_d`` tokens more and no
+    They are those of a run (see ``running``): an encoder-decoder gets ``S_d`` target tokens and no
     masks. ``values`` has a value for each of these letters.
 
     Raises:
@@ -31,7 +31,7 @@ def meta_inputs(model: nn.Module, values: Mapping[str, int]) -> MetaInputs:
 
 
 def text_inputs(model: nn.Module, values: Mapping[str, int]) -> ModelInputs:
-    """Return the same with values, on the CPU.
+    """Return the same on the CPU.
 
     Raises:
         ValueError: the model does not read text.
@@ -52,17 +52,16 @@ def text_inputs(model: nn.Module, values: Mapping[str, int]) -> ModelInputs:
         if config_value(config, "type_vocab_size"):
             tensors["token_type_ids"] = torch.zeros(shape, dtype=torch.long)
     arguments: dict[str, Any] = {name: value for name, value in tensors.items() if name in accepted}
-    return ModelInputs({**arguments, **plain_arguments(model)}, (TEXT,))
+    return ModelInputs({**arguments, **plain_arguments(accepted)}, (TEXT,))
 
 
-def plain_arguments(model: nn.Module) -> dict[str, Any]:
+def plain_arguments(accepted: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that are no tensors: no caches, and outputs by their names."""
-    accepted = inspect.signature(model.forward).parameters
     return {**({"use_cache": False} if "use_cache" in accepted else {}), "return_dict": True}
 
 
 def token_ids(config: Any, shape: tuple[int, int]) -> Tensor:
-    """Return ids of plain tokens, with an end of sentence where the model knows one."""
+    """Return ids of plain tokens, with an end of sentence if the model has one."""
     special = token_ids_in(config)
     plain = next(number for number in range(len(special) + 1) if number not in special)
     ids = torch.full(shape, plain)

@@ -2,7 +2,6 @@
 
 from bertviewer.core.formulas.templates.activation import ACTIVATION
 from bertviewer.core.formulas.templates.attention import ATTENTION
-from bertviewer.core.formulas.templates.attention_parts import ATTENTION_PARTS
 from bertviewer.core.formulas.templates.convolution import CONVOLUTION
 from bertviewer.core.formulas.templates.embedding import EMBEDDING
 from bertviewer.core.formulas.templates.embeddings import EMBEDDINGS
@@ -28,8 +27,7 @@ TEMPLATES: tuple[Template, ...] = (
     ROTARY_POSITIONS,
     *NORM,
     ACTIVATION,
-    ATTENTION,
-    *ATTENTION_PARTS,
+    *ATTENTION,
     *EMBEDDINGS,
     PATCHES,
     *STACK,

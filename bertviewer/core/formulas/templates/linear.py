@@ -20,8 +20,8 @@ from bertviewer.core.formulas.steps.origins import (
     origins,
     projections,
 )
+from bertviewer.core.formulas.templates.heads import sparse_heads
 from bertviewer.core.formulas.templates.norm import NORMS, is_norm
-from bertviewer.core.formulas.templates.sparse_attention import sparse_heads
 from bertviewer.core.formulas.templates.template import Match, Template
 
 _NAMES = {"Q": "queries", "K": "keys", "V": "values"}

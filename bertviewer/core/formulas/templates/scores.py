@@ -1,14 +1,15 @@
 """The scores of an attention: what is done to the product before the softmax."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.frozen import frozen
 
-_PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
+PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
 _MASKS = ("masked_fill", "masked_fill_", "where")
+_SUMS = ("add", "sub", "rsub", *_MASKS)
+_LARGEST = ("max", "amax")
 _CLOSE = 1e-4
 
 
@@ -17,7 +18,7 @@ class Change:
     """One step between the product and the softmax.
 
     Attributes:
-        kind: ``scale``, ``cap``, ``bias``, ``mask``, ``sinks`` or ``mix`` (of several heads).
+        kind: ``scale``, ``cap``, ``bias``, ``mask`` or ``sinks``.
         number: the factor of a scale or of a bias, the bound of a cap; ``None`` if not known.
         operand: the bias, or the learnt numbers that compete with the scores.
     """
@@ -29,18 +30,13 @@ class Change:
 
 @frozen
 class Scores:
-    """The scores of an attention.
+    """The factor on the product of queries and keys, and what follows.
 
-    Attributes:
-        factor: the factor on the product of queries and keys, ``None`` if not known.
-        changes: what follows, in order.
-        mixers: the linear layers that mix the heads’ scores, and their probabilities, by name;
-            ``("", "")`` for none.
+    The factor is ``None`` if not all factors are known.
     """
 
     factor: float | None
     changes: tuple[Change, ...] = ()
-    mixers: tuple[str, str] = ("", "")
 
     def of(self, kind: str) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -51,163 +47,106 @@ class UnknownScoresError(LookupError):
     """The scores are not those of a softmax attention with known changes."""
 
 
-def scores_of(step: Step) -> Scores:
-    """Return what an attention does to its scores.
+def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
+    """Return what an attention does to its scores, some of whose masks are biases.
 
-    Raises:
-        UnknownScoresError: it does something else too.
+    ``None`` if it does anything unknown.
     """
-    inner = step.inner
-    if len(inner) == 1 and inner[0].operation == "scaled_dot_product_attention":
-        return _fused(step)
-    last = next((each for each in inner if each.operation == "softmax"), None)
-    if last is None or not _is_plain_after(inner, last):
+    try:
+        return _scores(step, biases)
+    except UnknownScoresError:
+        return None
+
+
+def _scores(step: Step, biases: Collection[str]) -> Scores:
+    words = [each.operation for each in step.inner]
+    masks = {o.node for role, o in step.roles.items() if role == "mask" and o.node not in biases}
+    if words == ["scaled_dot_product_attention"]:
+        given = [number_of(each) for each in step.inner[0].operands if each.key == "scale"]
+        size = step.node.details.get("head_size")
+        added = [step.roles[role] for role in ("bias", "mask") if role in step.roles]
+        usual = size**-0.5 if isinstance(size, int) else None
+        return Scores(
+            given[0] if given else usual,
+            tuple(Change("mask" if o.node in masks else "bias", operand=o) for o in added),
+        )
+    end = words.index("softmax") if "softmax" in words else -1
+    if end < 0 or words[-1] not in PRODUCTS or not set(words[end + 1 : -1]) <= set(_MASKS):
         raise UnknownScoresError
-    scores = _folded(tuple(_changes(step, last.operands[0])))
-    at = inner.index(last)
-    return replace(scores, mixers=(_mixer(inner[:at]), _mixer(inner[at:])))
-
-
-def _mixer(steps: tuple[Step, ...]) -> str:
-    paths = [each.node.path or "" for each in steps if each.operation == "linear"]
-    return paths[0].rpartition(".")[2] if paths else ""
-
-
-def _fused(step: Step) -> Scores:
-    named = {each.key: each for each in step.node.operands if each.key}
-    size = step.node.details.get("head_size")
-    scale = named.get("scale")
-    factor = size**-0.5 if isinstance(size, int) else None
-    if scale is not None:
-        factor = number_of(scale)
-    changes = tuple(
-        Change(role, operand=step.roles[role]) for role in ("bias", "mask") if role in step.roles
-    )
-    return Scores(factor, changes)
-
-
-def _is_plain_after(inner: tuple[Step, ...], softmax: Step) -> bool:
-    """Return whether the probabilities are multiplied with the values as they are."""
-    *between, last = inner[inner.index(softmax) + 1 :] or (softmax,)
-    return last.operation in _PRODUCTS and all(
-        each.operation in (*_MASKS, "linear") for each in between
-    )
-
-
-def _changes(step: Step, operand: Operand) -> Iterator[Change]:
-    """Yield what is done to the scores, up to an operand within the attention."""
-    inner = {each.node.id: each for each in step.inner}
-    maker = inner.get(operand.node)
-    if maker is None:
-        raise UnknownScoresError
-    word = maker.operation
-    if word in _PRODUCTS:
-        yield from _of_product(step, maker, inner)
-        return
-    tensors = [each for each in maker.operands if each.is_tensor and not each.key]
-    own = [each for each in tensors if each.node in inner]
-    others = [each for each in tensors if each.node not in inner]
-    if word == "sub" and len(own) == 2:  # the largest score, for numerical stability
-        yield from _changes(step, own[0])
-        return
-    if len(own) == 2 and word == "add":
-        yield from _with_factored_bias(step, own, inner)
-        return
-    if len(own) != 1 or operand.parts:
-        raise UnknownScoresError
-    yield from _changes(step, own[0])
-    if (change := _change(step, maker, others)) is not None:
-        yield change
-
-
-def _with_factored_bias(step: Step, own: list[Operand], inner: dict[str, Step]) -> Iterator[Change]:
-    """Yield the changes of a sum of scores and a bias that is multiplied within the attention."""
-    for scores, bias in (own, own[::-1]):
-        maker = inner[bias.node]
-        outer = [each for each in maker.tensors if each.node not in inner]
-        if maker.operation == "mul" and len(outer) == len(maker.tensors):
-            yield from _changes(step, scores)
-            yield Change("bias", operand=outer[0])
-            return
-    raise UnknownScoresError
-
-
-def _change(step: Step, maker: Step, others: list[Operand]) -> Change | None:
-    word = maker.operation
-    plain = [each for each in maker.operands if each.plain and not each.key]
-    if word in ("mul", "div"):
-        number = number_of(plain[0]) if plain else None
-        if number is None and others and _role(step, others[0]) == "mask":
-            return Change("mask", operand=others[0])
-        if number is None and others and others[0].node:
-            raise UnknownScoresError
-        return Change("scale", number if word == "mul" or not number else 1 / number)
-    if word == "linear":
-        return Change("mix")
-    if word == "tanh":
-        return Change("tanh")
-    if word in ("add", "sub", "rsub", *_MASKS):
-        if not others:
-            is_zero = bool(plain) and number_of(plain[0]) == 0
-            if word == "add" and is_zero:
-                return None
-            raise UnknownScoresError
-        is_mask = word in _MASKS or word != "add" or _role(step, others[0]) == "mask"
-        return Change("mask" if is_mask else "bias", operand=others[0])
-    if word == "max" and others and _role(step, others[0]) == "mask":
-        return None  # the smallest number there is, for what the mask made smaller
-    if word == "cat" and others and others[0].parameter:
-        return Change("sinks", operand=others[0])
-    raise UnknownScoresError
-
-
-def _of_product(step: Step, maker: Step, inner: dict[str, Step]) -> Iterator[Change]:
-    named = {each.key: each for each in maker.operands if each.key}
-    factor: float | None = 1.0
-    for operand in maker.operands:
-        scaled = inner.get(operand.node)
-        if scaled is None:
-            continue
-        plain = [each for each in scaled.operands if each.plain]
-        number = number_of(plain[0]) if plain else None
-        if scaled.operation not in ("mul", "div") or (number is None and len(scaled.tensors) > 1):
-            raise UnknownScoresError
-        if number is None or factor is None:
-            factor = None
-        else:
-            factor *= number if scaled.operation == "mul" else 1 / number
-    alpha = number_of(named["alpha"]) if "alpha" in named else 1.0
-    yield Change("scale", None if factor is None or alpha is None else factor * alpha)
-    if maker.operation == "baddbmm":
-        beta = number_of(named["beta"]) if "beta" in named else 1.0
-        if beta:
-            yield Change("bias", beta, maker.operands[0])
-
-
-def _folded(changes: tuple[Change, ...]) -> Scores:
-    """Return the changes with a cap's three steps as one, and the first factors as one."""
     found: list[Change] = []
-    for change in changes:
-        found.append(change)
-        if [each.kind for each in found[-3:]] == ["scale", "tanh", "scale"]:
-            one, _, two = found[-3:]
-            if not one.number or not two.number or abs(one.number * two.number - 1) > _CLOSE:
-                raise UnknownScoresError
-            found[-3:] = [Change("cap", two.number)]
-    if any(each.kind == "tanh" for each in found):
+    others: dict[str, Step] = {}
+    current = ""
+    for each in step.inner[:end]:
+        read = [operand for operand in each.operands if operand.is_tensor]
+        own = [operand for operand in read if operand.node == current != ""]
+        if not current and each.operation in PRODUCTS:
+            found += _product(each, others)
+        elif not own or (each.operation in _LARGEST and len(read) == 1):
+            others[each.node.id] = each
+            continue
+        elif len(own) > 1 or own[0].parts:
+            raise UnknownScoresError
+        else:
+            found += _change(each, [o for o in read if o not in own], others, masks)
+        current = each.node.id
+        if [change.kind for change in found[-3:]] == ["scale", "tanh", "scale"]:
+            first, bound = found[-3].number or 0, found[-1].number or 0
+            found[-3:] = [Change("cap", bound)] if abs(first * bound - 1) < _CLOSE else found[-3:]
+    if step.inner[end].operands[0] != Operand(current) or "tanh" in (each.kind for each in found):
         raise UnknownScoresError
-    factor: float | None = 1.0
+    is_known = all(change.number is not None for change in found)
+    factor = 1.0
     while found and found[0].kind == "scale":
-        number = found.pop(0).number
-        factor = None if number is None or factor is None else factor * number
-    return Scores(factor, tuple(found))
+        factor *= found.pop(0).number or 0.0
+    return Scores(factor if is_known else None, tuple(found))
 
 
-def _role(step: Step, operand: Operand) -> str:
-    if operand.role:
-        return operand.role
-    named = step.roles.items()
-    return next((role for role, each in named if each.node and each.node == operand.node), "")
+def _product(product: Step, before: Mapping[str, Step]) -> list[Change]:
+    """Return the factors of a product, also those of what it multiplies, and baddbmm's bias."""
+    named = {each.key: number_of(each) for each in product.operands if each.key}
+    changes = [Change("scale", named.get("alpha", 1.0))]
+    for scaled in (before[o.node] for o in product.operands if o.node in before):
+        if scaled.operation not in ("mul", "div") or len(scaled.tensors) > 1:
+            raise UnknownScoresError
+        changes.append(Change("scale", factor_of(scaled)))
+    if product.operation == "baddbmm" and named.get("beta", 1.0):
+        changes.append(Change("bias", named.get("beta", 1.0), product.operands[0]))
+    return changes
+
+
+def _change(
+    step: Step, read: list[Operand], before: Mapping[str, Step], masks: Collection[str]
+) -> list[Change]:
+    """Return what a step does to the scores, besides which it reads operands."""
+    word, number = step.operation, factor_of(step)
+    other = read[0] if read else None
+    is_mask = other is not None and (other.role == "mask" or other.node in masks)
+    made = before.get(other.node) if other else None
+    if made is not None and other is not None:
+        if word == "sub" and made.operation in _LARGEST:
+            return []  # for numerical stability: softmax is the same without it
+        if word == "add" and made.operation == "mul":  # a bias and its factor
+            return [Change("bias", operand=made.tensors[0])]
+    elif word in ("mul", "div") and not is_mask and (other is None or not other.node):
+        return [Change("scale", number)]
+    elif word == "tanh":
+        return [Change("tanh")]
+    elif word == "add" and other is None and number == 0:
+        return []
+    elif word == "max" and is_mask:
+        return []  # the smallest number of the format, for what the mask made smaller
+    elif word == "cat" and other is not None and other.parameter:
+        return [Change("sinks", operand=other)]
+    elif other is not None and (word in _SUMS or (is_mask and word in ("mul", "div"))):
+        return [Change("mask" if is_mask or word != "add" else "bias", operand=other)]
+    raise UnknownScoresError
+
+
+def factor_of(step: Step) -> float | None:
+    """Return the number that a step multiplies by, or adds; ``None`` if it is not in the code."""
+    numbers = [number_of(each) for each in step.operands if each.plain and not each.key]
+    number = numbers[0] if numbers else None
+    return 1 / number if step.operation == "div" and number else number
 
 
 def number_of(operand: Operand) -> float | None:

@@ -1,7 +1,7 @@
 """A template: a pattern of the data-flow graph and the text that explains it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from string import Formatter
 
@@ -86,26 +86,34 @@ class Template:
             terms=found.terms,
             notes=(
                 *(str(note) for note in found.notes if _holds(note, view, values)),
-                *(_filled(note, values) for note in self.notes if _applies(note, view, values)),
+                *_filled_notes(self.notes, view, values),
             ),
             config_keys=tuple(dict.fromkeys(keys)),
             source=self.source.format_map(values),
         )
 
 
-def _applies(note: str, view: ModuleView, values: Values) -> bool:
-    named = [name for _, name, _, _ in Formatter().parse(note) if name is not None]
-    if any(values.get(name) in (None, "") for name in named):
-        return False
-    return _holds(note, view, values)
+def filled(text: str, values: Values) -> str:
+    """Return a text with its placeholders filled, "" if one is missing, ``None`` or empty.
+
+    A placeholder may be an attribute of a value: ``{norm.name}``.
+    """
+    names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+    try:
+        found = [Formatter().get_field(name, (), values)[0] for name in names]
+    except (KeyError, AttributeError):
+        return ""
+    return "" if any(each in (None, "") for each in found) else str(text).format_map(values)
+
+
+def _filled_notes(notes: tuple[str, ...], view: ModuleView, values: Values) -> Iterator[str]:
+    for note in notes:
+        if _holds(note, view, values) and (text := filled(note, values)):
+            yield text
 
 
 def _holds(note: str, view: ModuleView, values: Values) -> bool:
     return not isinstance(note, Note) or note.holds(view, values)
-
-
-def _filled(note: str, values: Values) -> str:
-    return str(note).format_map(values)
 
 
 def _for_target(formula: Formula) -> Formula:
