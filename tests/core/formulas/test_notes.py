@@ -1,7 +1,5 @@
 """Every note of every formula is true of the model that it stands beside, or is not there."""
 
-import pytest
-
 from bertviewer.core.formulas.catalogue import formula_of, with_formulas
 from tests.core.formulas.claims import claim_of
 from tests.core.formulas.note_cases import HEADS, Case, case
