@@ -98,7 +98,7 @@ def check_sizes(architecture: Architecture, node: ModuleNode, formula: Formula, 
     if node.class_name not in PACKED:
         for term in formula.terms:
             if term.meaning.endswith("stored [out, in]"):
-                assert term.value in map(str, map(list, shapes)), f"{at}: {term.symbol}"
+                assert term.value in {str(list(shape)) for shape in shapes}, f"{at}: {term.symbol}"
 
 
 def test_every_formula_compiles() -> None:
