@@ -7,7 +7,7 @@ from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.explanations.explanation import Asked, Explanation, Numbers
 from bertviewer.core.explanations.facts import is_random
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.templates.feed_forward import KINDS, read_feed_forward
+from bertviewer.core.formulas.templates.feed_forward import GATED, KINDS, steps_of_network
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.numerals import count_text, number_text, with_minus
@@ -94,10 +94,10 @@ def network_widths(view: ModuleView) -> Widths | None:
     # Where the network is a module by itself, the question is asked there.
     if group is None or (group is not graph.only and group.node.path != view.node.path):
         return None
-    network = read_feed_forward(group, view)
-    if network is None:
-        return None
-    return Widths(network.output.outputs, network.output.inputs, network.is_gated)
+    steps = steps_of_network(group, view)
+    last = view.affine_of(steps[-1]) if steps else None
+    is_gated = group.operation == GATED
+    return None if last is None else Widths(last.outputs, last.inputs, is_gated)
 
 
 def _four_times(asked: Asked) -> Numbers | None:

@@ -17,6 +17,9 @@ MANY = 25
 _MOST_OF_TABLE = 8
 """A table's graph is not larger than that, inputs and outputs included."""
 
+FIRST = "part [:, 0]"
+"""The part of a tensor that is its first position."""
+
 _GIVEN = ("input", "constant", "parameter")
 
 
@@ -60,6 +63,11 @@ class Step:
         return tuple(each for each in self.operands if each.node)
 
     @property
+    def read(self) -> tuple[Operand, ...]:
+        """All operands, those by role too."""
+        return (*self.operands, *self.roles.values())
+
+    @property
     def inner(self) -> tuple["Step", ...]:
         """The steps within a group, and none for other nodes."""
         return _graph(self.node.nodes or (), self.node.edges).steps
@@ -95,11 +103,7 @@ class ModuleGraph:
 
     def users(self, step: Step) -> tuple[Step, ...]:
         """Return the steps that read a step's result."""
-        return tuple(
-            each
-            for each in self.steps
-            if any(o.node in step.ids for o in (*each.operands, *each.roles.values()))
-        )
+        return tuple(each for each in self.steps if any(o.node in step.ids for o in each.read))
 
     def is_result(self, step: Step) -> bool:
         """Return whether a step's result is an output of the module."""
@@ -114,19 +118,29 @@ class ModuleGraph:
         found = self.of(*operations)
         return found[0] if len(found) == 1 else None
 
+    def sources(self, *operands: Operand, stop: str = "") -> dict[str, Step]:
+        """Return the steps that operands are computed from, by node.
+
+        Those that compute the operation ``stop`` are the last on each way.
+        """
+        found: dict[str, Step] = {}
+        waiting = [*operands]
+        while waiting:
+            step = self.maker(waiting.pop())
+            if step is not None and step.node.id not in found:
+                found[step.node.id] = step
+                waiting += step.read if not stop or step.operation != stop else ()
+        return found
+
     def up_to(self, results: int) -> "ModuleGraph":
         """Return what leads to the first results."""
         wanted = self.results[:results]
-        waiting, needed = [operand.node for _, operand in wanted], set()
-        while waiting:
-            step = self.by_id.get(waiting.pop())
-            if step is not None and step.node.id not in needed:
-                needed.add(step.node.id)
-                waiting += [operand.node for operand in _read(step)]
+        needed = self.sources(*(operand for _, operand in wanted))
         kept = [step for step in self.steps if step.node.id in needed]
-        read = {operand.node for step in kept for operand in _read(step)}
+        read = {operand.node for step in kept for operand in step.read}
         read |= {operand.node for _, operand in wanted}
-        return replace(self, steps=tuple(_reduced(step, read) for step in kept), results=wanted)
+        steps = tuple(_read_at(step, read) if step.outputs else step for step in kept)
+        return replace(self, steps=steps, results=wanted)
 
     @property
     def only(self) -> Step | None:
@@ -146,59 +160,57 @@ def _graph(nodes: Sequence[Node], edges: Sequence[Edge]) -> ModuleGraph:
     done = [
         _step(node, into.get(node.id, ())) for node in nodes if node.kind not in (*_GIVEN, "output")
     ]
-    results = tuple(
-        (node, _operand(edge))
-        for node in nodes
-        if node.kind == "output"
-        for edge in into.get(node.id, ())
-    )
-    read = {o.node for step in done for o in (*step.operands, *step.roles.values())}
-    read |= {operand.node for _, operand in results}
+    outputs = [node for node in nodes if node.kind == "output"]
+    results = tuple((node, _operand(edge)) for node in outputs for edge in into.get(node.id, ()))
+    read = {o.node for step in done for o in step.read} | {o.node for _, o in results}
     given = {node.id: node for node in nodes if node.kind in _GIVEN and node.id in read}
-    return ModuleGraph(given, tuple(_topological(done)), results)
+    return ModuleGraph(given, _in_order(done) or tuple(done), results)
 
 
 def _step(node: Node, edges: Sequence[Edge]) -> Step:
     roles = {edge.role: _operand(edge) for edge in reversed(edges) if edge.role is not None}
     if node.operation == "residual" and node.details.get("function") == "sub":
         node = replace(node, operation="sub")
-    is_group = node.kind == "group"
-    operands = node.operands if node.operands and not is_group else ()
-    operands = operands or tuple(_operand(edge) for edge in edges)
-    return Step(node, operands, roles)
+    own = node.operands if node.kind != "group" else ()
+    return Step(node, own or tuple(_operand(edge) for edge in edges), roles)
 
 
 def _operand(edge: Edge) -> Operand:
     return Operand(edge.source, tuple(each for each in edge.movement if each.startswith(PARTS)))
 
 
-def _topological(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield each step after those that it reads, otherwise in the order of the code."""
-    waiting, known = list(steps), {step.node.id for step in steps}
-    done: set[str] = set()
+def _in_order(steps: Sequence[Step]) -> tuple[Step, ...] | None:
+    """Return each step after those that it reads, ``None`` if they read each other."""
+    waiting, order = list(steps), []
+    missing = {node for step in steps for node in step.ids}
     while waiting:
-        ready = next(
-            (step for step in waiting if {o.node for o in step.tensors} & known <= done),
-            waiting[0],  # a cycle: in the order of the code
-        )
-        waiting.remove(ready)
-        done.add(ready.node.id)
-        yield ready
+        reads = ({operand.node for operand in step.tensors} for step in waiting)
+        ready = next((number for number, read in enumerate(reads) if not read & missing), None)
+        if ready is None:
+            return None
+        order.append(waiting.pop(ready))
+        missing.difference_update(order[-1].ids)
+    return tuple(order)
+
+
+def is_first(parts: Sequence[str]) -> bool:
+    """Return whether only the first position is taken of a tensor."""
+    return any(each.startswith(FIRST.removesuffix("]")) for each in parts)
 
 
 def with_tables(graph: ModuleGraph, flows: Flows) -> ModuleGraph:
     """Return a graph in which tables times a constant are lookups (BART, Gemma)."""
-    return replace(graph, steps=tuple(_as_table(step, flows) for step in graph.steps))
 
+    def as_table(step: Step) -> Step:
+        flow = flows.flow(step.node.path) if step.is_call and step.node.path else None
+        inner = () if flow is None or len(flow.nodes) > _MOST_OF_TABLE else graph_of(flow).steps
+        if [each.operation for each in inner] not in (["embedding"], ["embedding", "mul"]):
+            return step
+        table = [operand for operand in inner[0].operands if operand.parameter]
+        node = replace(step.node, operation="embedding", reads=inner[0].node.reads)
+        return replace(step, node=node, operands=(*step.operands, *table))
 
-def _as_table(step: Step, flows: Flows) -> Step:
-    flow = flows.flow(step.node.path or "") if step.is_call and step.node.path else None
-    inner = () if flow is None or len(flow.nodes) > _MOST_OF_TABLE else graph_of(flow).steps
-    if [each.operation for each in inner] not in (["embedding"], ["embedding", "mul"]):
-        return step
-    table = [operand for operand in inner[0].operands if operand.parameter]
-    node = replace(step.node, operation="embedding", reads=inner[0].node.reads)
-    return replace(step, node=node, operands=(*step.operands, *table))
+    return replace(graph, steps=tuple(map(as_table, graph.steps)))
 
 
 def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
@@ -216,10 +228,10 @@ def closed(graph: ModuleGraph, path: str) -> ModuleGraph | None:
     calls = [
         _call(key, parts, graph) if key in opened else parts[0] for key, parts in members.items()
     ]
-    found = replace(graph, steps=tuple(_topological(calls)))
-    if _has_cycle(found):
+    steps = _in_order(calls)
+    if steps is None:
         return None
-    return replace(found, steps=tuple(_with_runs(found)))
+    return replace(graph, steps=tuple(_with_runs(replace(graph, steps=steps))))
 
 
 def _child(step: Step, path: str) -> str:
@@ -236,7 +248,7 @@ def _child(step: Step, path: str) -> str:
 def _call(path: str, parts: Sequence[Step], graph: ModuleGraph) -> Step:
     """Return the call of a child of which several steps are known."""
     own = {part.node.id for part in parts}
-    read = (o for part in parts for o in _read(part))
+    read = (o for part in parts for o in part.read)
     given = {(o.node, o.parts): o for o in read if o.node and o.node not in own}
     roles = {
         role: operand
@@ -244,38 +256,19 @@ def _call(path: str, parts: Sequence[Step], graph: ModuleGraph) -> Step:
         for role, operand in part.roles.items()
         if operand.node not in own
     }
-    outside = {o.node for step in graph.steps if step.node.id not in own for o in _read(step)}
+    outside = {o.node for step in graph.steps if step.node.id not in own for o in step.read}
     outside |= {operand.node for _, operand in graph.results}
-    outputs = [part.node for part in parts if part.node.id in outside] or [parts[-1].node]
-    name = path.rpartition(".")[2]
-    node = replace(outputs[0], kind="module", name=name, path=path, operation=None, nodes=None)
-    node = replace(node, class_name=None, details={}, repeat=None, operands=())
-    several = tuple(each.id for each in outputs) if len(outputs) > 1 else ()
-    return Step(node, tuple(given.values()), roles, tuple(parts), several)
+    name, last = path.rpartition(".")[2], parts[-1].node
+    node = Node(last.id, "module", name, path, reads=last.reads)
+    return _read_at(Step(node, tuple(given.values()), roles, tuple(parts)), outside)
 
 
-def _reduced(call: Step, read: set[str]) -> Step:
-    """Return a call with those of its outputs that are read."""
-    outputs = [
-        part.node for part in call.parts if part.node.id in call.ids and part.node.id in read
-    ]
-    if not call.outputs or len(outputs) == len(call.outputs):
-        return call
-    node = replace(call.node, id=outputs[0].id, shape=outputs[0].shape)
-    return replace(call, node=node, outputs=tuple(n.id for n in outputs) if outputs[1:] else ())
-
-
-def _read(step: Step) -> tuple[Operand, ...]:
-    return (*step.operands, *step.roles.values())
-
-
-def _has_cycle(graph: ModuleGraph) -> bool:
-    done: set[str] = set()
-    for step in graph.steps:
-        if any(o.node in graph.by_id and o.node not in done for o in step.tensors):
-            return True
-        done.update(step.ids)
-    return False
+def _read_at(call: Step, read: set[str]) -> Step:
+    """Return a call with those outputs that are read."""
+    outputs = [part.node for part in call.parts if part.node.id in read] or [call.parts[-1].node]
+    first, ids = outputs[0], tuple(node.id for node in outputs)
+    node = replace(call.node, id=first.id, shape=first.shape, symbolic_shape=first.symbolic_shape)
+    return replace(call, node=node, outputs=ids if len(ids) > 1 else ())
 
 
 def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
@@ -283,16 +276,13 @@ def _with_runs(graph: ModuleGraph) -> Iterator[Step]:
     lists = [_list(step) for step in graph.steps]
     run: list[Step] = []
     for step, where in zip(graph.steps, lists, strict=True):
-        # Members of which several steps are known are the parts of a layer, if there are several.
-        is_member = bool(where) and (not step.parts or lists.count(where) == 1)
-        before = run[-1] if run else None
-        follows = before is not None and graph.users(before) == (step,)
-        if before is not None and not (
-            follows and where == _list(before) and not graph.is_result(before)
+        if run and (
+            where != _list(run[-1]) or graph.users(run[-1]) != (step,) or graph.is_result(run[-1])
         ):
             yield _run(run, graph)
             run = []
-        if is_member:
+        # Members of which several steps are known are the parts of a layer, if there are several.
+        if where and (not step.parts or lists.count(where) == 1):
             run.append(step)
         else:
             yield step

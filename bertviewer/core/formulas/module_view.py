@@ -9,7 +9,14 @@ from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.names import CONFIG_KEYS
-from bertviewer.core.formulas.graph import ModuleGraph, Step, closed, graph_of, with_tables
+from bertviewer.core.formulas.graph import (
+    ModuleGraph,
+    Step,
+    closed,
+    graph_of,
+    is_first,
+    with_tables,
+)
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
@@ -149,6 +156,14 @@ class ModuleView:
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return this configuration's keys for the choices, those that it has."""
         return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)
+
+
+def reads_first(view: ModuleView) -> bool:
+    """Return whether a module reads the first position only."""
+    graph = view.graph
+    steps = () if graph is None else graph.steps
+    read = [o for step in steps for o in step.tensors if graph and o.node in graph.given]
+    return bool(read) and all(is_first(operand.parts) for operand in read)
 
 
 def _is_out_in(step: Step) -> bool:

@@ -110,7 +110,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(module.token_dropout) and torch.equal(before, after)
 
 
-@claims(r"“(\w+)” holds the stack of layers; in a long sequence, each position .* some blocks .*")
+@claims(r"In a long sequence, each position attends only to some blocks before and after it")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return bool(case.model.config.attention_type == "block_sparse")
 

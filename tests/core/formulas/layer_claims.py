@@ -101,7 +101,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 
 
 @claims(
-    r"A gated network( \(\w+\))?: W_G determines how much of each of the (\d+) features of W_U .*"
+    r"A gated network( \(\w+\))?: (?:W_)?G determines how much of each of the (\d+) features of .*"
 )
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
@@ -129,7 +129,9 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return down.shape[1] < 4 * down.shape[0]
 
 
-@claims(r"The tensor Wi\.weight holds both: rows 0 to (\d+) are W_G, rows (\d+) to (\d+) are W_U")
+@claims(
+    r"The tensor Wi\.weight holds both: rows 0 to (\d+) compute G, rows (\d+) to (\d+) compute U"
+)
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     last, first, end = map(int, groups)

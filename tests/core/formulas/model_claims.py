@@ -181,3 +181,8 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     last = tensor_of(case, node, "classifier.weight", "score.weight")
     assert last is not None
     return output_of(case, node)[1].shape[-1] == last.shape[0]
+
+
+@claims(r"Source and target look up tokens in the same table")
+def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return sum(isinstance(module, nn.Embedding) for module in case.model.modules()) == 1

@@ -25,8 +25,7 @@ def test_a_note_that_is_false_is_found_to_be() -> None:
         (
             case("bert", is_decoder=True),
             "",
-            "“encoder” holds the stack of layers; every position attends to the whole sequence, in "
-            "both directions.",
+            "Every position attends to the whole sequence, in both directions.",
         ),
         (
             case("mpnet"),

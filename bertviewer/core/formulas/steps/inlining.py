@@ -1,80 +1,60 @@
-"""Which steps of a formula have a line of their own, and which stand inside another one's."""
+"""Which steps of a formula have their own line, and which are part of another step's line."""
 
-from collections import Counter
 from collections.abc import Mapping
 
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.steps.loops import NOW
 from bertviewer.core.formulas.steps.origins import origins
 
-MOST_IN_ONE = 3
-"""So many small steps stand in one line."""
-
+_MOST_IN_ONE = 3
+"""So many small steps are in one line."""
 _WORDS = 24
-"""So many letters of the code's own take as much of a line as a small step."""
+"""So many letters of the code's words take as much of a line as a small step."""
 _ALONE = ("attention", "routing", "experts", "position bias", "convolution")
 _APART = ("routing", "experts", "position bias")
 _TAKES_LINEAR = ("residual", "add", "activation", "mul")
 
 
-def own_steps(steps: ModuleGraph, rounds: Mapping[str, int]) -> frozenset[str]:
-    """Return the steps that have a line of their own; those of a loop are told by ``rounds``."""
-    named = {node for node, _ in origins(steps)} | _across(steps, rounds)
-    uses: Counter[str] = Counter()
-    user: dict[str, Step] = {}
-    for step in steps.steps:
-        read = [o.node for o in step.operands if o.node]
-        for node in read or [o.node for o in step.roles.values()]:
-            uses[node] += 1
-            user[node] = step
-    for _, operand in steps.results:
-        uses[operand.node] += 2
-    size: dict[str, int] = {}
-    own: set[str] = set()
-    for step in steps.steps:
-        node = step.node.id
-        size[node] = _width(step) + sum(
-            size.get(o.node, 0) for o in step.tensors if o.node not in own
-        )
-        taker = user.get(node)
-        is_apart = uses[node] != 1 or node in named or bool(step.outputs)
-        if is_apart or not _stands_inside(step, taker, size[node]):
-            own.update(step.ids)
-    return frozenset(own)
-
-
-def _width(step: Step) -> int:
-    """Return how much of a line a step takes: more, if it says much in words."""
-    if step.operation == "embedding":
-        return 0
-    words = (text for o in step.operands for text in (o.key, o.plain, *o.parts))
-    return 1 + sum(map(len, words)) // _WORDS
-
-
-def _across(steps: ModuleGraph, rounds: Mapping[str, int]) -> set[str]:
-    """Return the values of a loop that another round, or what comes after it, reads."""
-    return {
+def own_steps(graph: ModuleGraph, rounds: Mapping[str, int]) -> frozenset[str]:
+    """Return the nodes that have their own line; those in ``rounds`` are a loop's."""
+    users: dict[str, list[Step | None]] = {}
+    for step in graph.steps:
+        for each in step.tensors or step.roles.values():
+            users.setdefault(each.node, []).append(step)
+    for _, operand in graph.results:
+        users.setdefault(operand.node, []).append(None)
+    own = {node for node, _ in origins(graph)}
+    # Values of a loop that another round, or what comes after it, reads.
+    own |= {
         each.node
-        for step in steps.steps
+        for step in graph.steps
         for each in step.operands
         if each.node in rounds and (each.parts[:1] != (NOW,) or step.node.id not in rounds)
     }
+    sizes: dict[str, int] = {}
+    for step in graph.steps:
+        read = [sizes[o.node] for o in step.tensors if o.node in sizes and o.node not in own]
+        size = sizes[step.node.id] = _width(step) + sum(read)
+        user, *others = users.get(step.node.id, [None])
+        if user is None or others or step.outputs or not _is_part(step, user, size):
+            own.update(step.ids)
+    return frozenset(own & graph.by_id.keys())
 
 
-def _stands_inside(step: Step, taker: Step | None, size: int) -> bool:
-    if taker is None:
-        return False
-    node, kind, other = step.node, step.node.operation or "", taker.node.operation
-    if size > MOST_IN_ONE or node.repeat is not None:
-        return False
-    if kind in _ALONE or other in _APART:
-        return False
-    if taker.node.repeat is not None:
+def _width(step: Step) -> int:
+    """Return how much of a line a step takes: more, if much of it is in words."""
+    words = (text for o in step.operands for text in (o.key, o.plain, *o.parts))
+    return 0 if step.operation == "embedding" else 1 + sum(map(len, words)) // _WORDS
+
+
+def _is_part(step: Step, user: Step, size: int) -> bool:
+    """Return whether a step is part of the line of the only step that reads it."""
+    kind, other = step.operation, user.operation
+    is_run = step.node.repeat is not None or user.node.repeat is not None
+    if size > _MOST_IN_ONE or is_run or kind in _ALONE or other in _APART:
         return False
     if kind == "embedding":
-        return other in _TAKES_LINEAR or "norm" in (other or "")
+        return other in _TAKES_LINEAR or "norm" in other
     if kind == "linear":
         return other in _TAKES_LINEAR and size == 1
-    if node.kind == "module" and not kind:
-        return other == "residual"
-    return True
+    return other == "residual" if step.is_call else True

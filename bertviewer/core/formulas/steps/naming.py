@@ -1,7 +1,7 @@
-"""What the values and weights of a flow are called in its formula."""
+"""What the values and weights of a graph are called in its formula."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
@@ -25,16 +25,25 @@ _LETTERS = {
     "experts": "H",
     "routing": "cal(E)",
 }
+TOKEN_IDS = "token ids"
 _INPUTS = {
-    "decoder input ids": "u",
-    "type ids": "g",
-    "position ids": "p",
-    "ids": "t",
-    "pixel values": "I",
-    "input features": "F",
-    "input values": "a",
+    "mask": ("m", ""),
+    "decoder input ids": ("u", "token ids of the target so far, shifted by one position"),
+    "type ids": ("g", "segment ids"),
+    "position ids": ("p", ""),
+    "ids": ("t", TOKEN_IDS),
+    "encoder": ('X_"enc"', "the encoder’s output"),
+    "pixel values": ("I", "the image: channels, height, width"),
+    "input features": ("F", "spectrogram of the sound: frequency bands, time steps"),
+    "input values": ("a", "samples of the sound"),
 }
+"""Symbols and meanings of inputs by what is in their names."""
+_CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
+_WEIGHTED = ("linear", "embedding", "convolution", "scale and shift")
+_NETWORKS = ("feed-forward", "gated feed-forward")
+POSITIONS = '"pos"'
+_TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
 
 
 @frozen
@@ -68,18 +77,18 @@ class Names:
     """The symbols of a formula.
 
     Attributes:
-        steps: what they are for.
+        graph: what they are for.
         view: the module.
         naming: what the template calls things.
-        own: the steps that have a line of their own, by id.
+        own: the steps that have their own line, by id.
         places: symbols by node and part.
-        indices: the subscripts of the weights of linear layers, by node.
-        stacks: what goes through equal layers, by the node that stands for them.
+        indices: the subscripts of weights, by node.
+        stacks: what goes through equal layers, by the node that represents them.
         results: the symbols of the module's results.
         final: the steps whose line has the symbol of a result.
     """
 
-    steps: ModuleGraph
+    graph: ModuleGraph
     view: ModuleView
     naming: Naming
     own: frozenset[str]
@@ -89,134 +98,125 @@ class Names:
     results: tuple[str, ...] = ()
     final: set[str] = field(default_factory=set)
 
-    @classmethod
-    def of(
-        cls, steps: ModuleGraph, view: ModuleView, naming: Naming, own: frozenset[str]
-    ) -> "Names":
-        """Give every value and weight its name."""
-        names = cls(steps, view, naming, own)
-        names._name_given()
-        names._name_attention()
-        names._name_weights()
-        names._name_steps()
-        names.places.update(naming.symbols)
-        names.places.update({(node, ()): maths for node, maths in naming.assumed.items()})
-        return names
-
-    def symbol(self, node: str) -> str:
-        """Return the symbol of what a node gives."""
-        return self.places[node, ()]
+    def __post_init__(self) -> None:
+        self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
+        self._name_given()
+        self.places |= origins(self.graph)
+        self._name_weights()
+        self._name_inner_weights()
+        self._name_steps()
+        self._name_results()
+        self.places.update(self.naming.symbols)
+        self.places.update({(node, ()): maths for node, maths in self.naming.assumed.items()})
 
     def parts_of(self, node: str) -> tuple[str, ...]:
         """Return the symbols of a node's parts where all that is taken of it has one."""
-        if (node, ()) in self.naming.symbols:
-            return ()
-        named = [name for (it, parts), name in self.places.items() if it == node and parts]
-        taken = {o.parts for o in self._taken() if o.node == node}
-        is_all = taken == {parts for it, parts in self.places if it == node and parts}
-        return tuple(dict.fromkeys(named)) if named and is_all else ()
-
-    def _taken(self) -> Iterator[Operand]:
-        for step in self.steps.steps:
-            yield from (*step.operands, *step.roles.values())
-        for _, operand in self.steps.results:
-            yield operand
+        named = {parts: name for (it, parts), name in self.places.items() if it == node and parts}
+        operands = (operand for step in self.graph.steps for operand in step.read)
+        results = (operand for _, operand in self.graph.results)
+        taken = {each.parts for each in (*operands, *results) if each.node == node}
+        is_whole = (node, ()) in self.naming.symbols or taken != named.keys()
+        return () if is_whole else tuple(dict.fromkeys(named.values()))
 
     def _name_given(self) -> None:
+        given = self.graph.given.values()
+        main = next((each for each in given if each.kind == "input" and not _given(each)), None)
         # Positions are s where p is the pooled output.
         positions = "s" if "p" in self.naming.results else "p"
-        found = [(node, _given_name(node)) for node in self.steps.given.values()]
-        wanted = [(node, positions if name == "p" else name) for node, name in found]
-        inputs = [node for node, name in wanted if node.kind == "input" and not name]
-        for node, name in wanted:
-            is_main = bool(inputs) and node is inputs[0]
-            if not self.steps.steps and node.kind == "constant":
-                self.places[node.id, ()] = quoted(node.name)
-                continue
-            self.places[node.id, ()] = name or ("X" if is_main else quoted(node.name))
-        for step in self.steps.of("experts"):
+        for node in given:
+            known = _given(node) if self.graph.steps or node.kind != "constant" else ""
+            usual = known or ("X" if node is main else quoted(node.name))
+            self.places[node.id, ()] = positions if known == "p" else usual
+        for step in self.graph.of("experts"):
             for operand, symbol in zip(expert_choice(step), ("cal(E)", "g"), strict=True):
-                if operand is not None and operand.node in self.steps.given:
+                if operand is not None and operand.node in self.graph.given:
                     self.places[operand.node, ()] = symbol
-        self._number([node.id for node in self.steps.given.values()])
-
-    def _name_attention(self) -> None:
-        self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
-        self.places |= origins(self.steps)
-        primes = ""
-        for step in self.steps.steps:
-            if step.node.operation != "attention":
-                continue
-            for after in self.steps.steps:
-                if [o.node for o in after.tensors] == [step.node.id] and _is_linear(after):
-                    self.indices.setdefault(after.node.id, _below(f"O{primes}"))
-            primes += "'"
+        self._number([node.id for node in given])
 
     def _name_weights(self) -> None:
-        """Number the weights that have no role in an attention; one alone has no index."""
-        numbered: dict[str, list[str]] = {}
-        tables: dict[str, set[str | None]] = {}
-        for step in self.steps.of("embedding"):
-            tables.setdefault(_table_index(step, self.view), set()).add(weight_path(step))
-        for step in self.steps.of("embedding"):
-            index = _table_index(step, self.view)
-            if index and len(tables[index]) == 1:
-                self.indices.setdefault(step.node.id, index)
-        for step in self.steps.steps:
+        """Give weights the letters of an attention, or numbers; one alone has no index."""
+        for number, step in enumerate(self.graph.of("attention")):
+            for after in self.graph.of("linear"):
+                if [o.node for o in after.tensors] == [step.node.id]:
+                    self.indices.setdefault(after.node.id, _below("O" + "'" * number))
+        lookups = {
+            step.node.id: (_table_index(step, self.view), weight_path(step))
+            for step in self.graph.of("embedding")
+        }
+        counts = Counter(index for index, _ in set(lookups.values()))
+        alone = {node: index for node, (index, _) in lookups.items() if counts[index] == 1}
+        self.indices = {node: index for node, index in alone.items() if index} | self.indices
+        numbered: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
+        for step in self.graph.steps:
             node, path = step.node.id, weight_path(step)
+            letter = self.places.get((node, ()), "")
             if node in self.indices or path is None:
                 continue
-            letter = self.places.get((node, ()), "")
-            if letter.rstrip("'") in ROLES.values() and _is_linear(step):
+            if letter.rstrip("'") in ROLES.values() and step.operation == "linear":
                 self.indices[node] = _below(letter)
             else:
-                kind = "vectors" if step.node.operation == "scale and shift" else "weights"
-                numbered.setdefault(f"{kind} {path}", []).append(node)
-        for kind in ("vectors", "weights"):
-            several = [nodes for key, nodes in numbered.items() if key.startswith(kind)]
-            for number, nodes in enumerate(several, 1):
-                index = str(number) if len(several) > 1 else ""
-                self.indices |= dict.fromkeys(nodes, index)
+                is_norm = step.operation == "scale and shift"
+                numbered[is_norm].setdefault(path, []).append(node)
+        for paths in numbered.values():
+            for number, nodes in enumerate(paths.values(), 1):
+                self.indices |= dict.fromkeys(nodes, str(number) if len(paths) > 1 else "")
+
+    def _name_inner_weights(self) -> None:
+        """Name the weights of routers and feed-forward networks."""
+        networks = self.graph.of(*_NETWORKS)
+        for step in (*networks, *self.graph.of("routing")):
+            layers = [each.node.id for each in step.inner if each.operation == "linear"]
+            if step.operation == "routing":
+                self.indices |= dict.fromkeys(layers[:1], "R")
+                continue
+            if len(layers) == 3:  # the activation is applied to the gate
+                active = (each for each in step.inner if each.operation == "activation")
+                gates = {operand.node for each in active for operand in each.tensors}
+                layers[:2] = sorted(layers[:2], key=lambda layer: layer not in gates)
+            several = f", {networks.index(step) + 1})" if len(networks) > 1 else ""
+            names = "GUD" if len(layers) == 3 else range(1, len(layers) + 1)
+            for layer, name in zip(layers, names, strict=True):
+                self.indices[layer] = f"({name}{several}" if several else str(name)
 
     def _name_steps(self) -> None:
-        ids, primes = [], ""
-        for step in self.steps.steps:
+        ids: list[str] = []
+        for step in self.graph.steps:
             node = step.node.id
             if step.node.repeat is not None:
-                self.stacks[node] = f"X{primes}"
+                base = self.stacks[node] = "X" + "'" * len(self.stacks)
                 start = next(iter(step.tensors), Operand())
                 if start.node not in self.stacks and not start.parts:
-                    self.places[start.node, ()] = f"X{primes}_0"
-                self.places[node, ()] = f"X{primes}_{step.node.repeat.count}"
-                primes += "'"
+                    self.places[start.node, ()] = f"{base}_0"
+                self.places[node, ()] = f"{base}_{step.node.repeat.count}"
                 continue
-            index = self.indices.get(node, "").strip("()")
-            for each in step.ids:
-                if each in self.own and (each, ()) not in self.places:
-                    letter = index if index.startswith("O") else _letter(step.node)
-                    self.places[each, ()] = letter
-                    ids.append(each)
+            letter = _LETTERS.get(step.operation, "H" if step.node.kind == "module" else "U")
+            if (index := self.indices.get(node, "").strip("()")).startswith("O"):
+                letter = index
+            new = [each for each in step.ids if each in self.own and (each, ()) not in self.places]
+            self.places |= {(each, ()): letter for each in new}
+            ids += new
         self._number(ids)
-        self._name_results()
 
     def _name_results(self) -> None:
-        routed = {step.node.id for step in self.steps.of("routing")}
-        several = len({operand.node for _, operand in self.steps.results} - routed) > 1
-        several = several or (len(self.steps.results) > 1 and not self.steps.steps)
-        usual = (f"Y_{n}" if several else "Y" for n in range(len(self.steps.results)))
+        results = self.graph.results
+        routed = {step.node.id for step in self.graph.of("routing")}
+        several = len({operand.node for _, operand in results} - routed) > 1
+        several = several or (len(results) > 1 and not self.graph.steps)
+        usual = (f"Y_{n}" if several else "Y" for n in range(len(results)))
         # The experts that a router chooses keep their letter.
         self.results = self.naming.results or tuple(
             self.places[operand.node, ()] if operand.node in routed else symbol
-            for symbol, (_, operand) in zip(usual, self.steps.results, strict=True)
+            for symbol, (_, operand) in zip(usual, results, strict=True)
         )
-        for symbol, (_, operand) in zip(self.results, self.steps.results, strict=True):
-            is_own = operand.node in self.own and operand.node not in self.stacks
-            if is_own and not operand.parts and operand.node not in self.final:
-                self.places[operand.node, ()] = symbol
-                self.final.add(operand.node)
+        for symbol, (_, operand) in zip(self.results, results, strict=True):
+            node = operand.node
+            is_own = node in self.own and node not in self.stacks and node not in self.final
+            if is_own and not operand.parts:
+                self.places[node, ()] = symbol
+                self.final.add(node)
 
     def _number(self, ids: Sequence[str]) -> None:
-        """Tell equal symbols apart by a number."""
+        """Number equal symbols."""
         counts = Counter(self.places[each, ()] for each in ids)
         seen: Counter[str] = Counter()
         for each in ids:
@@ -224,10 +224,6 @@ class Names:
             if counts[symbol] > 1:
                 seen[symbol] += 1
                 self.places[each, ()] = f"{symbol}_{seen[symbol]}"
-
-
-POSITIONS = '"pos"'
-_TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
 
 
 def _table_index(step: Step, view: ModuleView) -> str:
@@ -240,17 +236,12 @@ def _table_index(step: Step, view: ModuleView) -> str:
 
 def weight_path(step: Step) -> str | None:
     """Return the path of the module, or of the parameter, that a step's matrix is."""
-    node = step.node
-    if node.operation not in ("linear", "embedding", "convolution", "scale and shift"):
+    if step.operation not in _WEIGHTED:
         return None
-    if node.kind == "module":
-        return node.path
+    if step.node.kind == "module":
+        return step.node.path
     named = next((o.parameter for o in step.operands if o.parameter), None)
     return None if named is None else named.removesuffix(".weight")
-
-
-def _is_linear(step: Step) -> bool:
-    return step.node.operation == "linear"
 
 
 def _below(letter: str) -> str:
@@ -258,32 +249,25 @@ def _below(letter: str) -> str:
     return f"({letter})" if "'" in letter else letter
 
 
-def _letter(node: Node) -> str:
-    return _LETTERS.get(node.operation or "", "H" if node.kind == "module" else "U")
-
-
-def _given_name(node: Node) -> str:
+def _given(node: Node) -> str:
     """Return the symbol of an input, a constant or a parameter, "" for the main input."""
     name = node.name
-    if node.operation == "mask" or (node.kind == "constant" and "mask" in name):
-        return "M"
-    if node.operation == "positions":
-        return "p"
-    if node.operation == "position bias":
-        return "B"
+    if node.operation in _CONSTANTS:
+        return _CONSTANTS[node.operation]
     if node.kind == "constant":
-        return name if len(name) == 1 else "T"
+        return "M" if "mask" in name else name if len(name) == 1 else "T"
     if node.kind != "input":
         return quoted(name)
-    if "mask" in name:
-        return "m"
-    if "encoder" in name and "ids" not in name:
-        return 'X_"enc"'
-    if name in _STATES or name.endswith(("hidden states", "embeds")):
-        return ""
-    return input_symbol(name) or "X"
+    symbol, _ = _input(name)
+    is_main = name in _STATES or name.endswith(("hidden states", "embeds"))
+    return symbol or ("" if is_main else "X")
 
 
-def input_symbol(name: str) -> str:
-    """Return the symbol of token ids, images and other data, "" for other inputs."""
-    return next((symbol for word, symbol in _INPUTS.items() if word in name), "")
+def _input(name: str) -> tuple[str, str]:
+    return next((known for word, known in _INPUTS.items() if word in name), ("", ""))
+
+
+def input_meaning(node: Node, symbol: str) -> str:
+    """Return what token ids, images and other data are, "" for other values."""
+    known, meaning = _input(node.name)
+    return meaning if node.kind == "input" and symbol == known else ""

@@ -1,7 +1,8 @@
 """Where queries, keys and values come from: linear layers, and what is done to their results."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
@@ -41,16 +42,13 @@ class Chain:
 
 def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
     """Return how an operand is made, back to a linear layer or an input."""
-    steps: list[Step] = []
+    steps: tuple[Step, ...] = ()
     for _ in range(_MOST):
         step = graph.maker(operand)
-        if step is None:
-            given = graph.given.get(operand.node)
-            is_input = given is not None and given.kind == "input"
-            return Chain(operand if is_input else None, tuple(reversed(steps)))
-        if step.operation == "linear":
-            return Chain(operand, tuple(reversed(steps)))
-        steps.append(step)
+        if step is None or step.operation == "linear":
+            is_origin = step is not None or _is_data(graph, operand)
+            return Chain(operand if is_origin else None, steps)
+        steps = (step, *steps)
         if step.operation == "rotary":
             operand = turned_by(step)
             continue
@@ -58,22 +56,22 @@ def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
         if step.operation not in _PASSED or len(sources) != 1:
             break
         (source,) = sources.values()
-        taken = () if step.operation != "look-up" else _index(step)
-        operand = Operand(source.node, (*source.parts, *taken, *operand.parts))
-    return Chain(None, tuple(reversed(steps)))
+        taken = [
+            f"part {o.plain}" for o in step.operands if o.plain and step.operation == "look-up"
+        ]
+        operand = Operand(source.node, (*source.parts, *taken[:1], *operand.parts))
+    return Chain(None, steps)
 
 
 def origins(graph: ModuleGraph) -> dict[Place, str]:
     """Return the linear layers, or parts of them, that make queries, keys and values."""
     found: dict[Place, str] = {}
-    primes = ""
-    for step in graph.of("attention"):
+    for number, step in enumerate(graph.of("attention")):
         for role, letter in ROLES.items():
             operand = step.roles.get(role)
             made = None if operand is None else chain_of(graph, operand).origin
             if made is not None and graph.maker(made) is not None:
-                found.setdefault((made.node, made.parts), letter + primes)
-        primes += "'"
+                found.setdefault((made.node, made.parts), letter + "'" * number)
     return found
 
 
@@ -87,8 +85,10 @@ def projections(graph: ModuleGraph) -> Mapping[str, frozenset[str]]:
     for step in graph.of("attention"):
         for role, letter in ROLES.items():
             operand = step.roles.get(role) or step.roles.get("query")
-            for node in () if operand is None else _layers(graph, operand):
-                found.setdefault(node, set()).add(letter)
+            made = {} if operand is None else graph.sources(operand, stop="linear")
+            for node, source in made.items():
+                if source.operation == "linear":
+                    found.setdefault(node, set()).add(letter)
     return {node: frozenset(letters) for node, letters in found.items()}
 
 
@@ -121,28 +121,12 @@ def turned_by(step: Step) -> Operand:
         read = [o for o in read if any(_PART.match(part) for part in o.parts)]
     if not read or len({o.node for o in read}) != 1:
         return Operand()
-    return Operand(read[0].node, _common([o.parts for o in read]))
+    together = zip(*(o.parts for o in read), strict=False)
+    common = takewhile(lambda parts: len(set(parts)) == 1, together)
+    return Operand(read[0].node, tuple(parts[0] for parts in common))
 
 
 _PART = re.compile(r"part |chunk |split |unbind |select ")
-
-
-def _layers(graph: ModuleGraph, operand: Operand) -> set[str]:
-    """Return the linear layers that an operand is computed from, the nearest ones."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    waiting = [operand.node]
-    while waiting:
-        node = waiting.pop()
-        step = graph.by_id.get(node)
-        if step is None or node in seen:
-            continue
-        seen.add(node)
-        if step.operation == "linear":
-            found.add(node)
-        else:
-            waiting += [o.node for o in (*step.tensors, *step.roles.values())]
-    return found
 
 
 def _is_data(graph: ModuleGraph, operand: Operand, depth: int = _MOST) -> bool:
@@ -154,43 +138,13 @@ def _is_data(graph: ModuleGraph, operand: Operand, depth: int = _MOST) -> bool:
     return is_layer or any(_is_data(graph, each, depth - 1) for each in maker.tensors)
 
 
-def _index(step: Step) -> tuple[str, ...]:
-    plain = next((o.plain for o in step.operands if o.plain), "")
-    return (f"part {plain}",) if plain else ()
-
-
-def _common(several: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return what all begin with."""
-    found = []
-    for parts in zip(*several, strict=False):
-        if len(set(parts)) > 1:
-            break
-        found.append(parts[0])
-    return tuple(found)
-
-
 def expert_choice(experts: Step) -> tuple[Operand | None, Operand | None]:
     """Return which experts are chosen, and their weights, where a mixture is given both."""
     inner = experts.inner
     inside = {each.node.id for each in inner}
-    chosen = next(
-        (
-            o
-            for each in inner
-            if each.node.operation == "look-up"
-            for o in each.tensors
-            if o.node not in inside
-        ),
-        None,
-    )
-    weights = next(
-        (
-            o
-            for each in reversed(inner)
-            if each.node.operation == "mul"
-            for o in each.tensors
-            if o.node not in inside
-        ),
-        None,
-    )
-    return chosen, weights
+
+    def given_to(operation: str, steps: Iterable[Step]) -> Operand | None:
+        read = (o for step in steps if step.operation == operation for o in step.tensors)
+        return next((operand for operand in read if operand.node not in inside), None)
+
+    return given_to("look-up", inner), given_to("mul", reversed(inner))

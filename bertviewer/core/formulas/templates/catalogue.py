@@ -28,7 +28,7 @@ TEMPLATES: tuple[Template, ...] = (
     *NORM,
     ACTIVATION,
     *ATTENTION,
-    *EMBEDDINGS,
+    EMBEDDINGS,
     PATCHES,
     *STACK,
     *HEADS,

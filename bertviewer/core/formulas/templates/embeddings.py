@@ -24,16 +24,14 @@ class Lookup:
         rows: how many rows the table has.
         width: the size of a row.
         name: the table's module.
-        first: the row of the first position.
-        padding: the padding row if positions are counted after it, as in RoBERTa.
+        counted: how positions are counted, as a sentence.
     """
 
     kind: str
     rows: int
     width: int
     name: str
-    first: int = 0
-    padding: int | None = None
+    counted: str = ""
 
 
 def lookups_of(view: ModuleView) -> tuple[Lookup, ...]:
@@ -52,29 +50,26 @@ def read_lookup(view: ModuleView, step: Step) -> Lookup | None:
         return None
     kind, name = index_kind(step, view), names[0].rpartition(".")[0].rpartition(".")[2]
     tensor = view.tensor(names[0])
-    if kind != "position" or tensor is None or not tensor.trainable:
-        return Lookup(kind, *shape, name)
-    padding, offset = table.integer("padding_idx"), table.integer("offset")
-    return Lookup(kind, *shape, name, offset or 0, None if offset else padding)
+    counts = kind == "position" and tensor is not None and tensor.trainable
+    padding, offset = map(table.integer, ("padding_idx", "offset")) if counts else (None, None)
+    return Lookup(kind, *shape, name, _counted(shape[0], padding, offset or 0))
 
 
-def position_note(found: Lookup) -> str:
-    """Return the note on how positions are counted."""
-    rows, padding = found.rows, found.padding
-    if padding is not None:
+def _counted(rows: int, padding: int | None, offset: int) -> str:
+    """Return how positions are counted: from an offset, or after the padding row (RoBERTa)."""
+    if offset:
         return (
-            f"Positions are counted from padding_idx + 1 = {padding + 1}, after the padding row "
-            f"{padding}: of the {rows} rows, {rows - padding - 1} can be used for tokens. "
-            f"Padding tokens use row {padding} and are not counted, so a token’s position does not "
-            "depend on the amount of padding before it."
+            f"Positions are counted from {offset}: the first {offset} rows of the position table "
+            f"are never read, so {rows - offset} of its {rows} rows can be used for tokens."
         )
-    if found.first:
-        return (
-            f"Positions are counted from {found.first}: the first {found.first} rows of the "
-            f"position table are never read, so {rows - found.first} of its {rows} rows can be "
-            "used for tokens."
-        )
-    return f"The position table has {rows} rows, which is the maximum sequence length."
+    if padding is None:
+        return f"The position table has {rows} rows, which is the maximum sequence length."
+    return (
+        f"Positions are counted from padding_idx + 1 = {padding + 1}, after the padding row "
+        f"{padding}: of the {rows} rows, {rows - padding - 1} can be used for tokens. Padding "
+        f"tokens use row {padding} and are not counted, so a token’s position does not depend on "
+        "the amount of padding before it."
+    )
 
 
 _SIMPLE = (
@@ -88,10 +83,9 @@ def _embeddings(view: ModuleView) -> Match | None:
     graph, calls = view.graph, view.calls
     if graph is None or calls is None or len(graph.steps) < 2 or len(graph.results) != 1:
         return None
-    tables = [(read_lookup(view, step), step) for step in graph.steps]
     lookups = lookups_of(view)
     kinds = {each.kind: each for each in lookups}
-    others = [step for table, step in tables if table is None]
+    others = [step for step in graph.steps if read_lookup(view, step) is None]
     is_simple = all(step.operation in _SIMPLE for step in others)
     if "token" not in kinds or not is_simple or len(graph.results[0][0].shape) != 3:
         return None
@@ -100,14 +94,12 @@ def _embeddings(view: ModuleView) -> Match | None:
     masked = any("mask" in n.name and n.kind != "constant" for n in graph.given.values())
     rescales = any(step.operation == "masked_fill" for step in others)
     values = {
-        "looked_up": _listed(lookups, others),
-        "adds": _combines(lookups, others, norm),
+        "does": _does(lookups, others, norm),
         "sums": len(lookups) > 1 and all(step.operation != "cat" for step in others),
-        "single": len(lookups) == 1 and not position,
         "segments": segment is not None and segment.rows > 1,
         "one_segment": segment is not None and segment.rows == 1,
         "no_segments": position is not None and segment is None,
-        "position_note": position and position_note(position),
+        "position_note": position and position.counted,
         "rescales": rescales,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
@@ -119,34 +111,26 @@ def _embeddings(view: ModuleView) -> Match | None:
     return replace(written, values=values, keys=view.keys(*chosen))
 
 
-def _listed(lookups: tuple[Lookup, ...], others: list[Step]) -> str:
-    """Return what vectors are looked up for, in words."""
-    if len(lookups) == 1 and not any(step.operation in ("add", "residual") for step in others):
-        return "a vector for each token"
-    kinds = [each.kind for each in lookups]
-    listed = ["the token"]
-    listed += ["its position"] if "position" in kinds or len(lookups) == 1 else []
-    listed += ["its segment"] if "segment" in kinds else []
-    if more := kinds.count(""):
-        listed.append(count_text(more, "another property", "{0} other properties"))
-    return f"one vector each for {', '.join(listed[:-1])} and {listed[-1]}"
-
-
-def _combines(lookups: tuple[Lookup, ...], others: list[Step], norm: Norm | None) -> str:
-    """Return what is done to the vectors, in words."""
-    operations = {step.operation for step in others}
+def _does(lookups: tuple[Lookup, ...], others: list[Step], norm: Norm | None) -> str:
+    """Return what vectors are looked up for, and what is done to them, in words."""
+    operations, kinds = {step.operation for step in others}, [each.kind for each in lookups]
     if not operations & {"add", "residual", "cat"}:
-        return " and normalises it" if norm else ""
-    if "cat" in operations:
-        return " and combines them"
-    return ", adds them and normalises the sum" if norm else " and adds them"
+        return f"a vector for each token{' and normalises it' if norm else ''}"
+    words = ["the token"]
+    words += ["its position"] if "position" in kinds or len(kinds) == 1 else []
+    words += ["its segment"] if "segment" in kinds else []
+    if more := kinds.count(""):
+        words.append(count_text(more, "another property", "{0} other properties"))
+    does = ", adds them and normalises the sum" if norm else " and adds them"
+    does = " and combines them" if "cat" in operations else does
+    return f"one vector each for {', '.join(words[:-1])} and {words[-1]}{does}"
 
 
-_EMBEDDINGS = Template(
+EMBEDDINGS = Template(
     "embeddings",
     _embeddings,
     title="Embeddings",
-    summary="Maps token ids to vectors: looks up {looked_up}{adds}.",
+    summary="Maps token ids to vectors: looks up {does}.",
     notes=(
         Note("The vectors are added, not concatenated, so their size stays the same.", "sums"),
         "Square brackets denote the lookup of a table row; the tables are learnt.",
@@ -187,4 +171,3 @@ _EMBEDDINGS = Template(
     ),
     source="Devlin et al. 2019, section 3 and figure 2",
 )
-EMBEDDINGS = (_EMBEDDINGS,)

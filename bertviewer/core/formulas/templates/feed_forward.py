@@ -1,19 +1,22 @@
 """Feed-forward networks: two linear layers with an activation between, or three with a gate."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import drops_out
-from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
+from bertviewer.core.formulas.notation import GELU_TANH
 from bertviewer.core.formulas.notes import Note
+from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.frozen import frozen
 
-KINDS = ("feed-forward", "gated feed-forward")
+PLAIN, GATED, HALF = "feed-forward", "gated feed-forward", "feed-forward, first half"
+KINDS = (PLAIN, GATED)
 """What the graph calls feed-forward networks."""
 ROW_WISE = "Each position is processed independently; only attention mixes positions."
 DROPOUT = Note(
@@ -25,92 +28,38 @@ _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
 _GATES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
 _USES = {
-    "1": "first linear layer",
-    "2": "second linear layer",
-    "G": "gate",
-    "U": "gated layer",
-    "D": "output layer",
+    (PLAIN, 1): {"1": "first linear layer"},
+    (PLAIN, 2): {"1": "first linear layer", "2": "second linear layer"},
+    (GATED, 2): {"1": "gate and gated layer", "2": "output layer"},
+    (GATED, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
 }
+"""Index and use of the linear layers, by the kind of network and their number."""
 
 
-@frozen
-class FeedForward:
-    """A feed-forward network read from the graph.
-
-    Attributes:
-        layers: the linear layers by the indices of their weights: 1 and 2, or G, U and D; only 1
-            of a module that is the first half of a network.
-        act: the term of the activation, which is applied to the first of them.
-        stacked: how one tensor holds gate and gated layer, in words; "" if two do.
-    """
-
-    layers: Mapping[str, Affine]
-    act: Term
-    stacked: str = ""
-
-    @property
-    def is_gated(self) -> bool:
-        """Whether the inner features are multiplied by a gate."""
-        return "G" in self.layers
-
-    @property
-    def output(self) -> Affine:
-        """The layer back to the width."""
-        return self.layers["D" if self.is_gated else "2"]
-
-    def hidden(self, argument: str, again: str) -> str:
-        """Return the inner features; a gated network writes its argument twice."""
-        index, first = next(iter(self.layers.items()))
-        found = f"{self.act.symbol}({first.maths(argument, index)})"
-        if not self.is_gated:
-            return found
-        product = self.layers["U"].maths(again, "U")
-        return f"{found} dot.o {f'({product})' if self.layers['U'].bias else product}"
-
-    def result(self, hidden: str) -> str:
-        """Return the result of inner features."""
-        return self.output.maths(hidden, "D" if self.is_gated else "2")
-
-    def maths(self, argument: str) -> str:
-        """Return the whole network as one expression of ``argument``."""
-        hidden = self.hidden(argument, argument)
-        return self.result(f"({hidden})" if self.is_gated else hidden)
-
-    def terms(self, of: str = "the") -> tuple[Term, ...]:
-        """Return the terms of the layers; ``of`` is whose they are."""
-        named = [(layer, index, f"{of} {_USES[index]}") for index, layer in self.layers.items()]
-        terms = [term for layer, index, use in named for term in layer.terms(use, index)]
-        product = (Term("dot.o", "element-wise product"),) if self.is_gated else ()
-        return (*terms, self.act, *product)
-
-
-def read_feed_forward(group: Step, view: ModuleView) -> FeedForward | None:
-    """Return the network that a group of ``view``'s graph is, ``None`` if it is another form."""
+def steps_of_network(group: Step, view: ModuleView) -> tuple[Step, ...]:
+    """Return the steps of a group of ``view``'s graph that is a network, none of other forms."""
     inner = group.inner
     if len(inner) == 1 and inner[0].node.kind == "module":  # all of it is one module
         below = view.at(inner[0].node.path or "")
-        return None if below is None else _read(below)
-    linears = [step for step in inner if step.operation == "linear"]
-    act = next((step for step in inner if step.operation == "activation"), None)
-    layers = [layer for step in linears if (layer := view.affine_of(step)) is not None]
-    if act is None or not act.tensors or not 2 <= len(layers) == len(linears) <= 3:
-        return None
-    term, activated = activation_term(act), act.tensors[0]
-    if group.operation == "feed-forward":
-        return FeedForward({"1": layers[0], "2": layers[1]}, term)
-    if len(layers) == 3:
-        gate, up = layers[:2] if activated.node == linears[0].node.id else layers[1::-1]
-        return FeedForward({"G": gate, "U": up, "D": layers[2]}, term)
-    both, size = layers[0], layers[0].outputs // 2
-    half = replace(both, shape=(size, both.inputs) if both.transposed else (both.inputs, size))
-    is_gate_first = any(" 0 of" in part or ", :" in part for part in activated.parts)
-    one, other = ("W_G", "W_U") if is_gate_first else ("W_U", "W_G")
-    name, side = linears[0].node.name, "rows" if both.transposed else "columns"
-    stacked = (
-        f"{name}.weight holds both: {side} 0 to {size - 1} are {one}, {side} {size} to "
-        f"{2 * size - 1} are {other}"
-    )
-    return FeedForward({"G": half, "U": half, "D": layers[1]}, term, stacked)
+        only = None if below is None else below.only(*KINDS)
+        return () if below is None or only is None else steps_of_network(only, below)
+    is_usual = _activation(inner) is not None and uses_of(inner, group.operation)
+    return inner if is_usual else ()
+
+
+def uses_of(steps: tuple[Step, ...], kind: str, of: str = "the") -> dict[str, tuple[str, str]]:
+    """Return index and use of a network's linear layers by node; ``of`` is whose they are."""
+    linear = [step.node.id for step in steps if step.operation == "linear"]
+    uses = _USES.get((kind, len(linear)), {})
+    act = _activation(steps)
+    if act is not None and act.tensors[0].node in linear[1:2]:
+        linear[:2] = linear[1::-1]  # the gate is first
+    named = zip(linear, uses.items(), strict=False)
+    return {node: (index, f"{of} {use}") for node, (index, use) in named}
+
+
+def _activation(steps: tuple[Step, ...]) -> Step | None:
+    return next((s for s in steps if s.operation == "activation" and s.tensors), None)
 
 
 def half_of_network(view: ModuleView) -> str:
@@ -129,80 +78,100 @@ def half_of_network(view: ModuleView) -> str:
     return ""
 
 
-def _read(view: ModuleView) -> FeedForward | None:
-    """Return the network that a module is and nothing else, or the first half of one."""
-    steps = () if view.graph is None else view.graph.steps
-    if len(steps) == 1 and steps[0].operation in KINDS:
-        return read_feed_forward(steps[0], view)
-    if [step.operation for step in steps] != ["linear", "activation"]:
+def _network(kind: str, view: ModuleView) -> Match | None:
+    """Return what a network, or its first half, computes; ``kind`` is what it must be."""
+    graph, group = view.graph, view.only(*KINDS)
+    if graph is None or not graph.results:
         return None
-    layer = view.affine_of(steps[0])
-    if layer is None or half_of_network(view) != "first":
+    steps, found = () if group is None else steps_of_network(group, view), group and group.operation
+    if [step.operation for step in graph.steps] == ["linear", "activation"]:
+        steps, found = graph.steps, HALF if half_of_network(view) == "first" else ""
+    first, act = view.affine_of(steps[0]) if steps else None, _activation(steps)
+    if first is None or act is None or found != kind:
         return None
-    return FeedForward({"1": layer}, activation_term(steps[1]))
+    uses, symbols = uses_of(steps, kind if kind == GATED else PLAIN), dict[Place, str]()
+    if kind != HALF:
+        symbols[steps[-1].tensors[0].node, ()] = "H"
+    parts = _gate_and_up(steps, act) if kind == GATED and len(uses) == 2 else {}
+    symbols |= {(steps[0].node.id, part): symbol for symbol, part in parts.items()}
+    naming = Naming(
+        results=("H" if kind == HALF else "Y",),
+        symbols=symbols,
+        layers=uses,
+        meanings={"X": "input, one row per position"},
+        teaches=True,
+    )
+    # What reads the group's input has no operand within the group.
+    taken = () if group is None else group.tensors[:1]
+    steps = tuple(
+        s if any(o.node for o in s.operands) else replace(s, operands=(*taken, *s.operands))
+        for s in steps
+    )
+    results = ((graph.results[0][0], Operand(steps[-1].node.id)),)
+    inner = first.outputs // (2 if parts else 1)
+    side = "rows" if first.transposed else "columns"
+    holds = f"{steps[0].node.name}.weight holds both: {side} 0 to {inner - 1} compute {{}}, {side} "
+    holds += f"{inner} to {2 * inner - 1} compute {{}}"
+    values = {
+        "inputs": first.inputs,
+        "inner": inner,
+        "gates": _GATES.get(activation_term(act).symbol, ""),
+        "gate": "" if kind != GATED else "G" if parts else "W_G",
+        "up": "U" if parts else "W_U",
+        "narrow": kind == GATED and inner < _USUAL_RATIO * first.inputs,
+        "stacked": holds.format(*parts) if parts else "",
+        "half": kind == HALF,
+    }
+    return replace(
+        write(replace(graph, steps=steps, results=results), view, naming),
+        values=values,
+        keys=view.keys("groups of features" if kind == HALF else "dropout"),
+    )
 
 
-def _network(indices: str) -> Callable[[ModuleView], Match | None]:
-    """Return a function that matches networks with the layers of these indices."""
-
-    def match(view: ModuleView) -> Match | None:
-        network = _read(view)
-        if network is None or "".join(network.layers) != indices:
-            return None
-        first = next(iter(network.layers.values()))
-        hidden = network.hidden(sized("X", "S", first.inputs), "X")
-        lines = [f"{sized('H', 'S', first.outputs)} = {hidden}"]
-        if len(network.layers) > 1:
-            lines.append(f"{sized('Y', 'S', network.output.outputs)} = {network.result('H')}")
-        rows = Term("X", "input, one row per position", f"[S, {first.inputs}]")
-        kind = f"A gated network{_GATES.get(network.act.symbol, '')}"
-        values = {
-            indices: True,
-            "inputs": first.inputs,
-            "inner": first.outputs,
-            "kind": kind if network.is_gated else "",
-            "narrow": network.is_gated and first.outputs < _USUAL_RATIO * first.inputs,
-            "stacked": network.stacked,
-        }
-        keys = view.keys("dropout" if len(lines) > 1 else "groups of features")
-        return Match(tuple(lines), (TOKENS, rows, *network.terms()), values, keys)
-
-    return match
+def _gate_and_up(steps: tuple[Step, ...], act: Step) -> dict[str, tuple[str, ...]]:
+    """Return the parts of one product that are the gate G and what it gates, U, in order."""
+    (gate,) = act.tensors
+    taken = {o.parts for step in steps for o in step.tensors if o.node == gate.node}
+    found = {"G" if parts == gate.parts else "U": parts for parts in taken}
+    is_first = any(" 0 of" in part or ", :" in part for part in gate.parts)
+    return dict(sorted(found.items(), reverse=not is_first))
 
 
 _NOTES = (
     ROW_WISE,
-    "{kind}: W_G determines how much of each of the {inner} features of W_U passes. Where the gate "
-    "is near 0, the feature is blocked.",
+    "A gated network{gates}: {gate} determines how much of each of the {inner} features of {up} "
+    "passes. Where the gate is near 0, the feature is blocked.",
     Note(
         "It has three matrices where a plain network has two, so models use a smaller "
         "intermediate size to keep the parameter count.",
         "narrow",
     ),
     "The tensor {stacked}.",
-    Note("The residual is added by the enclosing layer, not here.", "not 1"),
+    Note("The residual is added by the enclosing layer, not here.", "not half"),
     Note(
-        "Without the non-linearity in between, the two linear layers would collapse into one.", "1"
+        "Without the non-linearity in between, the two linear layers would collapse into one.",
+        "half",
     ),
     DROPOUT,
 )
 _KEYS = ("width", "feed-forward", "activation")
 _START = "Projects each position’s vector from {inputs} to {inner} features"
 FEED_FORWARD = tuple(
-    Template(role, _network(indices), title, f"{_START}{then}.", _NOTES, _KEYS, source)
-    for indices, role, title, then, source in (
+    Template(role, partial(_network, kind), title, f"{_START}{then}.", _NOTES, _KEYS, source)
+    for kind, role, title, then, source in (
         (
-            *("12", "feed-forward", "Feed-forward network"),
+            *(PLAIN, PLAIN, "Feed-forward network"),
             ", applies a non-linearity and projects the result back",
             "Vaswani et al. 2017, section 3.3",
         ),
         (
-            *("GUD", "feed-forward", "Gated feed-forward network"),
+            *(GATED, PLAIN, "Gated feed-forward network"),
             ", multiplies each of them by a gate and projects the result back",
             "Vaswani et al. 2017, section 3.3; gates: Shazeer 2020",
         ),
         (
-            *("1", "feed-forward, first half", "Feed-forward network, first half"),
+            *(HALF, HALF, "Feed-forward network, first half"),
             " and applies a non-linearity",
             "Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
         ),

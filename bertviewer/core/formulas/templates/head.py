@@ -6,10 +6,9 @@ from itertools import pairwise
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import indices
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.steps.expressions import reads_first
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.norm import is_norm

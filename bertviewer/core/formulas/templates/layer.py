@@ -1,6 +1,7 @@
 """Layers and sub-layers: modules with residual connections, and what is said about them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 
 from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings
@@ -8,14 +9,14 @@ from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.feed_forward import DROPOUT, ROW_WISE
+from bertviewer.core.formulas.templates.layers import uncalled
 from bertviewer.core.formulas.templates.norm import Norm
 from bertviewer.core.formulas.templates.residual import (
     Branch,
-    ResidualPath,
     child_of,
     residual_path,
 )
-from bertviewer.core.formulas.templates.residual_text import Part, lines_and_terms, parts_of
+from bertviewer.core.formulas.templates.residual_text import PathText, text_of, written
 from bertviewer.core.formulas.templates.template import Match, Template
 
 _PRE = ("pre-norm", "each preceded by {} and followed by a residual connection")
@@ -58,26 +59,26 @@ def _case(case: str) -> Callable[[ModuleView], Match | None]:
 
     def match(view: ModuleView) -> Match | None:
         path = residual_path(view)
-        parts = [] if path is None else parts_of(view, path)
-        if path is None or not parts or case != _case_of(view, path, parts):
+        text = None if path is None else text_of(view, path)
+        if text is None or case != _case_of(view, text):
             return None
-        return Match(*lines_and_terms(view, path, parts), _values(view, path, parts))
+        return replace(written(view, text), values=_values(view, text))
 
     return match
 
 
-def _case_of(view: ModuleView, path: ResidualPath, parts: Sequence[Part]) -> str:
+def _case_of(view: ModuleView, text: PathText) -> str:
     """Return which row of the table of templates a residual path has, "" for none."""
-    branch, part = path.branches[0], parts[0]
-    if part.case:
-        return part.case
-    if sum(bool(each.words) for each in parts) > 1 or branch.kind == "other":
+    branch = text.path.branches[0]
+    if text.case:
+        return text.case
+    if len(text.words) > 1 or branch.kind == "other":
         return "layer" if view.node.name.isdecimal() else "sub-layer"
     is_attention = "attention" in branch.kind
-    if path.entry is not None or (is_attention and not child_of(view, _attention(branch))):
+    if text.path.entry is not None or (is_attention and not child_of(view, _attention(branch))):
         return ""
     if is_attention:
-        return "block" if part.projected and path.order == "after" else "attention"
+        return "block" if text.is_projected and text.path.order == "after" else "attention"
     return "feed-forward"
 
 
@@ -85,10 +86,10 @@ def _attention(branch: Branch) -> Step:
     return next(step for step in branch.core if step.operation == "attention")
 
 
-def _values(view: ModuleView, path: ResidualPath, parts: Sequence[Part]) -> dict[str, object]:
+def _values(view: ModuleView, text: PathText) -> dict[str, object]:
     """Return what the texts are filled with."""
+    path, words = text.path, text.words
     kinds = [branch.kind for branch in path.branches]
-    words = [part.words for part in parts if part.words]
     is_cross, mixes = "cross-attention" in kinds, any("attention" in kind for kind in kinds)
     kind = "Layer" if view.node.name.isdecimal() else "Sub-layer"
     if len(words) > 1 and mixes:
@@ -111,36 +112,26 @@ def _values(view: ModuleView, path: ResidualPath, parts: Sequence[Part]) -> dict
         "norm": norm and norm.one,
         "post": norm.name if norm and path.order == "after" else "",
         "row_wise": next((text for key, text in _ROW_WISE.items() if mixes and key in kinds), ""),
-        "is_network": kind == "Feed-forward sub-layer" or parts[0].case == "second half",
+        "is_network": kind == "Feed-forward sub-layer" or text.case == "second half",
         "is_layer": len(words) > 1 or kinds == ["other"],
         "is_optional": kind == "Decoder layer"
         and view.node.class_module.startswith("transformers."),
-        "unused": ", ".join(_unused_children(view)),
+        "unused": ", ".join(f"“{name}”" for name in uncalled(view)),
         "source": _SOURCES.get(placement, "") + (_PARALLEL_SOURCE if is_parallel else ""),
-        **_surroundings(view, path.branches[0], parts[0]),
+        **_surroundings(view, text),
     }
 
 
-def _unused_children(view: ModuleView) -> list[str]:
-    """Return the children with parameters that the traced forward pass does not call."""
-    flows = view.architecture.flows
-    called = set() if flows is None else {*flows.distinct, *flows.like}
-    return [
-        f"“{name}”"
-        for name, child in view.children.items()
-        if child.parameters and not any(f"{path}.".startswith(f"{child.path}.") for path in called)
-    ]
-
-
-def _surroundings(view: ModuleView, branch: Branch, part: Part) -> dict[str, object]:
+def _surroundings(view: ModuleView, text: PathText) -> dict[str, object]:
     """Return which modules compute the attention, its projection and the residual, in words."""
-    if part.heads:
+    branch = text.path.branches[0]
+    if text.is_projected:
         inner, outer = child_of(view, _attention(branch)), child_of(view, branch.last)
         return {"both": inner} if inner == outer else {"inner": inner, "outer": outer}
-    if part.case == "second half":
+    if text.case == "second half":
         before = "the cross-attention block" if follows_cross(view) else "the attention block"
         return {"added": "H comes from the first half", "skip": "first half", "before": before}
-    if part.case != "output":
+    if text.case != "output":
         return {}
     parent = view.at(view.node.parent or "")
     steps = () if parent is None or parent.graph is None else parent.graph.of("attention")

@@ -37,3 +37,14 @@ def has_layers(view: ModuleView | None) -> bool:
     if view.calls is None:  # it is not called itself
         return any(has_layers(view.at(child.path)) for child in view.children.values())
     return bool(runs_of(view) or stacks_of(view))
+
+
+def uncalled(view: ModuleView) -> list[str]:
+    """Return the children with parameters that the traced forward pass does not call."""
+    flows = view.architecture.flows
+    called = [] if flows is None else [f"{path}." for path in (*flows.distinct, *flows.like)]
+    return [
+        name
+        for name, child in view.children.items()
+        if child.parameters and not any(path.startswith(f"{child.path}.") for path in called)
+    ]

@@ -7,12 +7,11 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import scored_labels
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.graph import ModuleGraph, Step
+from bertviewer.core.formulas.graph import ModuleGraph, Step, is_first
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.place import Place, places
-from bertviewer.core.formulas.steps.expressions import is_first
 from bertviewer.core.formulas.steps.origins import (
     ROLES,
     chain_of,

@@ -3,11 +3,10 @@
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.facts import has_windows, hides_later, rotates, sees_later
 from bertviewer.core.formulas.graph import ModuleGraph, Step, graph_of
-from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.steps.expressions import reads_first
+from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.steps.loops import folded
-from bertviewer.core.formulas.templates.embeddings import lookups_of, position_note
-from bertviewer.core.formulas.templates.layers import stacks_of
+from bertviewer.core.formulas.templates.embeddings import lookups_of
+from bertviewer.core.formulas.templates.layers import stacks_of, uncalled
 from bertviewer.core.formulas.templates.norm import Norm
 
 _IMAGE, _SOUND = "pixel values", ("input features", "input values")
@@ -37,6 +36,14 @@ _MIXING = {
     "recurrence": "There is no attention: every layer carries a state from position to position, "
     "so a position depends on itself and earlier ones, and the work grows linearly with the "
     "length.",
+}
+_BIASES = {
+    "given": "There are no position vectors: every layer is given the sines and cosines of the "
+    "distances between positions, with which its attention compares the tokens.",
+    "first": "There are no position vectors: the first layer’s attention holds a table of distance "
+    "biases, which every layer adds to its scores.",
+    "every": "There are no position vectors: every layer’s attention holds a table of distance "
+    "biases, which it adds to its scores.",
 }
 
 
@@ -85,13 +92,11 @@ def model_values(view: ModuleView, run: Step | None, norm: Norm | None) -> dict[
     lookups = lookups_of(view)
     position = next((each for each in lookups if each.kind == "position"), None)
     return {
-        "position_note": position and position_note(position),
+        "position_note": position and position.counted,
         "rotated": _rotated(view),
         "bias": "" if run is None else _bias(view, run),
         "mixing": _MIXING.get(_mixing(view)),
-        "direction": "" if run is None else _direction(view),
-        "seen": _seen(view),
-        "uncalled": _uncalled_head(view),
+        "uncalled": next((name for name in uncalled(view) if name.endswith("_head")), ""),
         "pooling": _pooling(view),
         "source": _source(view, norm, is_text="vocab_size" in view.config and run is None),
     }
@@ -132,24 +137,13 @@ def _bias(view: ModuleView, run: Step) -> str:
     given = {} if view.calls is None else view.calls.given
     names = {given[o.node].name for o in run.operands if o.node in given}
     start = (run.node.path or "").rpartition(".")[0]
-    first, later = (view.at(f"{start}.{number}") for number in (0, 1))
+    layers = [layer for number in (0, 1) if (layer := view.at(f"{start}.{number}")) is not None]
+    have = [_has_bias_table(layer) for layer in layers]
     if "sines and cosines" in names and not rotates(view):
-        where = (
-            "every layer is given the sines and cosines of the distances between positions, with "
-            "which its attention compares the tokens"
-        )
-    elif first is None or not _has_bias_table(first):
+        return _BIASES["given"]
+    if have[:1] != [True]:
         return ""
-    elif later is not None and not _has_bias_table(later):
-        where = (
-            "the first layer’s attention holds a table of distance biases, which every layer adds "
-            "to its scores"
-        )
-    else:
-        where = (
-            "every layer’s attention holds a table of distance biases, which it adds to its scores"
-        )
-    return f"There are no position vectors: {where}."
+    return _BIASES["every" if all(have) else "first"]
 
 
 def _has_bias_table(view: ModuleView) -> bool:
@@ -159,10 +153,12 @@ def _has_bias_table(view: ModuleView) -> bool:
     return any(len(shape) == 3 and shape[0] == shape[1] for shape in shapes)
 
 
-def _direction(view: ModuleView) -> str:
+def direction(view: ModuleView) -> str:
     """Say what positions see, "" where attention is within windows or nothing is known."""
     if not _sees_all(view) or not (hides_later(view) or sees_later(view)):
         return ""
+    if view.config.get("attention_type") == "block_sparse":
+        return "In a long sequence, each position attends only to some blocks before and after it."
     near = "" if not has_windows(view) else ", in layers with a window only to the nearest"
     if hides_later(view):
         causal = "Attention is causal: each position attends only to itself and earlier positions"
@@ -172,20 +168,6 @@ def _direction(view: ModuleView) -> str:
     return "Every position attends to the whole sequence, in both directions."
 
 
-def _seen(view: ModuleView) -> str:
-    """Return what positions see in a child that holds the layers, as the end of a sentence."""
-    causal = is_causal(view.architecture, view.node.path) if _sees_all(view) else None
-    if causal is None:
-        return "."
-    if causal:
-        return ". It is a decoder: each position attends only to itself and earlier positions."
-    if view.config.get("attention_type") == "block_sparse":
-        return (
-            "; in a long sequence, each position attends only to some blocks before and after it."
-        )
-    return "; every position attends to the whole sequence, in both directions."
-
-
 def _sees_all(view: ModuleView) -> bool:
     """Return whether attention spans all positions, not windows of an image (Swin)."""
     if _IMAGE not in _input_names(view) or view.graph is None:
@@ -193,14 +175,6 @@ def _sees_all(view: ModuleView) -> bool:
     lengths = [step.node.shape[-2] for step in view.graph.steps if len(step.node.shape) == 3]
     found = [node for node in view.all_nodes() if node.operation == "attention"]
     return all(max(lengths, default=0) in node.shape for node in found)
-
-
-def _uncalled_head(view: ModuleView) -> str:
-    """Name a head inside of a base model that is not called in a forward pass (ESM)."""
-    flows = view.architecture.flows
-    called = set() if flows is None else {*flows.distinct, *flows.like}
-    heads = (c for c in view.children.values() if c.name.endswith("_head") and c.parameters)
-    return next((child.name for child in heads if child.path not in called), "")
 
 
 def _pooling(view: ModuleView) -> str:

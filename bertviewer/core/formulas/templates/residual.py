@@ -6,13 +6,11 @@ from typing import Literal
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import number_maths
 from bertviewer.core.formulas.templates.feed_forward import KINDS
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.frozen import frozen
 
 BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "input", "other"]
-LEARNT_SCALE = "lambda dot.o"
 
 
 @frozen
@@ -27,7 +25,8 @@ class Branch:
         before: the norm of its input; parallel branches can share one.
         inside: the norm of its output, before the addition.
         after: the norm of the sum.
-        scale: what the output is multiplied by before the addition, as mathematics.
+        scale: the product of the output with a constant, before the addition.
+        reads: the node that the core reads: that of the norm, or the path.
     """
 
     kind: BranchKind
@@ -36,7 +35,8 @@ class Branch:
     before: Step | None = None
     inside: Step | None = None
     after: Step | None = None
-    scale: str = ""
+    scale: Step | None = None
+    reads: str = ""
 
     @property
     def last(self) -> Step:
@@ -49,11 +49,13 @@ class ResidualPath:
     """A chain of residual connections from a module's input to its output.
 
     Attributes:
+        start: the input that it begins with.
         branches: what is added, in order.
         entry: a step before the first residual connection: a norm, as in RWKV's first layer, or a
             module that is explained on its own page.
     """
 
+    start: str
     branches: tuple[Branch, ...]
     entry: Step | None = None
 
@@ -108,7 +110,9 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
     others = [step for step in graph.steps if step.node.id not in within]
     is_left = any(operand.node in path for step in others for operand in step.tensors)
     is_whole = graph.results[0][1].node == state and not is_left
-    return ResidualPath(tuple(found), entry) if is_whole else None
+    read = [first] if entry is None else entry.tensors
+    start = next((o.node for o in read if o.node in inputs), first.node)
+    return ResidualPath(start, tuple(found), entry) if is_whole else None
 
 
 def child_of(view: ModuleView, step: Step) -> str:
@@ -122,36 +126,41 @@ def _branch(
     graph: ModuleGraph, addend: Operand, state: str, total: Step, after: Step | None
 ) -> Branch | None:
     """Return what computes an addend from the path, ``None`` if it is something else."""
-    inside, scale = graph.maker(addend), ""
-    if is_norm(inside) and inside.tensors:
-        addend = inside.tensors[0]
-    elif inside is not None:
-        scale, addend = _scaled(graph, inside) or ("", addend)
-        inside = None
+    inside = scale = None
+    made = graph.maker(addend)
+    if is_norm(made) and made.tensors:
+        inside, addend = made, made.tensors[0]
+    elif made is not None and (scaled := _scaled(graph, made)) is not None:
+        scale, addend = made, scaled
     found = _computed_from(graph, addend.node, until=state)
     steps = [step for step in graph.steps if step.node.id in found - {state}]
     norms = [step for step in steps if is_norm(step) and [o.node for o in step.tensors] == [state]]
     core = tuple(step for step in steps if step not in norms)
     if state not in found:
         is_input = len(graph.inputs) == 2 and [step.operation for step in core] in ([], ["linear"])
-        return Branch("input", core, total, after=after) if is_input else None
+        reads = core[0].tensors[0].node if core else addend.node
+        return Branch("input", core, total, after=after, reads=reads) if is_input else None
     if not core:
         return None
-    before = norms[0] if norms else None
-    return Branch(_kind(graph, core, state), core, total, before, inside, after, scale)
+    before, kind = norms[0] if norms else None, _kind(graph, core, state)
+    reads = before.node.id if before else state
+    return Branch(kind, core, total, before, inside, after, scale, reads)
 
 
-def _scaled(graph: ModuleGraph, product: Step) -> tuple[str, Operand] | None:
-    """Return a factor as mathematics and what it scales, ``None`` if both are computed."""
+def _scaled(graph: ModuleGraph, product: Step) -> Operand | None:
+    """Return what a product scales by a constant, ``None`` if both factors are computed."""
     if product.operation != "mul" or len(product.operands) != 2:
         return None
     for factor, scaled in (product.operands, product.operands[::-1]):
-        given = graph.given.get(factor.node)
-        if factor.parameter or (given is not None and given.kind == "parameter"):
-            return LEARNT_SCALE, scaled
-        if factor.plain:
-            return f"{number_maths(float(factor.plain))} thin", scaled
+        if factor.plain or is_learnt(graph, factor):
+            return scaled
     return None
+
+
+def is_learnt(graph: ModuleGraph, operand: Operand) -> bool:
+    """Return whether an operand is a parameter."""
+    given = graph.given.get(operand.node)
+    return bool(operand.parameter) or (given is not None and given.kind == "parameter")
 
 
 def _computed_from(graph: ModuleGraph, node: str, until: str = "") -> set[str]:

@@ -1,198 +1,175 @@
 """The lines and terms of residual paths: layers, sub-layers and parts of them."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from dataclasses import dataclass, field, replace
 
-from bertviewer.core.formulas.formula import Term
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import TOKENS, Affine, quoted, sized
-from bertviewer.core.formulas.templates.feed_forward import half_of_network, read_feed_forward
+from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
+from bertviewer.core.formulas.templates.feed_forward import (
+    half_of_network,
+    steps_of_network,
+    uses_of,
+)
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import (
-    LEARNT_SCALE,
     Branch,
     ResidualPath,
     child_of,
+    is_learnt,
 )
-from bertviewer.core.frozen import frozen
+from bertviewer.core.formulas.templates.template import Match
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),
     "cross-attention": ('"CrossAttention"', "cross-attention", "attention to the encoder’s output"),
-    "feed-forward": ('op("FFN"{})', "a feed-forward network", "{}, applied to each row"),
+    "feed-forward": ('op("FFN")', "a feed-forward network", "{}, applied to each row"),
     "experts": ('op("MoE")', "a mixture of experts", "{}{}"),
 }
 """How branches are called in lines, in sentences and in terms."""
 _HEADS = "outputs of the heads, side by side"
 _INPUTS = {
-    "add & norm": ("Z", "output of the sub-layer", "the sub-layer", "", ""),
-    "output": ("Z", _HEADS, "the attention", "output projection", "O"),
-    "second half": ("H", "output of the first half", "the first half", "second linear layer", "2"),
-    "add": ("Z", "output of the preceding part", "the sub-layer, not normalised", "projection", ""),
+    "add & norm": ("Z", "output of the sub-layer", "sub-layer", "", ""),
+    "output": ("Z", _HEADS, "attention", "output projection", "O"),
+    "second half": ("H", "output of the first half", "first half", "second linear layer", "2"),
+    "add": ("Z", "output of the preceding part", "sub-layer, not normalised", "projection", ""),
 }
 """An input that is added: symbol, meaning, whose input R is, what projects it, and the index."""
-_ENCODER_OUTPUT = Term('X_"enc"', "the encoder’s output")
+_ENCODER = 'X_"enc"'
+_MEANINGS = {
+    "X": "input, one row per position",
+    _ENCODER: "the encoder’s output",
+    "N": "the normalised input, which all parallel sub-layers read",
+    "Y": "output, one row per position",
+}
 
 
-@frozen
-class Part:
-    """What a residual path adds, or a step before that.
+@dataclass(slots=True)
+class PathText:
+    """How a residual path is written: what the writer is given, gathered part by part.
 
     Attributes:
-        symbol: the function that it is.
-        terms: what explains it.
-        words: it as part of a sentence, "" for norms.
-        definition: the line that defines the function, "" for none.
-        heads: the line for what is projected, "" if it is an input.
-        projected: what is added instead of the function of the path, "" for none.
-        case: which template a module has that adds an input to another one.
+        path: the residual path.
+        words: its entry and branches as parts of a sentence, norms left out.
+        case: which template a module has that adds an input to another one, "" for others.
+        is_projected: whether the heads' outputs and their projection are written apart.
+        calls: the steps that are written as calls, or in another way, by node.
+        naming: the names of all.
     """
 
-    symbol: str = ""
-    terms: tuple[Term, ...] = ()
-    words: str = ""
-    definition: str = ""
-    heads: str = ""
-    projected: str = ""
+    path: ResidualPath
+    words: list[str] = field(default_factory=list)
     case: str = ""
+    is_projected: bool = False
+    calls: dict[str, Step] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    symbols: dict[Place, str] = field(default_factory=dict)
+    meanings: dict[str, str] = field(default_factory=lambda: dict(_MEANINGS))
+    layers: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def call(self, step: Step, symbol: str, meaning: str, *reads: str) -> None:
+        """Have a step written as a function of other nodes' results."""
+        node = replace(step.node, kind="module", operation="call", nodes=None, details={})
+        self.calls[node.id] = Step(node, tuple(map(Operand, reads)), {})
+        self.functions[node.id], self.meanings[symbol] = symbol, meaning
+
+    def child(self, view: ModuleView, step: Step, reads: str) -> bool:
+        """Have a child that is explained elsewhere written as a call; false if it is no child."""
+        child = view.children.get(child_of(view, step))
+        if child is not None:
+            about = f"the child “{child.name}” ({child.class_name}), explained on its own page"
+            self.call(step, quoted(child.name), about, reads)
+            self.words.append(f"“{child.name}”")
+        return child is not None
 
 
-def parts_of(view: ModuleView, path: ResidualPath) -> list[Part]:
-    """Return how the entry and the branches are written, nothing if one of them is unknown."""
-    found: list[Part | None] = []
-    if is_norm(path.entry):
-        found.append(Part(Norm.of(path.entry).operator))
-    elif path.entry is not None:
-        found.append(_child(path.entry.node.name, path.entry.node.class_name))
-    kinds = [branch.kind for branch in path.branches]
-    for number, branch in enumerate(path.branches):
-        is_sole = len(kinds) == 1 and path.entry is None
-        part = _sole(view, branch) if is_sole else None
-        several = branch.kind == "feed-forward" and kinds.count("feed-forward") > 1
-        index = f"_{kinds[: number + 1].count('feed-forward')}" if several else ""
-        found.append(part or _part(view, branch, index))
-    parts = [part for part in found if part is not None]
-    return parts if len(parts) == len(found) else []
+def text_of(view: ModuleView, path: ResidualPath) -> PathText | None:
+    """Return how a residual path is written, ``None`` if a part of it is not known."""
+    text, entry, states = PathText(path), path.entry, dict[str, str]()
+    text.symbols = {(path.start, ()): "X", (_ENCODER, ()): _ENCODER, ("lambda", ()): "lambda"}
+    if entry is not None:
+        text.symbols[entry.node.id, ()] = "X'"
+        if not is_norm(entry) and not text.child(view, entry, path.start):
+            return None
+    for branch in path.branches:
+        if not _add(text, view, branch):
+            return None
+        if text.words:
+            states[(branch.after or branch.sum).node.id] = f"hidden state after {text.words[-1]}"
+        for step in (branch.before, branch.inside, branch.after):
+            if step is not None and step.operation == "scale and shift":
+                norm = Norm.of(step)
+                text.call(step, norm.operator, norm.meaning, step.tensors[0].node)
+    for number, (node, meaning) in enumerate([*states.items()][:-1]):
+        symbol = "Z" + "'" * number
+        text.symbols[node, ()], text.meanings[symbol] = symbol, meaning
+    return text
 
 
-def _child(name: str, class_name: str | None) -> Part:
-    symbol, about = quoted(name), f"the child “{name}” ({class_name}), explained on its own page"
-    return Part(symbol, (Term(symbol, about),), f"“{name}”")
-
-
-def _part(view: ModuleView, branch: Branch, index: str) -> Part | None:
-    """Return how a branch is written, ``None`` if it is neither a child nor a known pattern.
-
-    A network with an index is one of several and not written out.
-    """
+def _add(text: PathText, view: ModuleView, branch: Branch) -> bool:
+    """Add a branch; return whether it is known."""
+    is_sole = len(text.path.branches) == 1 and text.path.entry is None
+    if (scale := branch.scale) is not None and view.graph is not None:
+        width = view.width_of(branch.sum)
+        text.meanings["lambda"] = f"learnt scale of each of the {width} features (layer scale)"
+        learnt = [o for o in scale.operands if is_learnt(view.graph, o)]
+        text.symbols |= {(o.node, ()): "lambda" for o in learnt if o.node}
+        factors = tuple(Operand("lambda") if o.parameter else o for o in scale.operands)
+        node = replace(scale.node, kind="operation")
+        text.calls[node.id] = replace(scale, node=node, operands=factors)
     if branch.kind == "input":
-        return None
-    if branch.kind not in _BRANCHES:
-        name, *more = {child_of(view, step) for step in branch.core} or {""}
-        return None if more or not name else _child(name, view.children[name].class_name)
+        text.case = "add" if branch.core else "add & norm"
+        if branch.after and branch.core:
+            text.case = "second half" if half_of_network(view) == "second" else "output"
+        symbol, meaning, residual, use, index = _INPUTS[text.case]
+        text.symbols |= {(text.path.start, ()): "R", (branch.reads, ()): symbol}
+        text.meanings |= {symbol: meaning, "R": f"residual: the input of the {residual}"}
+        text.layers |= {step.node.id: (index, f"the {use}") for step in branch.core}
+        return is_sole
+    last, children = branch.last, {child_of(view, step) for step in branch.core}
+    if branch.kind == "other":
+        return len(children) == 1 and text.child(view, last, branch.reads)
     symbol, words, meaning = _BRANCHES[branch.kind]
-    symbol, some = symbol.format(index), ""
-    for details in (step.node.details for step in branch.core if step.operation == "experts"):
-        count, chosen = details.get("experts"), details.get("chosen")
-        some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
-    is_written = branch.kind == "feed-forward" and not index
-    network = read_feed_forward(branch.last, view) if is_written else None
-    if network is not None:
-        terms = network.terms("the feed-forward network’s")
-        return Part(symbol, terms, words, f"{symbol}(x) = {network.maths('x')}")
-    term = Term(symbol, meaning.format(words, some))
-    return Part(symbol, (*_encoder(branch), term), words)
+    text.words.append(words)
+    if branch.kind == "feed-forward" and (steps := steps_of_network(last, view)):
+        text.layers |= uses_of(steps, last.operation, "the feed-forward network’s")
+        return True
+    reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
+    dense = view.affine_of(last) if last.operation == "linear" else None
+    heads = None if dense is None or view.graph is None else view.graph.maker(last.tensors[0])
+    is_open = "attention" in branch.kind and (branch.before is None or len(children) > 1)
+    if dense and heads and is_sole and is_open:
+        text.is_projected = True
+        text.layers[last.node.id] = ("O", "the output projection")
+        symbol = symbol.replace('"Attention', '"SelfAttention')
+        text.call(heads, symbol, f"multi-head {words}, without its projection", *reads)
+        shape = (*last.node.shape[:-1], dense.inputs)
+        node = replace(text.calls[heads.node.id].node, shape=shape, symbolic_shape=None)
+        step = replace(text.calls[node.id], node=node)
+        text.calls[node.id] = replace(step, parts=(step,), outputs=(node.id,))
+        text.symbols[node.id, ()], text.meanings["Z"] = "Z", _HEADS
+        return True
+    details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
+    count, chosen = details.get("experts"), details.get("chosen")
+    some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
+    text.call(last, symbol, meaning.format(words, some), *reads)
+    return True
 
 
-def _encoder(branch: Branch) -> tuple[Term, ...]:
-    return (_ENCODER_OUTPUT,) if branch.kind == "cross-attention" else ()
-
-
-def _sole(view: ModuleView, branch: Branch) -> Part | None:
-    """Return how the only branch of a module is written if it ends with a layer or is an input."""
-    is_linear = bool(branch.core) and branch.last.operation == "linear"
-    dense = view.affine_of(branch.last) if is_linear else None
-    if branch.kind == "input":
-        return _input(view, dense, branch) if bool(dense) == bool(branch.core) else None
-    is_direct = branch.before is None or len({child_of(view, step) for step in branch.core}) > 1
-    if dense is None or not is_direct or "attention" not in branch.kind:
-        return None
-    symbol = '"CrossAttention"' if branch.kind == "cross-attention" else '"SelfAttention"'
-    heads = sized("Z", "S", dense.inputs)
-    terms = (
-        *_encoder(branch),
-        Term("Z", _HEADS, f"[S, {dense.inputs}]"),
-        *dense.terms("the output projection", "O"),
+def written(view: ModuleView, text: PathText) -> Match:
+    """Return the lines and terms of a residual path."""
+    graph = view.graph
+    assert graph is not None
+    steps = tuple(text.calls.get(step.node.id, step) for step in graph.steps)
+    naming = Naming(
+        results=("Y",),
+        symbols=text.symbols,
+        layers=text.layers,
+        meanings=text.meanings,
+        functions=text.functions,
+        teaches=True,
     )
-    line = f"{heads} = {_called(symbol, branch, _normed(branch.before, 'X'))}"
-    return Part(symbol, terms, _BRANCHES[branch.kind][1], "", line, dense.maths(heads, "O"))
-
-
-def _input(view: ModuleView, dense: Affine | None, branch: Branch) -> Part:
-    """Return how an input that is added to another one is written."""
-    case = "add & norm" if dense is None else "add"
-    if branch.after and dense:
-        case = "second half" if half_of_network(view) == "second" else "output"
-    symbol, meaning, residual, use, index = _INPUTS[case]
-    width = view.width_of(branch.sum)
-    inputs = dense.inputs if dense else width
-    terms = (
-        Term(symbol, meaning, f"[S, {inputs}]"),
-        Term("R", f"residual: the input of {residual}", f"[S, {width}]"),
-        *(dense.terms(f"the {use}", index) if dense else ()),
-    )
-    added = sized(symbol, "S", inputs)
-    added = dense.maths(added, index) if dense else added
-    return Part(terms=terms, projected=added, case=case)
-
-
-def _normed(norm: Step | None, maths: str) -> str:
-    return maths if norm is None else f"{Norm.of(norm).operator}({maths})"
-
-
-def _called(symbol: str, branch: Branch, argument: str) -> str:
-    more = f", {_ENCODER_OUTPUT.symbol}" if branch.kind == "cross-attention" else ""
-    return f"{symbol}({argument}{more})"
-
-
-def lines_and_terms(
-    view: ModuleView, path: ResidualPath, parts: Sequence[Part]
-) -> tuple[tuple[str, ...], tuple[Term, ...]]:
-    """Return the lines and terms of a residual path; its entry and each branch have a part."""
-    width, last = view.width_of(path.branches[-1].sum), path.branches[-1].sum.node.id
-    lines, terms, waiting, argument = list[str](), [TOKENS], iter(parts), "R"
-    if not parts[0].case:
-        argument = "X"
-        terms.append(Term("X", "input, one row per position", f"[S, {width}]"))
-    # The sum of a single connection shows the size of its input.
-    start = sized(argument, "S", width) if len(parts) == 1 else argument
-    if path.entry is not None:
-        argument = start = "X'"
-        lines.append(f"{sized(argument, 'S', width)} = {next(waiting).symbol}(X)")
-    sums = groupby(path.branches, lambda branch: branch.sum.node.id)
-    for number, (name, branches) in enumerate((name, list(group)) for name, group in sums):
-        added, read, norm = [start], argument, branches[0].before
-        is_shared = len(branches) > 1 and all(branch.before is norm for branch in branches)
-        if norm is not None and is_shared:
-            read = "N"
-            lines.append(f"{sized(read, 'S', width)} = {_normed(norm, argument)}")
-            terms.append(Term(read, "the normalised input, which all parallel sub-layers read"))
-        for branch, part in zip(branches, waiting, strict=False):
-            inner = read if is_shared else _normed(branch.before, read)
-            value = _normed(branch.inside, _called(part.symbol, branch, inner))
-            added.append(f"{branch.scale} {value}" if branch.scale else value)
-            if part.projected:
-                lines += [part.heads] if part.heads else []
-                added = [part.projected, start]
-        argument = start = "Y" if name == last else "Z" + "'" * number
-        total = _normed(branches[0].after, " + ".join(added))
-        lines.append(f"{sized(argument, 'S', width)} = {total}")
-    lines += [part.definition for part in parts if part.definition]
-    terms += [term for part in parts for term in part.terms]
-    if any(branch.scale == LEARNT_SCALE for branch in path.branches):
-        terms.append(Term("lambda", "learnt scale of each feature (layer scale)", f"[{width}]"))
-        terms.append(Term("dot.o", "element-wise product"))
-    terms += [term for norm in path.norms for term in Norm.of(norm).terms]
-    first = {term.symbol: term for term in reversed(terms)}
-    return tuple(lines), tuple(dict.fromkeys(first[term.symbol] for term in terms))
+    return write(replace(graph, steps=steps), view, naming)

@@ -8,9 +8,8 @@ from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import scored_labels, tells_classes_apart
 from bertviewer.core.formulas.graph import ModuleGraph, Step
-from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.steps.expressions import reads_first
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
