@@ -42,7 +42,6 @@ _PAIR = {
     **{"encoder_layers": 1, "encoder_attention_heads": 4, "encoder_ffn_dim": 40},
     **{"decoder_layers": 1, "decoder_attention_heads": 4, "decoder_ffn_dim": 40},
 }
-_STABLE = {**_SIZES, "num_key_value_heads": 4, "partial_rotary_factor": 1.0}
 # More landmarks than one segment has: the attention is an approximation.
 _LANDMARKS = {**_SIZES, "num_landmarks": 4, "segment_means_seq_len": 8}
 _XGLM = {
@@ -74,25 +73,15 @@ def reversed_(ids: torch.Tensor) -> torch.Tensor:
     ("family", "values", "buffer", "change"),
     [
         ("gpt_neox", {**_SIZES, "rotary_pct": 1.0}, "rotary_emb.inv_freq", turned),
-        ("phi", _SIZES, "rotary_emb.inv_freq", turned),
-        ("mixtral", {}, "rotary_emb.inv_freq", turned),
-        ("olmo2", _WITH_HEADS, "rotary_emb.inv_freq", turned),
-        ("gemma2", _WITH_HEADS, "rotary_emb.inv_freq", turned),
         ("gemma3_text", _WITH_HEADS, "rotary_emb.sliding_attention_inv_freq", turned),
-        ("falcon", _SIZES, "rotary_emb.inv_freq", turned),
-        ("stablelm", _STABLE, "rotary_emb.inv_freq", turned),
         ("phi3", _SIZES, "rotary_emb.inv_freq", turned),
-        ("granite", _SIZES, "rotary_emb.inv_freq", turned),
-        ("glm4", _WITH_HEADS, "rotary_emb.inv_freq", turned),
         ("modernbert", {}, "rotary_emb.sliding_attention_inv_freq", turned),
         ("nystromformer", _LANDMARKS, "embeddings.position_ids", reversed_),
         ("gemma", {}, "embed_tokens.embed_scale", lambda scale: scale * 1.01),
         ("gptj", _GPT_J, "h.1.attn.embed_positions", moved),
-        ("codegen", _GPT_J, "h.0.attn.embed_positions", moved),
         ("gpt_neo", _GPT_NEO, "h.1.attn.attention.bias", shown),
         ("xglm", _XGLM, "embed_positions.weights", moved),
         ("m2m_100", _PAIR, "encoder.embed_positions.weights", moved),
-        ("fnet", {}, "embeddings.position_ids", reversed_),
         # It is persistent, and there is no checkpoint that has it.
         ("mra", _SIZES, "embeddings.position_ids", reversed_),
     ],
@@ -111,8 +100,7 @@ def test_a_fault_in_a_buffer_is_found(
 @pytest.mark.parametrize(
     ("family", "values", "path"),
     [
-        ("marian", _PAIR, "decoder.embed_positions"),
-        ("pegasus", _PAIR, "encoder.embed_positions"),
+        ("pegasus", _PAIR, "decoder.embed_positions"),
         ("roformer", {}, "encoder.embed_positions"),
         ("marian", {**_PAIR, "dtype": "bfloat16"}, "encoder.embed_positions"),
     ],
@@ -156,34 +144,12 @@ def _faults_of(model: LoadedModel) -> set[tuple[str, str]]:
     return crosses(check_run(model, capture))
 
 
-@pytest.mark.parametrize(
-    ("family", "values", "path", "name"),
-    [
-        ("stablelm", _STABLE, "layers.1.self_attn", "scaling"),
-        ("granite", {**_SIZES, "residual_multiplier": 0.7}, "layers.0", "residual_multiplier"),
-        ("granite", {**_SIZES, "embedding_multiplier": 2.0}, "", "embedding_multiplier"),
-        ("glm4", _WITH_HEADS, "rotary_emb", "attention_scaling"),
-    ],
-)
-def test_a_wrong_scale_is_found(family: str, values: dict[str, Any], path: str, name: str) -> None:
-    model = small_model(family, **values)
-    part = model.module(random_weights=True).get_submodule(path)
-    setattr(part, name, 1.5 * getattr(part, name))
-    assert path in {found for found, _ in _faults(model)}
-
-
 def _faults(model: LoadedModel) -> set[tuple[str, str]]:
     return crosses(check_run(model, run(model, SENTENCE)))
 
 
 @pytest.mark.parametrize(
-    ("family", "values"),
-    [
-        ("gptj", _GPT_J),
-        ("codegen", _GPT_J),
-        ("gemma2", _WITH_HEADS),
-        ("xglm", _XGLM),
-    ],
+    ("family", "values"), [("gptj", _GPT_J), ("gemma2", _WITH_HEADS), ("xglm", _XGLM)]
 )
 def test_buffers_of_a_model_in_bfloat16_are_the_same(family: str, values: dict[str, Any]) -> None:
     assert _faults(small_model(family, **values, dtype="bfloat16")) == set()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -23,13 +24,12 @@ _SIZES: dict[str, Any] = {
     **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
 }
 _TINY = (
-    *("bert", "distilbert", "albert", "gpt2", "t5", "bart", "llama", "qwen3", "gemma"),
+    *("bert", "albert", "gpt2", "t5", "bart", "llama", "qwen3"),
     *("modernbert", "deberta", "mpnet", "roformer", "esm", "squeezebert", "mixtral"),
 )
 FAMILIES: dict[str, dict[str, Any]] = {
     **{family: {} for family in _TINY},
     "gpt_neox": {**_SIZES, "rotary_pct": 1.0},
-    "phi": _SIZES,
     "falcon": _SIZES,
     "opt": {**_SIZES, "ffn_dim": 40, "word_embed_proj_dim": 32},
     "olmo2": {**_SIZES, "num_key_value_heads": 2},
@@ -286,6 +286,46 @@ def capped(model: Any) -> None:
     model.layers[1].self_attn.attn_logit_softcapping = 0.5
 
 
+def not_made_up_for(model: Any) -> None:
+    model.embeddings.token_dropout = False
+
+
+def without_a_kind(model: Any) -> None:
+    model.encoder.layer[1].attention.self.pos_att_type = ["c2p"]
+
+
+def in_other_heads(model: Any) -> None:
+    model.encoder.layer[1].attention.self.num_attention_heads = 4
+
+
+def values_turned(model: Any) -> None:
+    model.encoder.layer[1].attention.self.rotary_value = True
+
+
+def at_other_blocks(model: Any) -> None:
+    inner = model.encoder.layer[1].attention.self
+
+    def other(**given: Any) -> Any:
+        blocks = given["from_seq_length"] // given["from_block_size"] - 2
+        return [np.full((blocks, 1), 3, dtype=np.int32)] * given["num_heads"]
+
+    inner._bigbird_block_rand_mask_with_head = other
+
+
+def normed_over_positions(model: Any) -> None:
+    norm = model.encoder.layers[1].output.layernorm
+    norm.forward = lambda x: nn.functional.layer_norm(x, x.shape[-1:])
+
+
+def with_other_residuals(model: Any) -> None:
+    model.layers[0].residual_multiplier = 1.5
+
+
+def scaled_rotation(model: Any) -> None:
+    model.rotary_emb.attention_scaling = 1.5
+
+
+_BERT_ATTENTION = "encoder.layer.1.attention.self"
 _BLOOM = {"vocab_size": 97, "hidden_size": 32, "n_layer": 2, "n_head": 4}
 _GEMMA = {**_SIZES, "num_key_value_heads": 2, "head_dim": 8, "attn_implementation": "eager"}
 
@@ -298,6 +338,14 @@ _GEMMA = {**_SIZES, "num_key_value_heads": 2, "head_dim": 8, "attn_implementatio
         ("bloom", _BLOOM, with_slopes_of_other_heads, "", "input of h.1"),
         ("fnet", {}, mixed_with_the_next_token, "encoder.layer.1.fourier.self", "output"),
         ("gemma2", _GEMMA, capped, "layers.1.self_attn", "head 2"),
+        ("esm", {}, not_made_up_for, "embeddings", "output"),
+        ("deberta", {}, without_a_kind, _BERT_ATTENTION, "output"),
+        ("deberta", {"talking_head": False}, in_other_heads, _BERT_ATTENTION, "output"),
+        ("roformer", {}, values_turned, _BERT_ATTENTION, "output"),
+        ("big_bird", {}, at_other_blocks, _BERT_ATTENTION, "output"),
+        ("squeezebert", {}, normed_over_positions, "encoder.layers.1.output.layernorm", "output"),
+        ("granite", _SIZES, with_other_residuals, "layers.0", "= next hidden state"),
+        ("olmo2", _SIZES, scaled_rotation, "rotary_emb", "output"),
     ],
 )
 def test_a_change_of_plain_attributes_is_found(

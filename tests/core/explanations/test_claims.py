@@ -1,12 +1,18 @@
-"""Each explanation is true of the model that it stands beside, or is not there."""
+"""Each note and each explanation is true of its model, or is not shown."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.explanations.asking import EXPLANATIONS, answers_for_module
-from tests.core.explanations.registering import all_claims
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.notes import Note
+from tests.core.explanations.claims import CLAIMS
+from tests.core.formulas.claims import claim_of
 from tests.core.formulas.note_cases import CASES, Case, case
 
-CLAIMS = all_claims()
 OF_RUNS = frozenset(
     {
         *("special-tokens", "first-token", "even-attention", "flat-lines", "growing-lines"),
@@ -22,18 +28,29 @@ def test_there_is_a_check_of_each() -> None:
     assert not CLAIMS.keys() & OF_RUNS
 
 
-@pytest.mark.parametrize("one", CASES, ids=str)
-def test_every_answer_is_true(one: Case) -> None:
+def claims_of(one: Case) -> Iterator[tuple[ModuleNode, str, Callable[[], bool]]]:
+    """Yield each note and answer on a model once, with its module and what evaluates it."""
     architecture = one.architecture
-    flows, done = architecture.flows, set()
+    flows = architecture.flows
+    done = set()
     for node in architecture.modules:
         like = flows.like.get(node.path, node.path) if flows else node.path
+        formula = formula_of(node, architecture)
+        for note in () if formula is None else formula.notes:
+            assert not isinstance(note, Note)
+            if (like, note) not in done and (claim := claim_of(note)):
+                yield node, note, partial(claim[0], one, node, claim[1])
+            done.add((like, note))
         for answer in answers_for_module(architecture, node):
-            if (like, answer.text) in done:
-                continue
+            if (like, answer.text) not in done:
+                yield node, answer.text, partial(CLAIMS[answer.name], one, node, answer)
             done.add((like, answer.text))
-            check = CLAIMS[answer.name]
-            assert check(one, node, answer), f"{node.path}: {answer.text}"
+
+
+@pytest.mark.parametrize("one", CASES, ids=str)
+def test_every_note_and_answer_is_true(one: Case) -> None:
+    for node, text, check in claims_of(one):
+        assert check(), f"{node.path}: {text}"
 
 
 def asked(one: Case) -> set[str]:

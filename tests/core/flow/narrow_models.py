@@ -8,33 +8,20 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from tests.core.checking.small_models import WITHOUT_FORMULAS
 from tests.core.formulas.formula_models import TINY
+from tests.core.walkthrough.small_walkthroughs import MORE, SMALL
 
 BERT = TINY["bert"]
-_MOE = {**TINY["llama"], "moe_intermediate_size": 20, "num_experts_per_tok": 2}
-
+_OTHERS = {**SMALL, **MORE, **WITHOUT_FORMULAS, "rembert": BERT}
 NARROW: dict[str, dict[str, Any]] = {
     **TINY,
-    **dict.fromkeys(("fnet", "rembert"), BERT),
-    "roformer": {**BERT, "embedding_size": 16},
-    "esm": {**BERT, "pad_token_id": 0},
-    "squeezebert": {**BERT, "embedding_size": 24, "num_attention_heads": 4},
-    "mobilebert": {**BERT, "embedding_size": 16, "intra_bottleneck_size": 12},
-    "deberta": {**BERT, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
-    "convbert": {**BERT, "embedding_size": 16, "num_attention_heads": 4},
-    "longformer": {**BERT, "attention_window": 4},
-    "xlnet": {"vocab_size": 97, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
-    "funnel": {
-        **{"architectures": ["FunnelModel"], "block_sizes": [1, 1], "num_decoder_layers": 1},
-        **{"vocab_size": 97, "d_model": 24, "n_head": 3, "d_head": 8, "d_inner": 40},
-    },
-    "mamba": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "state_size": 4},
-    "mixtral": {**TINY["llama"], "num_local_experts": 4},
-    "qwen3_moe": {**_MOE, "num_experts": 4, "head_dim": 8},
-    "switch_transformers": {
-        **{"vocab_size": 97, "d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3},
-        **{"num_layers": 2, "num_decoder_layers": 2, "num_experts": 4, "expert_capacity": 3},
-        **{"num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
+    **{
+        name: _OTHERS[name]
+        for name in (
+            *("convbert", "fnet", "funnel", "longformer", "mamba", "mixtral", "mobilebert"),
+            *("qwen3_moe", "rembert", "switch_transformers", "xlnet"),
+        )
     },
 }
 

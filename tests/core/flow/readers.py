@@ -10,53 +10,15 @@ from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.source.tasks import find_task
 from tests.core.formulas.formula_models import TINY
+from tests.core.walkthrough.small_walkthroughs import SMALL
 
 LENGTHS = {"B": 1, "S": 12, "S_d": 7}
 
 _SMALL: dict[str, dict[str, Any]] = {
-    **TINY,
-    "mixtral": {
-        "vocab_size": 97,
-        "hidden_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "intermediate_size": 40,
-        "num_local_experts": 4,
-        "num_experts_per_tok": 2,
-        "head_dim": 6,
-    },
-    "gptj": {"vocab_size": 97, "n_embd": 32, "n_layer": 2, "n_head": 2, "rotary_dim": 4},
-    "xlnet": {"vocab_size": 97, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
+    **SMALL,
+    "cohere2": {**TINY["llama"], "pad_token_id": 0},
+    "gemma2": {**TINY["llama"], "head_dim": 6},
     "mobilebert": {"vocab_size": 97, "num_hidden_layers": 2},
-    "cohere2": {
-        "vocab_size": 97,
-        "hidden_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "intermediate_size": 40,
-        "pad_token_id": 0,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-    },
-    "swin": {
-        "embed_dim": 12,
-        "depths": [1, 1],
-        "num_heads": [2, 3],
-        "window_size": 2,
-        "image_size": 32,
-        "patch_size": 4,
-    },
-    "gemma2": {
-        "vocab_size": 97,
-        "hidden_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 6,
-        "intermediate_size": 40,
-    },
 }
 
 

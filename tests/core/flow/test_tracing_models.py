@@ -1,6 +1,7 @@
 """A forward pass of every kind of model is traced, from its configuration alone."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,12 @@ from bertviewer.core.source.tasks import find_task
 from tests.small_models import configurations
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "albert": (TEXT,),
-    "bart": (TEXT,),
-    "bert": (TEXT,),
     "canine": (TEXT,),
-    "deberta-v2": (TEXT,),
-    "esm": (TEXT,),
     "fnet": (TEXT,),
     "funnel": (TEXT,),
-    "gpt2": (TEXT,),
-    "llama": (TEXT,),
     "longformer": (TEXT,),
     "mamba": (TEXT,),
-    "mixtral": (TEXT,),
     "mobilebert": (TEXT,),
-    "modernbert": (TEXT,),
-    "t5": (TEXT,),
-    "transformer-base": (TEXT,),
     "lxmert": (TEXT,),
     "clip": (TEXT, IMAGE),
     "layoutlmv3": (TEXT, IMAGE),
@@ -42,7 +32,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "convnext": (IMAGE,),
     "detr": (IMAGE,),
     "swin": (IMAGE,),
-    "vit": (IMAGE,),
     "vivit": (IMAGE,),
     "clap": (TEXT, SOUND),
     "audio-spectrogram-transformer": (SOUND,),
@@ -58,6 +47,7 @@ DEEP = ("clap", "convnext", "swin")
 """They name their stages, or need as many as they have: no layer of theirs is cut."""
 
 
+@cache
 def traced(model_type: str, **changes: Any) -> TracedModel:
     config = {**configurations(model_type)[-1 if model_type in DEEP else 0], **changes}
     return trace_model(ModelSource("config", model_type, Path(), find_task("base")), config)
@@ -151,7 +141,7 @@ def test_experts_multiply_as_many_matrices_as_a_router_says() -> None:
 
 
 def test_a_model_that_looks_at_its_numbers_is_run_with_some() -> None:
-    found = traced("jetmoe")
+    found = traced("jetmoe", hidden_size=64, intermediate_size=64, vocab_size=97, kv_channels=16)
     assert found.device == "cpu"
     assert found.trace.stopped is None
     check_order(found.trace)

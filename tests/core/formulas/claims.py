@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -23,6 +25,60 @@ def claims(*patterns: str) -> Callable[[Check], Check]:
         return check
 
     return register
+
+
+_TEXTS = (
+    r"“\w+” holds the stack of layers",
+    r"Square brackets denote the lookup of a table row",
+    r"A lookup, not a product: it selects row t of the table\. .* without computing the zeros",
+    r"Mean and variance are computed per position, over its features only; .* is involved",
+    r"PyTorch divides by √\(variance \+ ε\)\. .* as its argument approaches 0",
+    r"All figures here are for evaluation mode, where dropout is the identity",
+    r"PyTorch scales the kept elements by 1 / \(1 − p\) during training, .* afterwards",
+    r"Residual connection: each sub-layer’s input is added to its output, .* unchanged",
+    r"Attention moves information between positions; .* independently",
+    r"Each position is processed independently; only attention mixes positions",
+    r"Without the non-linearity in between, the two linear layers would collapse into one",
+    r"This is the exact form, computed with erf\. .* differ by less than 0\.001",
+    r"Large positive values pass unchanged .* about −0\.17, near x = −0\.75",
+    r"The tanh replaces the error function .* less than 0\.001",
+    r"GPT-2 and ALBERT were trained with this form, .* trained with",
+    r"It is cheaper but less accurate than the tanh form",
+    r"The bounds keep values within the range of low-precision number formats",
+    r"Near 0 it changes little; .* the gradient is small",
+    r"Its slope is 1 above 0 and 0 below",
+    r"Also known as Swish",
+    r"Purpose: next-sentence prediction and .*, regardless of the sequence length",
+    r"BERT’s pooler was trained on next-sentence prediction; .* not its objective",
+    r"The paper does not mention this step; it comes from the code published with the paper",
+    r"Scores \(logits\) are not yet probabilities: softmax over the vocabulary converts them",
+    r"Entry 0 (of z )?scores .*, entry 1 .*",
+    r"The sigmoid of a score is the probability that the token was replaced",
+    r"Here softmax runs over the positions, once for the start and once for the end",
+    r"Items labelled −100 are ignored",
+    r"The mean square is computed per position, over its features only; .* is involved",
+    r"The decoder’s input starts with decoder_start_token_id, .* of the target",
+    r"Padding tokens are counted like any other; the mask prevents attention to them",
+    r"Rotating a query and a key by their positions .* is encoded without position vectors",
+    r"torch\.nn\.Transformer has neither embeddings nor .*; its inputs are already vectors",
+    r"Each part has its own page",
+    r"A bracket is 1 where its condition is true .* masks a position",
+    r"These are the steps of the code, traced from one forward pass .* are omitted",
+)
+GENERAL = re.compile("|".join(f"(?:{text})" for text in _TEXTS))
+
+
+@cache
+def claim_of(note: str) -> tuple[Check, tuple[str, ...]] | None:
+    """Return what evaluates a note; ``None`` for one that states no fact about the model."""
+    for subject in ("attention", "kin", "layer", "model"):
+        import_module(f"tests.core.formulas.{subject}_claims")
+    text = note.removesuffix(".")
+    for pattern, check in CLAIMS:
+        if found := pattern.fullmatch(text):
+            return check, found.groups()
+    assert GENERAL.fullmatch(text), f"nothing evaluates the note: {note}"
+    return None
 
 
 def module_of(case: Case, node: ModuleNode) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 import transformers
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.source.tasks import TASKS
 from bertviewer.core.transformer_base import register
 
 register()
@@ -110,6 +109,26 @@ TINY["mistral"] = {**TINY["llama"], "sliding_window": 5}
 TINY["qwen2"] = TINY["llama"]
 TINY["qwen3"] = TINY["gemma"] = {**TINY["llama"], "head_dim": 8}
 
+DISTINCT = tuple(family for family in TINY if family not in ("xlm-roberta", "camembert"))
+"""The families, without two whose code is a copy of RoBERTa's."""
+
+HEADS = (
+    *("bert masked-lm", "bert pretraining", "bert next-sentence", "bert causal-lm"),
+    *("bert sequence-classification", "bert token-classification", "bert question-answering"),
+    *("roberta masked-lm", "roberta sequence-classification", "mpnet masked-lm"),
+    *("distilbert masked-lm", "distilbert sequence-classification", "electra masked-lm"),
+    *("electra pretraining", "electra sequence-classification", "albert pretraining"),
+    *("deberta masked-lm", "deberta-v2 sequence-classification", "squeezebert masked-lm"),
+    *("modernbert masked-lm", "modernbert sequence-classification", "esm masked-lm"),
+    *("roformer masked-lm", "roformer sequence-classification", "gpt2 causal-lm"),
+    *("gpt2 sequence-classification", "llama causal-lm", "llama sequence-classification"),
+    *("bart pretraining", "bart sequence-classification", "bart question-answering"),
+    *("t5 pretraining", "t5 sequence-classification", "big_bird question-answering"),
+)
+"""Families with a head: each kind of head once."""
+
+MODELS = (*DISTINCT, *HEADS)
+
 
 @cache
 def config_of(family: str) -> transformers.PreTrainedConfig:
@@ -125,14 +144,5 @@ def architecture_of(family: str, task: str = "base") -> Architecture:
 
 
 def all_architectures() -> dict[str, Architecture]:
-    """Return every family with every head that it has."""
-    found: dict[str, Architecture] = {}
-    for family in TINY:
-        for task in TASKS:
-            mapping = getattr(transformers, task.auto_class)._model_mapping
-            config = config_of(family)
-            # The decoder of an encoder-decoder alone has a formula that is read off its flow.
-            is_half = task.name == "causal-lm" and config.is_encoder_decoder
-            if type(config) in mapping and not is_half:
-                found[f"{family} {task.name}"] = architecture_of(family, task.name)
-    return found
+    """Return every family, and each kind of head once."""
+    return {name: architecture_of(*name.split()) for name in MODELS}

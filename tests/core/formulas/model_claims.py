@@ -160,21 +160,6 @@ def has_factor(case: Case, factor: float) -> bool:
     return torch.allclose(moved, factor * (table[31] - table[30]), atol=1e-4)
 
 
-@claims(
-    r"If segment ids are given, their vectors are looked up in the token embedding table and added"
-)
-def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
-    module = module_of(case, node)
-    seen: list[Any] = []
-    handle = module.drop.register_forward_pre_hook(lambda _m, args: seen.append(args[0]))
-    ids = torch.tensor([[5, 6, 7]])
-    with torch.no_grad():
-        module(ids)
-        module(ids, token_type_ids=torch.full_like(ids, 9))
-    handle.remove()
-    return torch.allclose(seen[1] - seen[0], module.wte.weight[9].expand(1, 3, -1), atol=1e-6)
-
-
 @claims(r"Masks are passed by the caller: without a target mask, the decoder also attends .*")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     module: nn.Transformer = module_of(case, node)

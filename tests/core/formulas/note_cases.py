@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,16 +12,11 @@ from torch import Tensor, nn
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
-from bertviewer.core.flow.meta_trace import meta_trace
-from bertviewer.core.flow.reading import FlowReader
-from bertviewer.core.flow.tracing_models import LENGTHS
-from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.source.tasks import find_task
-from tests.core.formulas.formula_models import TINY
+from tests.core.formulas.flow_models import with_flows
+from tests.core.formulas.formula_models import DISTINCT, TINY, architecture_of
 
 TOKENS = 12
 """So many tokens of each sequence are read."""
@@ -79,11 +74,9 @@ class Case:
     @cached_property
     def architecture(self) -> Architecture:
         """What is known of it."""
-        source = SourceInfo("preset", "test", self.task, "random")
-        found = inspect_module(self.model, source, self.model.config.to_dict())
-        model = build_on_meta(build_config(self.values, "test"), find_task(self.task), "test")
-        flows = FlowReader(meta_trace(model, LENGTHS), found).flows(LENGTHS)
-        return with_formulas(replace(found, flows=flows))
+        if not self.changes:
+            return architecture_of(self.family, self.task)
+        return with_flows(self.values, self.task)
 
     def node(self, path: str) -> ModuleNode:
         """Return the module at a path."""
@@ -206,7 +199,7 @@ DEBERTA_PLAIN: dict[str, Any] = {
     "pos_att_type": ["c2p"],
 }
 CASES = (
-    *(case(family) for family in TINY),
+    *(case(family) for family in DISTINCT),
     case("bert", is_decoder=True),
     case("bert", is_decoder=True, add_cross_attention=True),
     case("bert", type_vocab_size=1, **HEADS),

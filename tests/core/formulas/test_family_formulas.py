@@ -18,14 +18,6 @@ def test_gpt2_attention_is_causal_and_projects() -> None:
     assert "W_Q^top" not in " ".join(formula.maths)
 
 
-def test_barts_decoder_looks_back_only() -> None:
-    architecture = small_model("bart").with_flows()
-    notes = formula_at(architecture, "decoder.layers.0.self_attn").notes
-    assert any("causal" in note for note in notes)
-    crossing = formula_at(architecture, "decoder.layers.0.encoder_attn")
-    assert crossing.title == "Multi-head cross-attention"
-
-
 def test_albert_counts_its_applications() -> None:
     albert = architecture_of("albert")
     assert values(formula_at(albert, "encoder"))["l"] == "2 applications"
@@ -66,6 +58,8 @@ def test_bart_and_mbart_norm_at_different_places() -> None:
     bart = formula_at(architecture_of("bart"), "decoder.layers.0")
     assert bart.title == "Decoder layer, post-norm"
     assert formula_at(architecture_of("mbart"), "decoder.layers.0").title.endswith("pre-norm")
+    notes = formula_at(architecture_of("bart"), "decoder.layers.0.self_attn").notes
+    assert any("causal" in note for note in notes)
     crossing = formula_at(architecture_of("bart"), "decoder.layers.1.encoder_attn")
     assert crossing.title == "Multi-head cross-attention"
     assert formula_at(architecture_of("bart"), "encoder.embed_positions").maths[0].count("s + 2")

@@ -12,7 +12,7 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM
 from tests.core.formulas.flow_models import traced
-from tests.core.formulas.formula_models import TINY
+from tests.core.formulas.formula_models import DISTINCT
 from tests.core.formulas.found_formulas import node_at
 from tests.core.formulas.said_and_done import CLOSED, Closed, done, said, tells_all
 
@@ -45,7 +45,7 @@ def pairs(architecture: Architecture) -> list[tuple[ModuleNode, Formula, Flow, C
     return found
 
 
-@pytest.mark.parametrize("family", TINY)
+@pytest.mark.parametrize("family", DISTINCT)
 def test_a_role_says_what_the_flow_does(family: str) -> None:
     architecture = traced(family)
     every = pairs(architecture)

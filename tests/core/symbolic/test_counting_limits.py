@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from bertviewer.core.errors import Cancelled
 from bertviewer.core.symbolic.counts import derive
 from bertviewer.core.symbolic.models import Build
 from tests.core.symbolic.test_counting import assert_true_of, builder, config_of
@@ -72,9 +73,9 @@ def test_progress_is_told_and_can_stop_the_work() -> None:
     def progress(done: int, total: int, label: str) -> None:
         seen.append((done, total, label))
         if len(seen) == 5:
-            raise KeyError("stopped")
+            raise Cancelled
 
-    with pytest.raises(KeyError, match="stopped"):
+    with pytest.raises(Cancelled):
         derive(config_of("bert"), builder(), progress)
     assert [done for done, _, _ in seen] == [0, 1, 2, 3, 4]
     assert {label for _, _, label in seen} == {"Deriving formulas"}

@@ -7,26 +7,6 @@ from bertviewer.core.walkthrough.walkthrough import find_step
 from tests.core.opened import plain
 from tests.core.walkthrough.small_walkthroughs import small
 
-FAMILIES = ["bert", "gpt2", "t5", "bart", "vit", "swin", "mixtral", "albert"]
-FAMILIES += ["qwen3_moe", "big_bird"]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_module_that_holds_something_has_a_step(family: str) -> None:
-    architecture = small(family)
-    steps = build_walkthrough(architecture).steps
-    for node in architecture.modules[1:]:
-        if not node.parameters:
-            continue
-        assert find_step(steps, architecture, node.path) is not None, node.path
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_steps_of_equal_layers_stand_apart_from_what_follows(family: str) -> None:
-    for part in build_walkthrough(small(family)).sections:
-        kinds = {step.is_layers for step in part.steps}
-        assert kinds == {part.kind == "others"}, part.title
-
 
 @pytest.mark.parametrize(
     ("family", "path", "name"),

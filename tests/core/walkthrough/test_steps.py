@@ -1,4 +1,4 @@
-"""The teacher's walk: BERT's seventeen steps, and sums that reconcile for every family."""
+"""The teacher's walk: BERT's seventeen steps, and the values of the last run."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.presets import preset_names
 from bertviewer.core.walkthrough.build import build_walkthrough
 from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import flowing, step
@@ -34,7 +33,6 @@ SEVENTEEN = (
     ("Norm", "2*1024", 2_048),
     ("Layers 1–23", "23*12,596,224", 23 * 12_596_224),
 )
-HEAD_TASKS = ("sequence-classification", "pretraining", "token-classification")
 
 
 class TestBertLargeChinese:
@@ -104,29 +102,6 @@ class TestBertLargeChinese:
         attention = step(walk, "Multi-head self-attention")
         assert attention.input_shape is not None
         assert attention.input_shape.text == "[B, S, 1024]"
-
-
-def check_sums(architecture: Architecture) -> None:
-    """Check that a walk adds up, and that each step's own arithmetic does."""
-    walk = build_walkthrough(architecture)
-    assert walk.parameters == architecture.root.parameters
-    assert walk.trainable == architecture.root.trainable
-    for part in walk.sections:
-        assert part.reconciles, part.title
-    # A step's own arithmetic is checked by Python, thousands separators aside.
-    for at in walk.steps:
-        if at.count.numbers:
-            assert eval(at.count.numbers.replace(",", "")) == at.count.parameters, at.name
-
-
-@pytest.mark.parametrize("name", preset_names())
-def test_the_steps_add_up_to_the_model(name: str) -> None:
-    check_sums(flowing(name))
-
-
-@pytest.mark.parametrize("task", ["masked-lm", *HEAD_TASKS])
-def test_the_steps_add_up_with_a_head(task: str) -> None:
-    check_sums(flowing("bert-base-uncased", task))
 
 
 @pytest.fixture(scope="module")

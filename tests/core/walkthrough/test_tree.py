@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-
 from bertviewer.core.walkthrough.build import build_walkthrough
 from tests.core.opened import plain
-from tests.core.walkthrough.small_walkthroughs import flowing, names
+from tests.core.walkthrough.small_walkthroughs import flowing
 
 
 def test_modules_stand_in_the_trees_order_under_their_own_names() -> None:
@@ -20,13 +18,6 @@ def test_modules_stand_in_the_trees_order_under_their_own_names() -> None:
     assert not any(part.is_executed for part in walk.sections)
     assert walk.reconciles
     assert (walk.sections[1].times, walk.sections[1].parameters) == (12, 7_087_872)
-
-
-@pytest.mark.parametrize("name", ["albert-base-v2", "gpt2", "transformer-base"])
-def test_other_trees_add_up(name: str) -> None:
-    walk = build_walkthrough(plain(name))
-    assert walk.reconciles
-    assert "Add" not in names(walk)
 
 
 def test_a_tied_head_says_so() -> None:

@@ -24,14 +24,13 @@ from bertviewer.core.what_if.sheet import Sheet
 torch.set_num_threads(1)
 
 FAMILIES = {
-    "bert": "base",
+    "bert": "token-classification",
     "gpt2": "base",
     "albert": "base",
     "electra": "base",
     "distilbert": "masked-lm",
     "t5": "base",
     "bart": "base",
-    "transformer-base": "base",
 }
 DEPTHS = {
     "num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers",

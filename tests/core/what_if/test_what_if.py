@@ -69,7 +69,7 @@ def chosen_values(data: st.DataObject, sheet: Sheet) -> dict[str, int]:
 
 @pytest.mark.parametrize("model_type", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=6, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 def test_it_is_the_model_that_would_be_built(model_type: str, data: st.DataObject) -> None:
     sheet = family_sheet(model_type)
     outcome = evaluate_scenario(Scenario(sheet, chosen_values(data, sheet)))

@@ -23,53 +23,24 @@ def groups_of(name: str) -> list[Group]:
     [
         ("bert", {"layer norm": 5, "attention": 2, "feed-forward": 2, "residual": 4}),
         ("albert", {"layer norm": 5, "attention": 2, "feed-forward": 2, "residual": 4}),
-        ("distilbert", {"layer norm": 5, "attention": 2, "feed-forward": 2, "residual": 4}),
-        ("squeezebert", {"layer norm": 5, "attention": 2, "feed-forward": 2, "residual": 4}),
         ("gpt2", {"layer norm": 5, "attention": 2, "feed-forward": 2, "residual": 4}),
         ("bart", {"layer norm": 12, "attention": 6, "feed-forward": 4, "residual": 10}),
-        ("transformer-base", {"layer norm": 12, "attention": 6, "feed-forward": 4, "residual": 10}),
         ("t5", {"rms norm": 12, "attention": 6, "feed-forward": 4, "residual": 10}),
-        ("mt5", {"rms norm": 12, "attention": 6, "gated feed-forward": 4, "residual": 10}),
         (
             "llama",
-            {
-                "rms norm": 5,
-                "rotary": 4,
-                "attention": 2,
-                "gated feed-forward": 2,
-                "residual": 4,
-            },
+            {"rms norm": 5, "rotary": 4, "attention": 2, "gated feed-forward": 2, "residual": 4},
         ),
         (
             "gemma2",
-            {
-                "rms norm": 9,
-                "rotary": 4,
-                "attention": 2,
-                "gated feed-forward": 2,
-                "residual": 4,
-            },
+            {"rms norm": 9, "rotary": 4, "attention": 2, "gated feed-forward": 2, "residual": 4},
         ),
         (
             "mixtral",
-            {
-                "rms norm": 5,
-                "rotary": 4,
-                "attention": 2,
-                "routing": 2,
-                "experts": 2,
-                "residual": 4,
-            },
+            {"rms norm": 5, "rotary": 4, "attention": 2, "routing": 2, "experts": 2, "residual": 4},
         ),
         (
             "modernbert",
-            {
-                "layer norm": 9,
-                "rotary": 8,
-                "attention": 4,
-                "gated feed-forward": 4,
-                "residual": 8,
-            },
+            {"layer norm": 9, "rotary": 8, "attention": 4, "gated feed-forward": 4, "residual": 8},
         ),
         # Attention and feed-forward network side by side, added in one sum.
         (
@@ -78,13 +49,7 @@ def groups_of(name: str) -> list[Group]:
         ),
         (
             "cohere2",
-            {
-                "layer norm": 3,
-                "rotary": 4,
-                "attention": 2,
-                "gated feed-forward": 2,
-                "residual": 2,
-            },
+            {"layer norm": 3, "rotary": 4, "attention": 2, "gated feed-forward": 2, "residual": 2},
         ),
         (
             "roformer",
@@ -92,13 +57,7 @@ def groups_of(name: str) -> list[Group]:
         ),
         (
             "xlnet",
-            {
-                "layer norm": 4,
-                "attention": 2,
-                "position bias": 2,
-                "feed-forward": 2,
-                "residual": 4,
-            },
+            {"layer norm": 4, "attention": 2, "position bias": 2, "feed-forward": 2, "residual": 4},
         ),
     ],
 )
