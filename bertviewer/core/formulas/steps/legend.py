@@ -72,7 +72,8 @@ class Legend:
             return symbol
         self._sized.add(symbol)
         *before, last = self._sizes(node) or ("",)
-        is_shown = before[0] in _LETTERS if len(before) == 1 else self.teaches and not before
+        is_row = len(before) == 1 and before[0] in _LETTERS
+        is_shown = is_row or (self.teaches and len(before) < 2)
         return sized(symbol, *before, last) if is_shown and isinstance(last, int) else symbol
 
     def _sizes(self, node: Node) -> tuple[int | str, ...]:
@@ -85,11 +86,10 @@ class Legend:
         letters = {lengths[name]: name for name in reversed(_LETTERS) if name in lengths}
         named = [letters.get(size, size) for size in shape]
         is_batch = shape[:1] == (lengths.get("B", 1),)
-        if node.kind == "parameter" or len(shape) > 3:
+        if node.kind == "parameter":
             return shape
-        if len(shape) == 3:
-            is_sentence = is_batch and shape[1] in letters
-            return (named[1], shape[2]) if is_sentence else shape
+        if len(shape) > 2:
+            return (named[1], *shape[2:]) if is_batch else shape
         if len(shape) == 2 and is_batch and shape[0] not in letters:
             return (named[1],)
         return (*named[:1], *shape[1:])
