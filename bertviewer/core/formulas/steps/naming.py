@@ -29,7 +29,7 @@ TOKEN_IDS = "token ids"
 _INPUTS = {
     "mask": ("m", ""),
     "decoder input ids": ("u", "token ids of the target so far, shifted by one position"),
-    "type ids": ("g", "segment ids"),
+    "type ids": ("g", "segment ids: 0 for the first sentence, 1 for the second"),
     "position ids": ("p", ""),
     "ids": ("t", TOKEN_IDS),
     "encoder": ('X_"enc"', "the encoder’s output"),

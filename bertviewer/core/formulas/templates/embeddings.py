@@ -105,8 +105,13 @@ def _embeddings(view: ModuleView) -> Match | None:
         "norm": norm and norm.name,
     }
     chosen = [*(["positions"] if position else []), *(["token types"] if segment else [])]
-    meanings = {"T": "where mask tokens are", "c": "fraction of the tokens that are not masked"}
-    naming = Naming(meanings=meanings if rescales else {}, teaches=True)
+    meanings = {"Y": "output, one row per position"}
+    if segment is not None and segment.rows == 1:
+        meanings["g"] = "segment ids: always 0"
+    if rescales:
+        meanings["T"] = "where mask tokens are"
+        meanings["c"] = "fraction of the tokens that are not masked"
+    naming = Naming(meanings=meanings, teaches=True)
     written = write(graph, view, naming)
     return replace(written, values=values, keys=view.keys(*chosen))
 

@@ -163,7 +163,7 @@ def _stack(kind: str, view: ModuleView) -> Match | None:
         results=("Y",),
         symbols=symbols,
         layers={} if before is None else {before.node.id: projection},
-        meanings={**_MEANINGS.get(kind, {}), **meanings},
+        meanings={"Y": "output, one row per position", **_MEANINGS.get(kind, {}), **meanings},
         functions={run.node.id: f'"{_CALLED.get(kind, "Layer")}"'},
         teaches=True,
     )
