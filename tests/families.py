@@ -106,6 +106,7 @@ def _work(examined: Callable[[str, Path], AnyFinding]) -> None:
     """Examine the types whose names are read, one a line, and write what was found."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
+    answers, sys.stdout = sys.stdout, sys.stderr  # libraries print as well
     for line in sys.stdin:
         name = line.strip()
         with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +114,7 @@ def _work(examined: Callable[[str, Path], AnyFinding]) -> None:
                 found = asdict(examined(name, Path(folder)))
             except Exception as error:  # noqa: BLE001 - any kind of error is a finding
                 found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-        print(json.dumps({**found, "model_type": name}), flush=True)  # noqa: T201
+        print(json.dumps({**found, "model_type": name}), flush=True, file=answers)  # noqa: T201
 
 
 def _walk(command: list[str], names: list[str], seconds: float, kind: Kind) -> Iterator[AnyFinding]:
