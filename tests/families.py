@@ -114,7 +114,7 @@ def _work(examined: Callable[[str, Path], AnyFinding]) -> None:
                 found = asdict(examined(name, Path(folder)))
             except Exception as error:  # noqa: BLE001 - any kind of error is a finding
                 found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-        print(json.dumps({**found, "model_type": name}), flush=True, file=answers)  # noqa: T201
+        print(json.dumps({**found, "model_type": name}), flush=True, file=answers)
 
 
 def _walk(command: list[str], names: list[str], seconds: float, kind: Kind) -> Iterator[AnyFinding]:
