@@ -13,7 +13,7 @@ from transformers.models.llama import modeling_llama
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source_code import source_of
-from tests.core.formulas.formula_models import all_architectures
+from tests.core.formulas.formula_models import all_architectures, architecture_of
 
 
 def test_a_classs_source_is_its_lines_in_its_file() -> None:
@@ -96,7 +96,7 @@ def _class(module: str, name: str) -> object:
 
 
 def test_the_document_keeps_the_classs_module_and_reads_older_ones() -> None:
-    architecture = replace(all_architectures()["bert base"], flows=None)
+    architecture = replace(architecture_of("bert"), flows=None)
     data = architecture.to_json()
     assert data["modules"][0]["class_module"] == "transformers.models.bert.modeling_bert"
     assert Architecture.from_json(data) == architecture
