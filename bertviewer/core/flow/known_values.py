@@ -56,7 +56,7 @@ class KnownValues:
         return answer if to_cpu else tree_map(self._learned, answer)
 
     def together(self, arguments: Any, tensors: Sequence[Tensor]) -> Any:
-        """Move arguments that a model made on the CPU to the meta device if others are there.
+        """Move arguments that a model made on the CPU to the meta device if others are on it.
 
         A mask that an operation selects by becomes the places where it is true, so that the
         result's length is known. (Only operations that select have masks in a list as their second

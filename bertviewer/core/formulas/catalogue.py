@@ -21,11 +21,13 @@ def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
 def with_formulas(architecture: Architecture) -> Architecture:
     """Return an architecture with each module's formula and role."""
     written: dict[Hashable, tuple[Formula | None, str]] = {}
+    views: dict[str, ModuleView] = {}
     modules = []
     for node in architecture.modules:
         facts = _facts(node, architecture)
         if facts not in written:
-            written[facts] = _explained(ModuleView.of(node, architecture))
+            view = views.get(node.path) or ModuleView.of(node, architecture, views)
+            written[facts] = _explained(view)
         formula, role = written[facts]
         modules.append(
             replace(

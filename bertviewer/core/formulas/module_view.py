@@ -1,6 +1,7 @@
 """The module that a formula describes: its tensors, children, attributes and graph."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -30,14 +31,26 @@ class ModuleView:
     architecture: Architecture
     children: Mapping[str, ModuleNode]
     tensors: Mapping[str, TensorInfo]
+    # All views of one architecture by path: graphs are read once for all of them.
+    views: dict[str, "ModuleView"] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, node: ModuleNode, architecture: Architecture) -> "ModuleView":
-        """Collect what is below ``node``; tensors are keyed by their name relative to it."""
+    def of(
+        cls,
+        node: ModuleNode,
+        architecture: Architecture,
+        views: dict[str, "ModuleView"] | None = None,
+    ) -> "ModuleView":
+        """Collect what is below ``node``; tensors are keyed by their name relative to it.
+
+        ``views`` has the views that were made already, and gets those that are made from this one.
+        """
         skip = len(node.path) + 1 if node.path else 0
         children = {child.name: child for child in architecture.children(node.path)}
-        below = architecture.tensors_below(node.path)
-        return cls(node, architecture, children, {tensor.name[skip:]: tensor for tensor in below})
+        tensors = {t.name[skip:]: t for t in architecture.tensors_below(node.path)}
+        views = {} if views is None else views
+        views[node.path] = cls(node, architecture, children, tensors, views)
+        return views[node.path]
 
     @cached_property
     def graph(self) -> ModuleGraph | None:
@@ -88,7 +101,9 @@ class ModuleView:
     def at(self, path: str) -> "ModuleView | None":
         """Return the module at a path of the model as a view, ``None`` if there is none."""
         node = self.architecture.module(path)
-        return None if node is None else ModuleView.of(node, self.architecture)
+        if node is None:
+            return None
+        return self.views.get(path) or ModuleView.of(node, self.architecture, self.views)
 
     def tensor(self, name: str) -> TensorInfo | None:
         """Return a tensor of the model by its whole name, ``None`` if there is none."""

@@ -163,11 +163,6 @@ def _name(step: Step) -> str:
     return str(found or step.node.name)
 
 
-def operator_of(step: Step) -> str:
-    """Return the operator of an activation's step."""
-    return activation_term(step).symbol
-
-
 def activation_term(step: Step) -> Term:
     """Return the term that explains an activation's operator."""
     known = ACTIVATIONS.get(_name(step))
