@@ -23,7 +23,7 @@ TESTS = (
     "tests/core/run/test_running.py",
     "tests/core/tokenizer/test_tokenization.py",
     "tests/core/tokenizer/test_kinds.py",
-    "tests/core/checking/test_families.py",
+    "tests/core/checks/test_families.py",
     "tests/core/loading/test_pretrained.py",
     "tests/core/symbolic/test_counting.py",
 )

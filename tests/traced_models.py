@@ -11,9 +11,9 @@ from bertviewer.charts.flow.dot import dot_of
 from bertviewer.charts.flow.layout import draw
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.reading import FlowReader
-from bertviewer.core.flow.tracing_models import LENGTHS, TracedModel, trace_model
 from bertviewer.core.formulas.catalogue import with_formulas
+from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.tracing_models import LENGTHS, TracedModel, trace_model
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source

@@ -186,7 +186,7 @@ class Run:
         look = self.closer_look
         if path is not None:
             look.called(path)
-        from bertviewer.core.checking.check import check_all, check_module
+        from bertviewer.core.checks.check import check_all, check_module
 
         if path is None:
             found = self._whole_check = check_all(look.model, look.capture, look.progress)

@@ -70,7 +70,7 @@ def run_of(
 
     libraries.load(progress)
     from bertviewer.core.activations.units import unit_paths
-    from bertviewer.core.checking.check import check_run
+    from bertviewer.core.checks.check import check_run
     from bertviewer.core.run.capture import Capture
     from bertviewer.core.run.device import find_device
     from bertviewer.core.run.running import run_sentence

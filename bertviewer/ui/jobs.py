@@ -272,7 +272,7 @@ def check_module_job(
     model: LoadedModel, watched: WatchedRun, path: str, progress: Progress
 ) -> Check:
     """Check what the module at ``path`` gave in a run."""
-    from bertviewer.core.checking.check import check_module
+    from bertviewer.core.checks.check import check_module
 
     return check_module(model, watched.kept, path, progress)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.checking.check import check_run
+from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture

@@ -117,9 +117,9 @@ def _own() -> dict[str, dict[str, Any]]:
 
 def _configurations() -> dict[str, dict[str, Any]]:
     """Return the tiny configurations by model type."""
-    from tests.core.checking.small_models import WITHOUT_FORMULAS
-    from tests.core.flow.readers import config_of
+    from tests.core.checks.small_models import WITHOUT_FORMULAS
     from tests.core.formulas.formula_models import TINY
+    from tests.core.graph.readers import config_of
     from tests.core.walkthrough.small_walkthroughs import SMALL
 
     others = {name: config_of(name) for name in ("gemma2", "cohere2")}

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.checking.check import check_run
+from bertviewer.core.checks.check import check_run
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture

@@ -24,7 +24,7 @@ from bertviewer.core.analysis.attention_places import attention_paths, places_of
 from bertviewer.core.closer_look.eager import eager, is_close
 from bertviewer.core.closer_look.observed_weights import ObservedWeights, probed_weights
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention

@@ -5,8 +5,8 @@ from torch import Tensor
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.checking.check import look_at_step
-from bertviewer.core.checking.comparison import Compared
+from bertviewer.core.checks.check import look_at_step
+from bertviewer.core.checks.comparison import Compared
 from bertviewer.core.closer_look.tensor_values import from_tensor
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.shape_text import shape_text

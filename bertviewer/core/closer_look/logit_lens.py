@@ -16,7 +16,7 @@ from bertviewer.core.analysis.attention_places import attention_paths
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import Capture

@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from bertviewer.core.checking.arithmetic import (
+from bertviewer.core.checks.arithmetic import (
     attention_probabilities,
     attention_scores,
     multi_head_probabilities,
 )
 from bertviewer.core.closer_look.eager import is_close
-from bertviewer.core.flow.nested_tensors import tensors_in
-from bertviewer.core.flow.tracing import name_of
+from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.tracing import name_of
 from bertviewer.core.run.capture import KeptCall
 
 HIDDEN = -1e4

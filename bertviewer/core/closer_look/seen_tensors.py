@@ -18,9 +18,9 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.closer_look.tensor_values import from_tensor
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.flow.forwards import Arguments
-from bertviewer.core.flow.nested_tensors import named_in
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.forwards import Arguments
+from bertviewer.core.graph.nested_tensors import named_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture

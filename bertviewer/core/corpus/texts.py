@@ -12,8 +12,8 @@ from bertviewer.core.closer_look.eager import eager
 from bertviewer.core.corpus.choices import MOST_TOKENS
 from bertviewer.core.corpus.sums import Ints
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.forwards import replacing
 from bertviewer.core.lengths.measuring import length_limits
 from bertviewer.core.run.big_bird_attention import SPARSE, choose_attention
 from bertviewer.core.run.inputs import model_inputs, text_inputs

@@ -19,9 +19,9 @@ from bertviewer.core.corpus.measured import Attention, Call, Measured, Seen
 from bertviewer.core.corpus.rows import rows_of
 from bertviewer.core.corpus.texts import ASKS, Texts, asked_for_shares, called
 from bertviewer.core.corpus.trial_texts import ALONE, LENGTHS, TextMaker, alone
-from bertviewer.core.flow.forwards import Watch, watching
-from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.forwards import Watch, watching
+from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.lockstep import Lockstep
 from bertviewer.core.run.hidden_states import stacks_of
 from bertviewer.core.run.inputs import parameters_of

@@ -10,7 +10,9 @@ from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.names import CONFIG_KEYS
-from bertviewer.core.formulas.graph import (
+from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import (
     ModuleGraph,
     Step,
     closed,
@@ -18,8 +20,6 @@ from bertviewer.core.formulas.graph import (
     is_first,
     with_tables,
 )
-from bertviewer.core.formulas.notation import Affine
-from bertviewer.core.frozen import frozen
 from bertviewer.core.text.special_floats import Scalar
 
 

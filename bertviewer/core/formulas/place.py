@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 from bertviewer.core.architecture.architecture import ancestors
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 
 @frozen

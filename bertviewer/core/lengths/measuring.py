@@ -16,15 +16,15 @@ from torch import Tensor
 from bertviewer.core.budget import OverBudget, limited
 from bertviewer.core.building.building import build_config, build_on_meta, heads_of
 from bertviewer.core.errors import Stopped, UserError
-from bertviewer.core.flow.inputs.texts import (
+from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.inputs.texts import (
     SENTENCES,
     TARGET_TOKENS,
     TOKENS,
     text_inputs,
 )
-from bertviewer.core.flow.meta_device import Literals, MetaDevice
-from bertviewer.core.flow.meta_trace import prepare
-from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.meta_device import Literals, MetaDevice
+from bertviewer.core.graph.meta_trace import prepare
 from bertviewer.core.lengths.length_limits import (
     LengthLimits,
     stated_lengths,

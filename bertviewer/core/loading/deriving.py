@@ -13,10 +13,10 @@ from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.budget import Budget, OverBudget
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
-from bertviewer.core.flow.inputs.texts import TARGET_TOKENS
-from bertviewer.core.flow.reading import FlowReader
-from bertviewer.core.flow.tracing_models import LENGTHS, trace_model
 from bertviewer.core.formulas.catalogue import with_formulas
+from bertviewer.core.graph.inputs.texts import TARGET_TOKENS
+from bertviewer.core.graph.reading import FlowReader
+from bertviewer.core.graph.tracing_models import LENGTHS, trace_model
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.symbolic.costs import derive_costs, no_costs

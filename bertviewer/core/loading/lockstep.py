@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.flow.forwards import Watch, watching
+from bertviewer.core.graph.forwards import Watch, watching
 from bertviewer.core.loading.absent_weight import absent_in, weights_in
 from bertviewer.core.loading.layer_by_layer import Reading
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from bertviewer.core.flow.forwards import Arguments, Watch, watching
-from bertviewer.core.flow.nested_tensors import mapped, plain, tensors_in, versions
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.forwards import Arguments, Watch, watching
+from bertviewer.core.graph.nested_tensors import mapped, plain, tensors_in, versions
 
 CHECK_BUDGET = 512_000_000
 """Bytes of activations that a check in the window may keep alive while it lasts."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.errors import Stopped
-from bertviewer.core.flow.forwards import replacing
+from bertviewer.core.graph.forwards import replacing
 from bertviewer.core.source.configuration import segment_kinds
 
 SEGMENTS = "token_type_ids"

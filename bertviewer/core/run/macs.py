@@ -14,10 +14,10 @@ from bertviewer.core.activations.letter_values import values_for
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.cost_values import macs
 from bertviewer.core.architecture.forward_costs import Costs
-from bertviewer.core.flow.call_tracing import CallTracer
-from bertviewer.core.flow.macs import innermost_calls, macs_by_module, operations_by_module
-from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.call_tracing import CallTracer
+from bertviewer.core.graph.macs import innermost_calls, macs_by_module, operations_by_module
+from bertviewer.core.graph.product_mode import ProductMode
 
 
 @frozen

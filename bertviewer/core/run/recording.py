@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.activations.statistics import NOTHING, Statistics
-from bertviewer.core.flow.forwards import Arguments, Watch, watching
+from bertviewer.core.graph.forwards import Arguments, Watch, watching
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.macs import NOT_COUNTED, Macs
 from bertviewer.core.run.measuring import Norms, add_up, left_out

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from bertviewer.core.activations.units import unit_of, unit_paths
-from bertviewer.core.flow.forwards import Arguments, Watch, watching
-from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.graph.forwards import Arguments, Watch, watching
+from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention

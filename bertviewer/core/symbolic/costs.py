@@ -15,7 +15,7 @@ from bertviewer.core.errors import Stopped
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.letters import LETTERS
 from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
-from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.conditions import even_conditions
 from bertviewer.core.symbolic.factoring import factored

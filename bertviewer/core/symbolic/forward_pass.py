@@ -17,17 +17,17 @@ from torch import Tensor, UntypedStorage, nn
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.errors import Stopped
-from bertviewer.core.flow.call_tracing import CallTracer
-from bertviewer.core.flow.inputs.images import PIXELS
-from bertviewer.core.flow.inputs.sounds import FEATURES
-from bertviewer.core.flow.inputs.texts import meta_inputs
-from bertviewer.core.flow.macs import innermost_calls, macs_by_module
-from bertviewer.core.flow.meta_device import MetaDevice
-from bertviewer.core.flow.nested_tensors import tensors_in
-from bertviewer.core.flow.products import Dimensions
-from bertviewer.core.flow.shared_weights import new_modules_on_meta
-from bertviewer.core.flow.trace import Trace
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.call_tracing import CallTracer
+from bertviewer.core.graph.inputs.images import PIXELS
+from bertviewer.core.graph.inputs.sounds import FEATURES
+from bertviewer.core.graph.inputs.texts import meta_inputs
+from bertviewer.core.graph.macs import innermost_calls, macs_by_module
+from bertviewer.core.graph.meta_device import MetaDevice
+from bertviewer.core.graph.nested_tensors import tensors_in
+from bertviewer.core.graph.products import Dimensions
+from bertviewer.core.graph.shared_weights import new_modules_on_meta
+from bertviewer.core.graph.trace import Trace
 from bertviewer.core.symbolic.models import (
     Facts,
     ModelSizes,

@@ -34,11 +34,11 @@ from bertviewer.core.expressions.symbols import (
     standard_letter,
     symbols_of,
 )
-from bertviewer.core.flow.inputs.choices import input_choices
-from bertviewer.core.flow.inputs.model_inputs import ModelInputs
-from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.flow.meta_device import MetaDevice
-from bertviewer.core.flow.shared_weights import new_modules_on_meta
+from bertviewer.core.graph.inputs.choices import input_choices
+from bertviewer.core.graph.inputs.model_inputs import ModelInputs
+from bertviewer.core.graph.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.graph.meta_device import MetaDevice
+from bertviewer.core.graph.shared_weights import new_modules_on_meta
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbolic.conditions import never_varied
 from bertviewer.core.symbolic.factoring import factored

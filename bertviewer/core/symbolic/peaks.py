@@ -7,7 +7,7 @@ from typing import cast
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, product, total
 from bertviewer.core.expressions.symbols import is_standard
-from bertviewer.core.flow.inputs.texts import TOKENS
+from bertviewer.core.graph.inputs.texts import TOKENS
 from bertviewer.core.symbolic.factoring import factored
 from bertviewer.core.symbolic.formulas import Shape, fit_shapes
 from bertviewer.core.symbolic.forward_pass import ForwardPass

@@ -7,9 +7,9 @@ from torch import nn
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.expressions.symbols import Symbol
-from bertviewer.core.flow.macs import innermost_calls
-from bertviewer.core.flow.meta_trace import meta_trace
-from bertviewer.core.flow.trace import Trace
+from bertviewer.core.graph.macs import innermost_calls
+from bertviewer.core.graph.meta_trace import meta_trace
+from bertviewer.core.graph.trace import Trace
 from bertviewer.core.progress import Progress
 from bertviewer.core.symbolic.known_sizes import EXPECTED, KnownSizes
 from bertviewer.core.symbolic.models import Build, ModelBuilder, ModelSizes, Values

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bertviewer.core.activations.units import unit_of, unit_paths
-from tests.core.checking.small_models import FAMILIES, small_model
+from tests.core.checks.small_models import FAMILIES, small_model
 from tests.core.formulas.formula_models import architecture_of
 
 

@@ -7,8 +7,8 @@ import transformers
 from bertviewer.core.building.config_values import config_value
 from bertviewer.core.building.unused_keys import key_use
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.flow.inputs.sizes import number
-from bertviewer.core.flow.inputs.texts import text_inputs
+from bertviewer.core.graph.inputs.sizes import number
+from bertviewer.core.graph.inputs.texts import text_inputs
 
 
 class Odd(transformers.PreTrainedConfig):  # type: ignore[misc]

@@ -1,5 +1,5 @@
 """One thread: small products wait for one another longer than they take."""
 
-from tests.core.checking.conftest import _one_thread
+from tests.core.checks.conftest import _one_thread
 
 __all__ = ["_one_thread"]

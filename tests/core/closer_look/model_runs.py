@@ -13,7 +13,7 @@ from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import SENTENCE, run, small_model
+from tests.core.checks.small_models import SENTENCE, run, small_model
 
 
 @dataclass(frozen=True, slots=True)

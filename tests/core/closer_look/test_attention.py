@@ -12,7 +12,7 @@ from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import FAMILIES, hook_count
+from tests.core.checks.small_models import FAMILIES, hook_count
 from tests.core.closer_look.model_runs import Opened, every_map, known, opened, ran
 from tests.core.formulas.formula_models import architecture_of
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.checking.check import check_module
+from bertviewer.core.checks.check import check_module
 from bertviewer.core.closer_look.checked_step import DIFFERENCE, GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.closer_look.seen_tensors import values
 from bertviewer.core.errors import UserError

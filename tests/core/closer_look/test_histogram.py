@@ -13,7 +13,7 @@ from bertviewer.core.analysis.histogram_data import Histogram, histogram
 from bertviewer.core.closer_look.outputs import histogram_of
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.run.capture import Capture
-from tests.core.checking.small_models import hook_count
+from tests.core.checks.small_models import hook_count
 from tests.core.closer_look.model_runs import Opened, known, opened, ran
 
 

@@ -11,7 +11,7 @@ import torch
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.activations.seen_tensor import SeenName
 from bertviewer.core.analysis.attention_places import attention_paths
-from bertviewer.core.checking.check import check_module, look_at_step
+from bertviewer.core.checks.check import check_module, look_at_step
 from bertviewer.core.closer_look.attention import attention_of
 from bertviewer.core.closer_look.outputs import call_statistics, histogram_of
 from bertviewer.core.closer_look.padding import look_at_padding

@@ -13,7 +13,7 @@ from bertviewer.core.closer_look.padding import look_at_padding
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
-from tests.core.checking.small_models import run
+from tests.core.checks.small_models import run
 from tests.core.closer_look.model_runs import Opened, known, opened, ran
 
 ALONE = Sentence("the cat sat on the mat")

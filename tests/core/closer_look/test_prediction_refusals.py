@@ -9,7 +9,7 @@ import torch
 
 from bertviewer.core.analysis.prediction_data import mask_places, predicted_places
 from bertviewer.core.errors import Cancelled, UserError
-from tests.core.checking.small_models import hook_count
+from tests.core.checks.small_models import hook_count
 from tests.core.closer_look.guesses import at, ids, logits_of
 from tests.core.closer_look.model_runs import known, opened, ran
 

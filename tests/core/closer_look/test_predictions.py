@@ -12,7 +12,7 @@ from bertviewer.core.analysis.prediction_data import Guess, mask_places, predict
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
-from tests.core.checking.small_models import heads, small_model
+from tests.core.checks.small_models import heads, small_model
 from tests.core.closer_look.guesses import at, ids, logits_of
 from tests.core.closer_look.model_runs import Opened, known, opened, ran
 

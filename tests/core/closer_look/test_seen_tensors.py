@@ -13,12 +13,12 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.seen_tensor import SeenName
 from bertviewer.core.closer_look.seen_tensors import seen_tensors, seen_values, values
 from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.flow.nested_tensors import named_in
+from bertviewer.core.graph.nested_tensors import named_in
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.replay import replay
 from bertviewer.core.source.parsing import parse_source
-from tests.core.checking.small_models import hook_count
+from tests.core.checks.small_models import hook_count
 from tests.core.closer_look.model_runs import Opened, known, opened, ran
 
 FAMILIES = ("bert", "gpt2", "t5", "albert", "mixtral", "squeezebert", "bart")

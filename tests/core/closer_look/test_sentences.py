@@ -17,7 +17,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.parsing import parse_source
 from tests.core.analysis.runs import plain_cosine
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 
 FIRST, SECOND = "The bank raised its rates.", "The lender increased interest."
 

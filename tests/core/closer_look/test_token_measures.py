@@ -5,7 +5,7 @@ import pytest
 
 from bertviewer.core.closer_look.outputs import call_statistics
 from bertviewer.core.errors import Cancelled
-from tests.core.checking.small_models import hook_count
+from tests.core.checks.small_models import hook_count
 from tests.core.closer_look.model_runs import Opened, known, opened
 
 

@@ -19,7 +19,7 @@ from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.tokenizer.tokenization import with_decoder
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 from tests.core.corpus.making_corpora import content, made
 
 TOLERANCE = 1e-6

@@ -17,7 +17,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.corpus_text import corpus_text
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 from tests.core.corpus.making_corpora import made
 
 SMALL: dict[str, Any] = {

@@ -23,7 +23,7 @@ from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from tests.core.analysis.runs import run_of, tokens_of
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 from tests.core.closer_look.model_runs import Opened
 from tests.core.formulas.formula_models import architecture_of
 

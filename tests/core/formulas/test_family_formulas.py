@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of, with_formulas
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, values
 

@@ -12,7 +12,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.matching import match
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.finding import find_checkpoint
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 
 
 def save(folder: Path, family: str, task: str = "base") -> None:

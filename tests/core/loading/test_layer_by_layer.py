@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.checking.check import check_run
+from bertviewer.core.checks.check import check_run
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.loading.absent_weight import AbsentWeight, absent_in
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -19,7 +19,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
-from tests.core.checking.small_models import SENTENCE
+from tests.core.checks.small_models import SENTENCE
 from tests.core.loading import saved_models
 from tests.core.loading.saved_models import assert_equal_runs
 

@@ -7,14 +7,14 @@ import torch
 from torch import nn
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.flow.forwards import Arguments
-from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
+from bertviewer.core.graph.forwards import Arguments
+from bertviewer.core.graph.nested_tensors import plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.replay import look_at_call
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import SENTENCE
+from tests.core.checks.small_models import SENTENCE
 
 
 def watched(model: LoadedModel, sentence: Sentence = SENTENCE) -> tuple[Capture, Capture]:

@@ -14,7 +14,7 @@ from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.inputs import text_inputs
 from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 
 SHORT, LONG = Sentence("word " * 5), Sentence("word " * 20)
 ATTENTION = "encoder.layer.1.attention.self"

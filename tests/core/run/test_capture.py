@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.checking.check import check_run
+from bertviewer.core.checks.check import check_run
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.flow.nested_tensors import tensors_in, versions
+from bertviewer.core.graph.nested_tensors import tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
+from tests.core.checks.small_models import SENTENCE, hook_count, run, small_model
 
 
 def of_units(model: LoadedModel, sentence: Sentence = SENTENCE) -> Capture:

@@ -18,7 +18,7 @@ from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.failures import cause_of
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
-from tests.core.checking.small_models import SENTENCE, small_model
+from tests.core.checks.small_models import SENTENCE, small_model
 
 
 def failure(model: LoadedModel) -> str:

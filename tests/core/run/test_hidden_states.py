@@ -21,7 +21,7 @@ from bertviewer.core.run.hidden_states import (
 )
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import FAMILIES, SENTENCE, small_model
+from tests.core.checks.small_models import FAMILIES, SENTENCE, small_model
 from tests.core.formulas.formula_models import TINY
 
 ENCODER_DECODERS = ("bart", "mbart", "t5", "mt5", "transformer-base")

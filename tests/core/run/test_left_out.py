@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.activations import row_statistics
 from bertviewer.core.activations.activation_run import ModuleActivation
-from bertviewer.core.checking.check import check_run
+from bertviewer.core.checks.check import check_run
 from bertviewer.core.closer_look.outputs import call_statistics, histogram_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import no_progress
@@ -21,7 +21,7 @@ from bertviewer.core.run.measuring import left_out, measure
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
 from bertviewer.report.run_text import run_text
-from tests.core.checking.small_models import SENTENCE, small_model
+from tests.core.checks.small_models import SENTENCE, small_model
 from tests.core.formulas.formula_models import TINY
 from tests.core.run.plain_figures import assert_figures
 

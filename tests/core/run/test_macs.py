@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.building.building import build_config, build_random
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.product_mode import ProductMode
+from bertviewer.core.graph.product_mode import ProductMode
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.macs import Macs, RunCounter, formula_macs
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.tasks import find_task
-from tests.core.flow.narrow_models import BERT, NARROW, counted_by_torch, is_known_to_torch
+from tests.core.graph.narrow_models import BERT, NARROW, counted_by_torch, is_known_to_torch
 
 HEADS = (
     ("bert", "masked-lm"),

@@ -13,7 +13,7 @@ from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
-from tests.core.checking.small_models import SENTENCE, small_model
+from tests.core.checks.small_models import SENTENCE, small_model
 from tests.resident_memory import resident_memory
 
 MOST_GROWTH = 20_000_000

@@ -14,7 +14,7 @@ from bertviewer.core.run import recording
 from bertviewer.core.run.measuring import add_up
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import SENTENCE, small_model
+from tests.core.checks.small_models import SENTENCE, small_model
 
 
 @pytest.fixture

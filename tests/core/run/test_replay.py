@@ -18,7 +18,7 @@ from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
-from tests.core.checking.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model
+from tests.core.checks.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model
 from tests.core.run.replaying import assert_same, calls_of, taken_by, watched
 
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.graph.nested_tensors import tensors_in
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
-from tests.core.checking.small_models import SENTENCE, hook_count, small_model
+from tests.core.checks.small_models import SENTENCE, hook_count, small_model
 from tests.core.run.replaying import calls_of, taken_by, watched
 
 LAYER = "encoder.layer.1"

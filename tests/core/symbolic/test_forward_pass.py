@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.budget import limited
-from bertviewer.core.flow import product_mode
+from bertviewer.core.graph import product_mode
 from bertviewer.core.progress import no_progress
 from bertviewer.core.symbolic.forward_pass import entry_kind, owner_of, read_forward
 

@@ -10,14 +10,14 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.backend import transformers
 from bertviewer.core.building.building import plain_config
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.flow.meta_trace import meta_trace
-from bertviewer.core.flow.reading import FlowReader
+from bertviewer.core.graph.meta_trace import meta_trace
+from bertviewer.core.graph.reading import FlowReader
 from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.progress import no_progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from tests.core.flow.readers import config_of
+from tests.core.graph.readers import config_of
 
 
 def _derived(source: ModelSource, config: dict[str, Any]) -> Architecture:

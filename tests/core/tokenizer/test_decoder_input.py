@@ -20,7 +20,7 @@ from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer.tokenization import shifted
-from tests.core.checking.small_models import run, small_model
+from tests.core.checks.small_models import run, small_model
 from tests.core.formulas.formula_models import TINY
 
 ALONE = Sentence("the cat sat")

@@ -25,7 +25,7 @@ from bertviewer.report.chapters.similarity import similarity
 from bertviewer.report.looking import of_layers
 from bertviewer.report.pictures import Drafted
 from bertviewer.report.subject import Subject
-from tests.core.checking.small_models import small_model
+from tests.core.checks.small_models import small_model
 from tests.report.conftest import TEXT, subject_of
 from tests.report.reading import cells, each, rows, said, table
 

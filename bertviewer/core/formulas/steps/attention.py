@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import SOFTMAX, number_maths
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
@@ -16,6 +15,7 @@ from bertviewer.core.formulas.steps.expression import (
     times,
 )
 from bertviewer.core.formulas.steps.writer import MASK, Of, Write, Writer
+from bertviewer.core.graph.module_graph import Step
 
 ROOT = "sqrt(d_k)"
 _NAME = '"Attention"'

@@ -7,7 +7,6 @@ from dataclasses import replace
 from bertviewer.core.architecture.flow import KnownOperation, Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.graph import MANY, ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, indices, quoted
 from bertviewer.core.formulas.steps.attention import ROOT
@@ -18,6 +17,7 @@ from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
 from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Writer, at_round
 from bertviewer.core.formulas.templates.template import Match
+from bertviewer.core.graph.module_graph import MANY, ModuleGraph, Step
 from bertviewer.core.text.numerals import count_text
 
 SOURCE = "traced from the code"

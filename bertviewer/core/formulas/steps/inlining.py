@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.steps.loops import NOW
 from bertviewer.core.formulas.steps.origins import origins
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _MOST_IN_ONE = 3
 """So many small steps are in one line."""

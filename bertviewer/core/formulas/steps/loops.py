@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 AT = "at "
 """Before the index of a round, first among the parts of an operand."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),

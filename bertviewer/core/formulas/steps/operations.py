@@ -6,7 +6,6 @@ from dataclasses import replace
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.graph import FIRST, Step
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import (
     LAYER_NORM,
@@ -24,6 +23,7 @@ from bertviewer.core.formulas.steps.origins import expert_choice, turned_by
 from bertviewer.core.formulas.steps.writer import CLOSED, Of, Write, Writer
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.embedding import constant_factor
+from bertviewer.core.graph.module_graph import FIRST, Step
 from bertviewer.core.text.numerals import number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """The letters of what goes into an attention."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.expression import (
     ATOM,
@@ -18,6 +17,7 @@ from bertviewer.core.formulas.steps.expression import (
 from bertviewer.core.formulas.steps.legend import Legend
 from bertviewer.core.formulas.steps.loops import AT
 from bertviewer.core.formulas.steps.naming import TOKEN_IDS, Names, input_meaning
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 Of = Callable[[Operand], Expression]
 """How operands are written."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, NO_PARAMETERS, quoted
 from bertviewer.core.formulas.templates.template import Template
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import Step
 
 _INPUT = Term("x", "one element of the input; the function is applied to each element")
 _SIGMOID = Term("sigma", "the logistic sigmoid")

@@ -1,6 +1,5 @@
 """The lines of an attention in heads, in its variants."""
 
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.notation import (
     ROTATION,
     SOFTMAX,
@@ -11,6 +10,7 @@ from bertviewer.core.formulas.notation import (
 )
 from bertviewer.core.formulas.templates.heads import Heads, Part
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.graph.module_graph import Step
 
 ROOT = "sqrt(d_k)"
 _NEIGHBOURS = ("1::2]", ", ::2]", "0::2]")

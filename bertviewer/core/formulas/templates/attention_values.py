@@ -3,7 +3,6 @@
 from math import prod
 
 from bertviewer.core.formulas.facts import has_angle_table, has_contact_head, has_head_size
-from bertviewer.core.formulas.graph import graph_of
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.steps.origins import ROLES
@@ -11,6 +10,7 @@ from bertviewer.core.formulas.templates.attention_maths import rotated_size
 from bertviewer.core.formulas.templates.heads import Heads, reads_text
 from bertviewer.core.formulas.templates.norm import NORMS
 from bertviewer.core.formulas.templates.template import Values
+from bertviewer.core.graph.module_graph import graph_of
 from bertviewer.core.text.numerals import count_text
 
 _MANNERS = {"": "Multi-head", "Multi-query": "Multi-query", "Grouped": "Grouped-query"}

@@ -1,7 +1,6 @@
 """Attentions that differ from the common one: DeepSeek’s, DeBERTa’s, BigBird’s and Longformer’s."""
 
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import ROTATION, SOFTMAX, indices, sized
 from bertviewer.core.formulas.steps.origins import chain_of, projections
@@ -35,6 +34,7 @@ from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.position_scores import products_of
 from bertviewer.core.formulas.templates.scores import Scores, scores_of
 from bertviewer.core.formulas.templates.template import Match, Template, Values
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _Q_A, _Q_B, _KV_A, _KV_B = '"Q,a"', '"Q,b"', '"KV,a"', '"KV,b"'
 """Indices of the two layers of queries, and of keys and values."""

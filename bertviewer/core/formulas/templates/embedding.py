@@ -7,12 +7,12 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import has_angle_table, has_positions
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import Step
 
 _WIDTHS = ("embedding width", "width")
 _TOKENS = ("vocabulary", *_WIDTHS, "padding")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from bertviewer.core.formulas.facts import drops_out, rotates
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
@@ -12,6 +11,7 @@ from bertviewer.core.formulas.templates.embedding import index_kind
 from bertviewer.core.formulas.templates.norm import NORMS, Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.text.numerals import count_text
 
 

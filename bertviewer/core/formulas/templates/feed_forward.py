@@ -5,7 +5,6 @@ from functools import partial
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import drops_out
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH
 from bertviewer.core.formulas.notes import Note
@@ -14,6 +13,7 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import Step
 
 PLAIN, GATED, HALF = "feed-forward", "gated feed-forward", "feed-forward, first half"
 KINDS = (PLAIN, GATED)

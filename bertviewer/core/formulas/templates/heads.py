@@ -10,7 +10,6 @@ from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import reads_target
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.place import places
@@ -18,6 +17,7 @@ from bertviewer.core.formulas.steps.origins import REPEATS, ROLES, Chain, chain_
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.scores import Scores, factor_of, scores_of
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _CLOSE = 1e-4
 _VIEWS = ("view", "reshape", "unflatten")

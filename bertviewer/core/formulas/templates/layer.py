@@ -5,7 +5,6 @@ from functools import partial
 
 from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.feed_forward import DROPOUT, ROW_WISE
@@ -18,6 +17,7 @@ from bertviewer.core.formulas.templates.residual import (
 )
 from bertviewer.core.formulas.templates.residual_text import PathText, text_of, written
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import Step
 
 _PRE = ("pre-norm", "each preceded by {} and followed by a residual connection")
 _ORDERS = {

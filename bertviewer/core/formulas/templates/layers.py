@@ -1,7 +1,7 @@
 """Which modules apply whole layers: runs of a list's members, in a module or in its children."""
 
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.graph.module_graph import Step
 
 _IN_LAYERS = ("residual", "attention")
 

@@ -7,7 +7,6 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import scored_labels
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.graph import ModuleGraph, Step, is_first
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, indices, sized
 from bertviewer.core.formulas.notes import Note
@@ -22,6 +21,7 @@ from bertviewer.core.formulas.steps.origins import (
 from bertviewer.core.formulas.templates.heads import sparse_heads
 from bertviewer.core.formulas.templates.norm import NORMS, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import ModuleGraph, Step, is_first
 
 _NAMES = {"Q": "queries", "K": "keys", "V": "values"}
 _PROJECTIONS = {

@@ -5,7 +5,6 @@ from functools import partial
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.facts import has_two_kinds_of_layers, shares_its_table
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
@@ -25,6 +24,7 @@ from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.formulas.templates.stack import EXTRA_NOTES, calls_of, extras_of
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _ENCODER = 'X_"enc"'
 _VECTORS = ('X_"src"', 'X_"tgt"')

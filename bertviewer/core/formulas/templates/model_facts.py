@@ -2,12 +2,12 @@
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.facts import has_windows, hides_later, rotates, sees_later
-from bertviewer.core.formulas.graph import ModuleGraph, Step, graph_of
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.templates.embeddings import lookups_of
 from bertviewer.core.formulas.templates.layers import stacks_of, uncalled
 from bertviewer.core.formulas.templates.norm import Norm
+from bertviewer.core.graph.module_graph import ModuleGraph, Step, graph_of
 
 _IMAGE, _SOUND = "pixel values", ("input features", "input values")
 _ABOUT = {

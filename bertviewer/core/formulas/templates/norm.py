@@ -5,12 +5,12 @@ from typing import TypeGuard
 
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, number_maths, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.text.numerals import number_text
 
 _NAMES = {

@@ -3,12 +3,12 @@
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import sized
 from bertviewer.core.formulas.templates.embeddings import read_lookup
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _LEARNT = ('x_"cls"', 'x_"dist"', "x_3", "x_4", "x_5")
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import Literal
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.templates.feed_forward import KINDS
 from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 BranchKind = Literal["attention", "cross-attention", "feed-forward", "experts", "input", "other"]
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.formula import write
@@ -22,6 +21,7 @@ from bertviewer.core.formulas.templates.residual import (
     is_learnt,
 )
 from bertviewer.core.formulas.templates.template import Match
+from bertviewer.core.graph.module_graph import Step
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),

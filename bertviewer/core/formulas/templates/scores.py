@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.graph import Step
 from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.module_graph import Step
 
 PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
 _MASKS = ("masked_fill", "masked_fill_", "where")

@@ -6,7 +6,6 @@ from functools import partial
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import has_positions
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import INTO
 from bertviewer.core.formulas.notes import Note
@@ -15,6 +14,7 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.text.numerals import count_text
 
 _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"

@@ -7,7 +7,6 @@ from functools import partial
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import scored_labels, tells_classes_apart
-from bertviewer.core.formulas.graph import ModuleGraph, Step
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
@@ -16,6 +15,7 @@ from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.head import MASKED_LM
 from bertviewer.core.formulas.templates.layers import stacks_of
 from bertviewer.core.formulas.templates.template import Match, Template, Values
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _ROW, _MEAN = ("row",), ("mean",)
 """What is taken of vectors where one row is looked up, or those that are no padding averaged."""

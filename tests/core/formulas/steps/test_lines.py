@@ -7,9 +7,9 @@ import pytest
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.formula import formula_of_steps
-from tests.core.flow.readers import config_of
 from tests.core.formulas.flow_models import traced, with_flows
 from tests.core.formulas.found_formulas import formula_at, node_at, values
+from tests.core.graph.readers import config_of
 
 
 def read_off(name: str, path: str, **changes: Any) -> Formula:

@@ -1,0 +1,238 @@
+"""Checks a run: the modules that were captured against the reference instance."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.checks.comparison import Deviation, Triple, compare_each
+from bertviewer.core.checks.layer_steps import steps_of
+from bertviewer.core.checks.observed_calls import Call
+from bertviewer.core.checks.other_attention import EAGER, SDPA, other_attention
+from bertviewer.core.checks.reference_model import reference_of
+from bertviewer.core.checks.reference_pass import NO_REFERENCE, Pieces, ReferencePass
+from bertviewer.core.errors import UserError
+from bertviewer.core.graph.nested_tensors import mapped
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.capture import CHECK_BUDGET, Capture
+from bertviewer.core.run.failures import cause_of, is_want_of_memory, place_of
+from bertviewer.core.run.replay import is_repeatable_alone, replay
+
+_NOT_AGAIN = "the attention could not be run a second time with another implementation"
+_NOT_IN_RUN = "it was not called in this run"
+
+Step = tuple[CheckStep, Deviation]
+
+
+def check_run(model: LoadedModel, capture: Capture, progress: Progress = no_progress) -> Check:
+    """Compare the outputs of all captured modules with those of the reference instance.
+
+    The reference instance gets each module's recorded inputs, and computes every operation in
+    float64. The inputs and outputs are those of the run, the weights the current ones; a module
+    whose output was changed in place is called again with its recorded inputs. Attention is checked
+    with the implementation that the run used, and once more with the other one.
+
+    Raises:
+        Cancelled: ``progress`` said so.
+    """
+    called = {*capture.calls, *capture.refused}
+    return _check(model, capture, [path for path in _within(model, "") if path in called], progress)
+
+
+def check_all(model: LoadedModel, kept: Capture, progress: Progress = no_progress) -> Check:
+    """Check every module of a run, each called again with its recorded inputs.
+
+    Raises:
+        Cancelled: ``progress`` said so.
+    """
+    # One that was exchanged for the run may hold others than are listed.
+    current = {path for path, _ in model.running_module.named_modules()}
+    paths = [path for path in _within(model, "") if path in current]
+    return check_run(model, replay(model, kept, paths, progress), progress)
+
+
+def check_module(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress
+) -> Check:
+    """Check one module of a run; of a layer, or a part of one, also the attentions in it.
+
+    The module is called again with its inputs in the run that filled ``kept``.
+
+    Raises:
+        Cancelled: ``progress`` said so.
+    """
+    capture = replay(model, kept, _within(model, path), progress, CHECK_BUDGET)
+    return _check(model, capture, [path], progress)
+
+
+def look_at_step(
+    model: LoadedModel, kept: Capture, step: CheckStep, progress: Progress = no_progress
+) -> Deviation:
+    """Repeat one step of a check, and return what it compared, with the tensors.
+
+    Raises:
+        UserError: there is no such step any more.
+        Cancelled: ``progress`` said so.
+    """
+    path = step.path
+    capture = replay(model, kept, _within(model, path), progress, CHECK_BUDGET)
+    with torch.no_grad():
+        checker = _Checker(model, capture, progress, keep=True)
+        is_other = any(f"({name})" in step.step for name in (EAGER, SDPA))
+        found = (
+            checker.steps_again([path]) if is_other else checker.steps(path, checker.run([path]))
+        )
+        for other, deviation in found:
+            if other.step == step.step:
+                return deviation
+    raise UserError(f"{path or 'the model'}: {step.step} cannot be recomputed")
+
+
+def _check(model: LoadedModel, capture: Capture, chosen: list[str], progress: Progress) -> Check:
+    """Check the chosen modules, and the attentions in those that are layers or parts of them."""
+    steps: dict[str, list[CheckStep]] = {}
+    reasons: dict[str, str] = {}
+    not_again = ""
+    with torch.no_grad():
+        try:
+            checker = _Checker(model, capture, progress)
+        except UserError:
+            reasons = dict.fromkeys(chosen, NO_REFERENCE)
+        else:
+            found = checker.run(chosen)
+            in_layers = [p for p in chosen if any(part.isdecimal() for part in p.split("."))]
+            inside = {*chosen, *found.attentions(in_layers)}
+            chosen = [path for path in _within(model, "") if path in inside]
+            for path in chosen:
+                steps[path] = [step for step, _ in checker.steps(path, found)]
+                reasons[path] = found.reason(path)
+            for step, _ in checker.steps_again(found.attentions(chosen, inside=False)):
+                steps[step.path].append(step)
+            not_again = checker.not_again
+    reasons |= {path: _NOT_IN_RUN for path in chosen if path not in capture.calls}
+    reasons |= dict.fromkeys(
+        capture.refused,
+        "its tensors were not kept: the sentence is too long for the limit of "
+        f"{capture.budget / 1e6:,.0f} MB per run",
+    )
+    unchecked = [Unchecked(path, reasons[path]) for path in chosen if not steps.get(path)]
+    if not_again:
+        unchecked.insert(0, Unchecked("", not_again))
+    return Check(tuple(step for path in chosen for step in steps.get(path, ())), tuple(unchecked))
+
+
+class _Checker:
+    """Compares a captured run with a reference instance.
+
+    ``keep`` has the compared tensors kept. ``not_again`` says why the attention could not be run
+    with the other implementation.
+
+    Raises:
+        UserError: no reference instance can be built.
+    """
+
+    def __init__(
+        self, model: LoadedModel, capture: Capture, progress: Progress, *, keep: bool = False
+    ) -> None:
+        self._model = model
+        self._running = model.running_module
+        self._capture = capture
+        self._inputs = mapped(capture.inputs, Tensor.cpu)
+        self._progress = progress
+        self._keep = keep
+        self._reference = reference_of(model, self._inputs)
+        self.not_again = ""
+
+    def run(self, paths: Collection[str], other: Capture | None = None) -> ReferencePass:
+        """Run the reference instance, or only these modules of it if they can be called alone."""
+        # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
+        capture = (other or self._capture).on_cpu()
+        passed = ReferencePass(
+            self._reference.module, self._running, capture, self._progress, keep=self._keep
+        )
+        roots = [p for p in paths if not any(_is_in(p, other) for other in paths if other != p)]
+        calls = [(path, call) for path in roots for call in capture.calls.get(path, ())]
+        pieces: Pieces = [(path, call.args, call.kwargs) for path, call in calls]
+        for path in roots:
+            is_own = isinstance(self._running.get_submodule(path), nn.MultiheadAttention)
+            if not is_own and not is_repeatable_alone(self._model, capture, path):
+                pieces = [("", (), self._inputs)]
+        passed.run(pieces)
+        return passed
+
+    def steps(self, path: str, found: ReferencePass) -> Iterator[Step]:
+        """Yield the steps of the module at ``path``, of each of its calls."""
+        calls = found.calls.get(path, ())
+        if not calls or any(call.problem for call in calls):
+            return
+        for name, deviation in self._buffers(path):
+            yield _step(path, name, deviation)
+        for call in calls:
+            for name, deviation in steps_of(call):
+                yield _step(path, _numbered(name, call, calls), deviation)
+
+    def steps_again(self, attentions: Sequence[str]) -> Iterator[Step]:
+        """Yield the steps of attentions with the other implementation, without single heads."""
+        module: Any = self._reference.module
+        try:
+            name, other = other_attention(self._running, self._capture, attentions, self._progress)
+        except UserError:
+            raise
+        except Exception as error:
+            if cause_of(error, self._running) is None:
+                raise
+            # Never in the words of an exception.
+            place = f"{place_of(error, self._running) or 'the device'} failed"
+            reason = "not enough memory" if is_want_of_memory(error) else place
+            self.not_again = f"{_NOT_AGAIN}: {reason}"
+            return
+        used = [path for path in attentions if path in other.calls]
+        if not all(isinstance(module.get_submodule(p), nn.MultiheadAttention) for p in used):
+            module.set_attn_implementation(name)
+        calls = self.run(used, other).calls if used else {}
+        for path in used:
+            for call in calls.get(path, ()):
+                whole = [step for step in call.output if not step.is_head]
+                for step, deviation in call.chosen(whole) if not call.problem else ():
+                    label = _numbered(f"{step} ({name})", call, calls[path])
+                    yield _step(path, label, deviation)
+
+    def _buffers(self, path: str) -> Iterator[tuple[str, Deviation]]:
+        """Yield the comparisons of a module's buffers with those that the configuration gives.
+
+        Buffers that the module itself replaces, such as frequencies that depend on the sentence's
+        length, are left out.
+        """
+        own = self._reference.module.get_submodule(path)
+        running = dict(self._running.named_modules()).get(path)
+        for name, value in self._reference.buffers.get(path, {}).items():
+            used, now = getattr(running, name, None), getattr(own, name, None)
+            if not isinstance(now, Tensor) or not isinstance(used, Tensor):
+                continue
+            if now.shape == value.shape and torch.equal(now, value):
+                exact = value.double() if value.is_floating_point() else value
+                triple = Triple(exact, value, used.detach().cpu())
+                if (found := compare_each([triple], (), None)) is not None:
+                    yield f"buffer {name}", found
+
+
+def _step(path: str, name: str, found: Deviation) -> Step:
+    return CheckStep(path, name, found.error, found.tolerance, found.ok), found
+
+
+def _numbered(name: str, call: Call, calls: Sequence[Call]) -> str:
+    # A shared layer is called once for every layer of the stack.
+    return name if len(calls) == 1 else f"{name}, call {call.number}"
+
+
+def _is_in(path: str, other: str) -> bool:
+    return not other or path.startswith(f"{other}.")
+
+
+def _within(model: LoadedModel, path: str) -> list[str]:
+    """Return the path of a module and those of the modules in it."""
+    every = (node.path for node in model.architecture.modules)
+    return [other for other in every if other == path or _is_in(other, path)]

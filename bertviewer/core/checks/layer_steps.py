@@ -1,0 +1,203 @@
+"""The steps of a call; those of a layer are named after its operations: attention, sums, norms.
+
+A layer's operations are read as a word, such as ``NA+NPFP+`` for a norm, an attention, a sum, a
+norm, a projection, an activation, a projection and a sum, and the word is cut into steps.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from bertviewer.core.analysis.attention_places import is_cross
+from bertviewer.core.checks.comparison import Deviation, badness
+from bertviewer.core.checks.observed_calls import (
+    ACTIVATION,
+    ADDITION,
+    ATTENTION,
+    NORM,
+    PRODUCT,
+    Call,
+    Comparison,
+)
+from bertviewer.core.frozen import frozen
+
+NEXT = "= next hidden state"
+"""The last step: the layer as a whole, from its input alone."""
+
+_ATTENTIONS = {"A": "self-attention", "C": "cross-attention"}
+_Step = tuple[str, int, int]
+"""A name, and the places of the step's operations in the layer's word: the first, and the end."""
+
+
+@frozen(eq=False)
+class _Item:
+    """One operation or comparison in a layer, in order.
+
+    ``kind`` is "" for a comparison. ``around`` are the calls below the layer that it is in, from
+    the outside in.
+    """
+
+    kind: str
+    around: tuple[Call, ...]
+    step: Comparison | None = None
+
+
+def steps_of(call: Call) -> Iterator[tuple[str, Deviation]]:
+    """Yield the names of a call's steps, each with the worst deviation in it."""
+    if not _is_layer(call):
+        yield from call.chosen(call.comparisons)
+        return
+    items = list(_items(call))
+    places = [place for place, item in enumerate(items) if item.kind]
+    seen: dict[str, int] = {}
+    for name, start, stop in _steps([items[place] for place in places]):
+        first = places[start] if start else 0
+        end = places[stop] if stop < len(places) else len(items)
+        found = list(_deviations(call, items, first, places[stop - 1], end))
+        if found:
+            seen[name] = count = seen.get(name, 0) + 1
+            yield name if count == 1 else f"{name} ({count})", max(found, key=badness)
+    if whole := [found for _, found in call.chosen(call.output)]:
+        yield NEXT, max(whole, key=badness)
+
+
+def _is_layer(call: Call) -> bool:
+    """Return whether a call is that of a layer: an entry of a list with attention and more in it.
+
+    Of several such modules around each other it is the innermost.
+    """
+    if not call.path.rpartition(".")[2].isdecimal() or call.is_attention:
+        return False
+    word = "".join(item.kind for item in _items(call))
+    has_more = re.search(f"{PRODUCT}.*{ACTIVATION}.*{PRODUCT}", word) is not None
+    if not has_more or not re.search("[AC]", word):
+        return False
+    return not any(_is_layer(each) for each in call.calls if each is not call)
+
+
+def _items(call: Call, around: tuple[Call, ...] = ()) -> Iterator[_Item]:
+    """Yield what happens in a call; an attention, a norm and an activation are one item each."""
+    kinds = set(_kinds(call))
+    single = next((kind for kind in (NORM, ACTIVATION) if kind in kinds), "")
+    if around and call.is_attention:
+        yield _Item("C" if is_cross(call.path) else "A", around)
+    elif around and single and not kinds & {PRODUCT, ATTENTION}:
+        yield _Item(single, around)
+    else:
+        for event in call.events:
+            if isinstance(event, Call):
+                yield from _items(event, (*around, event))
+            elif isinstance(event, Comparison):
+                yield _Item("", around, event)
+            else:
+                yield _Item(event, around)
+
+
+def _kinds(call: Call) -> Iterator[str]:
+    """Yield the operations in a call and those below, in order."""
+    for each in call.events:
+        if isinstance(each, Call):
+            yield from _kinds(each)
+        elif isinstance(each, str):
+            yield each
+
+
+def _steps(items: Sequence[_Item]) -> Iterator[_Step]:
+    """Cut a layer's operations into steps; the layer's last sum is the layer's own step."""
+    word = "".join(item.kind for item in items)
+    is_pre_norm = word.startswith(NORM) or not word.endswith(NORM)
+    added = r"\+" if is_pre_norm else r"\+N?"
+    attention = f"(?P<attention>[AC])(?P<post>N*)(?P<sum>P*{added})?"
+    after = ""
+    for found in re.finditer(f"{attention}|(?P<norm>N+)|([PF]+)({added})?", word):
+        start, stop = found.span()
+        rest = word[stop:]
+        if found["attention"]:
+            after = _ATTENTIONS[found[0][0]]
+            yield after + _suffix(items[start].around[-1]), start, start + 1
+            if found["post"]:
+                yield _norm_name(after, word[found.end("post") :]), *found.span("post")
+            if found["sum"] and (rest or found["sum"] != ADDITION):
+                yield _sum_name(found["sum"], after), *found.span("sum")
+        elif found["norm"]:
+            is_sum = word[start - 1 : start] == ADDITION
+            name = "the residual addition" if is_sum or not after else after
+            yield _norm_name(name if start else "", rest), start, stop
+        else:
+            after, around = "feed-forward", [item.around for item in items[start:stop]]
+            steps = _network(found[5], found[6] or "", around, is_pre_norm=is_pre_norm)
+            for name, begin, end in steps:
+                if rest or begin != len(found[5]):
+                    yield name, start + begin, start + end
+
+
+def _norm_name(after: str, rest: str) -> str:
+    if rest.startswith("C"):
+        return "norm before cross-attention"
+    return f"norm after {after}" if after else "norm"
+
+
+def _sum_name(operations: str, after: str) -> str:
+    is_norm = operations.endswith(NORM)
+    if after == _ATTENTIONS["C"]:
+        return f"{after}'s add & norm" if is_norm else f"residual addition after {after}"
+    return "add & norm" if is_norm else "add" if operations == ADDITION else "projection & add"
+
+
+def _suffix(attention: Call) -> str:
+    """Return what an attention's module does after the attention: ALBERT's adds and norms."""
+    last = "".join(_kinds(attention)).rpartition(ATTENTION)[2]
+    if ADDITION not in last:
+        return ""
+    return " & add & norm" if NORM in last.partition(ADDITION)[2] else " & add"
+
+
+def _network(
+    operations: str, added: str, around: Sequence[tuple[Call, ...]], *, is_pre_norm: bool
+) -> Iterator[_Step]:
+    """Yield the steps of a feed-forward network, and of the sum and the norm ``added`` to it.
+
+    ``around`` are the calls that each of these operations is in.
+    """
+    size, last = len(operations), operations.rfind(PRODUCT)
+    end = size + len(added)
+    inside = [call for call in around[0] if all(call in each for each in around[:size])]
+    is_module = not added or any(call not in around[size] for call in inside)
+    if ACTIVATION not in operations[: max(last, 0)] or (is_pre_norm and is_module):
+        yield "feed-forward", 0, size
+        if added:
+            yield "residual addition after feed-forward", size, end
+        return
+    yield "intermediate", 0, last
+    yield "output" + {"": "", "+": " & add", "+N": " & add & norm"}[added], last, end
+
+
+def _deviations(
+    layer: Call, items: list[_Item], start: int, last: int, stop: int
+) -> Iterator[Deviation]:
+    """Yield what was compared from one operation to another, and before the next one.
+
+    A module that lies within is compared as a whole, and not the modules in it.
+    """
+
+    def is_within(call: Call, start: int) -> bool:
+        places = [place for place, item in enumerate(items) if item.kind and call in item.around]
+        return all(start <= place <= last for place in places)
+
+    outer: list[Call] = []
+    for item in items[start : last + 1]:
+        call = next((call for call in item.around if is_within(call, start)), None)
+        if call is not None and call not in outer:
+            outer.append(call)
+    found = [(call, [step for step in call.output if not step.is_head]) for call in outer]
+    found += [
+        (item.around[-1] if item.around else layer, [item.step])
+        for item in items[start:stop]
+        if item.step is not None and not any(call in outer for call in item.around)
+    ]
+    deviations = [deviation for call, steps in found for _, deviation in call.chosen(steps)]
+    yield from deviations
+    if not outer and not deviations:
+        # A sum that a module returns: what it adds is recorded.
+        call = next((call for call in items[last].around if is_within(call, 0)), None)
+        if call is not None and len(call.frames) > 1:
+            yield from filter(None, (step.found[-1] for step in call.output))

@@ -1,1 +1,0 @@
-"""The data flow of a module: traced from its own forward, reduced to what a person draws."""

@@ -1,0 +1,1 @@
+"""The data-flow graph: traced from the forward pass, with recognised patterns, per module."""

@@ -1,0 +1,112 @@
+"""The parameters of a model's forward, and tensors of the sizes that its configuration names."""
+
+import inspect
+from collections.abc import Mapping
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.frozen import frozen
+from bertviewer.core.graph.inputs.sizes import Parts, number
+from bertviewer.core.graph.inputs.texts import SENTENCES, token_ids
+from bertviewer.core.graph.shared_weights import spread
+
+Form = Mapping[str, Any]
+"""Arguments that belong together, by their names."""
+
+Dimension = int | str | tuple[str, ...]
+"""A size, the letter of a length, or configuration keys of which the first that exists counts."""
+
+SEED = 0
+LARGE = 2**21
+"""The elements of larger tensors share memory."""
+
+
+@frozen(slots=False)
+class ForwardSignature:
+    """A model's forward by the names of its parameters.
+
+    ``values`` are the numbers of sentences, tokens and target tokens, by the letters of ``texts``.
+    """
+
+    model: nn.Module
+    values: Mapping[str, int]
+
+    @property
+    def config(self) -> Any:
+        """Transformers' configuration."""
+        return self.model.config
+
+    @property
+    def count(self) -> int:
+        """The number of sentences, images or sounds."""
+        return self.values[SENTENCES]
+
+    @cached_property
+    def accepted(self) -> Mapping[str, inspect.Parameter]:
+        """All parameters."""
+        return inspect.signature(self.model.forward).parameters
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The names of those without a default."""
+        plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        parameters = self.accepted.values()
+        return frozenset(p.name for p in parameters if p.default is p.empty and p.kind in plain)
+
+    @cached_property
+    def main(self) -> frozenset[str]:
+        """The names that transformers calls the model's main input."""
+        named = getattr(self.model, "main_input_name", None) or ()
+        return frozenset((named,) if isinstance(named, str) else named)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """The widths that the linear layers expect, in the order of the layers."""
+        linears = (it for it in self.model.modules() if isinstance(it, nn.Linear))
+        return tuple(dict.fromkeys(linear.in_features for linear in linears))
+
+    def first_of(self, names: tuple[str, ...]) -> str | None:
+        """Return the first name that is a parameter."""
+        return next((name for name in names if name in self.accepted), None)
+
+    def only_accepted(self, form: Form) -> Form:
+        """Return the arguments that forward accepts."""
+        return {name: value for name, value in form.items() if name in self.accepted}
+
+    def number(self, *keys: str, parts: Parts = (), default: int = 0) -> int:
+        """Return the first integer among configuration keys, as ``sizes.number`` does."""
+        return number(self.config, keys, parts, default)
+
+    def shape(self, *dimensions: Dimension) -> list[int]:
+        """Return dimensions as numbers."""
+        sizes = (self.number(*it) if isinstance(it, tuple) else it for it in dimensions)
+        return [self.values[size] if isinstance(size, str) else size for size in sizes]
+
+    def random(self, *dimensions: Dimension) -> Tensor:
+        """Return ``random`` numbers of these dimensions."""
+        return random(*self.shape(*dimensions))
+
+    def ones(self, *dimensions: Dimension) -> Tensor:
+        """Return ``ones`` of these dimensions."""
+        return ones(*self.shape(*dimensions))
+
+    def ids(self, rows: Dimension, length: Dimension) -> Tensor:
+        """Return token ids of these dimensions."""
+        count, tokens = self.shape(rows, length)
+        return token_ids(self.config, (count, tokens))
+
+
+def random(*shape: int) -> Tensor:
+    """Return numbers from 0 to 1, always the same: pixels, samples and activations."""
+    numbers = torch.rand(min(prod(shape), LARGE), generator=torch.Generator().manual_seed(SEED))
+    return numbers.view(shape) if prod(shape) <= LARGE else spread(numbers, shape)
+
+
+def ones(*shape: int) -> Tensor:
+    """Return a mask that hides nothing."""
+    is_large = prod(shape) > LARGE
+    return torch.ones(() if is_large else shape, dtype=torch.long).expand(shape)

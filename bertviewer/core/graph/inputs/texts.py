@@ -1,0 +1,72 @@
+"""Token ids and their masks, of any length, for models that read text."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.building.config_values import config_value
+from bertviewer.core.graph.inputs.model_inputs import MetaInputs, ModelInputs
+from bertviewer.core.graph.inputs.sizes import token_ids_in
+
+SENTENCES = "B"
+TOKENS = "S"
+TARGET_TOKENS = "S_d"
+
+TEXT = "text"
+
+
+def meta_inputs(model: nn.Module, values: Mapping[str, int]) -> MetaInputs:
+    """Return inputs for ``B`` whole sentences of ``S`` tokens, nothing padded.
+
+    They are those of a run (see ``running``): an encoder-decoder gets ``S_d`` target tokens and no
+    masks. ``values`` has a value for each of these letters.
+
+    Raises:
+        ValueError: the model does not read text.
+    """
+    return text_inputs(model, values).on_meta()
+
+
+def text_inputs(model: nn.Module, values: Mapping[str, int]) -> ModelInputs:
+    """Return the same on the CPU.
+
+    Raises:
+        ValueError: the model does not read text.
+    """
+    accepted = inspect.signature(model.forward).parameters
+    if "input_ids" not in accepted:
+        raise ValueError("the model does not read text")
+    config: Any = model.config
+    if config_value(config, "pad_token_id") is None:
+        # A batch needs one; GPT-2's classifier refuses several sentences without it.
+        config.pad_token_id = 0
+    shape = values[SENTENCES], values[TOKENS]
+    tensors = {"input_ids": token_ids(config, shape)}
+    if config_value(config, "is_encoder_decoder"):
+        tensors["decoder_input_ids"] = token_ids(config, (shape[0], values[TARGET_TOKENS]))
+    else:
+        tensors["attention_mask"] = torch.ones(shape, dtype=torch.long)
+        if config_value(config, "type_vocab_size"):
+            tensors["token_type_ids"] = torch.zeros(shape, dtype=torch.long)
+    arguments: dict[str, Any] = {name: value for name, value in tensors.items() if name in accepted}
+    return ModelInputs({**arguments, **plain_arguments(accepted)}, (TEXT,))
+
+
+def plain_arguments(accepted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are no tensors: no caches, and outputs by their names."""
+    return {**({"use_cache": False} if "use_cache" in accepted else {}), "return_dict": True}
+
+
+def token_ids(config: Any, shape: tuple[int, int]) -> Tensor:
+    """Return ids of plain tokens, with an end of sentence if the model has one."""
+    special = token_ids_in(config)
+    plain = next(number for number in range(len(special) + 1) if number not in special)
+    ids = torch.full(shape, plain)
+    rows = config_value(config, "vocab_size")
+    end = config_value(config, "eos_token_id")
+    if isinstance(end, int) and not (isinstance(rows, int) and end >= rows):
+        ids[:, -1] = end
+    return ids

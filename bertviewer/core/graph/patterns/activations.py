@@ -1,0 +1,135 @@
+"""Activations: functions of one number each, named by their values.
+
+A function that is written out, as GELU often is, is evaluated on a grid and compared with those
+that have a name.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from bertviewer.core.backend import torch
+from bertviewer.core.graph.operation_names import ACTIVATIONS, ELEMENTWISE
+from bertviewer.core.graph.patterns.group import Group
+from bertviewer.core.graph.trace import Argument, Ref
+from bertviewer.core.graph.trace_graph import ASIDE, DATA, Graph
+
+_PLAIN = frozenset(("add", "sub", "rsub", "mul", "div", "neg", "rdiv"))
+_CLOSE = 1e-6
+
+_functional = torch.nn.functional
+
+_WRITTEN = (
+    *("gelu", "relu", "silu", "mish", "softplus", "sigmoid", "tanh", "elu", "selu", "relu6"),
+    "hardswish",
+)
+"""Functions of torch that models may write out."""
+
+_KNOWN: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    **{ACTIVATIONS[word]: getattr(_functional, word) for word in _WRITTEN},
+    "GELU (tanh)": lambda x: _functional.gelu(x, approximate="tanh"),
+    "quick GELU": lambda x: x * torch.sigmoid(1.702 * x),
+    "ReLU²": lambda x: torch.relu(x) ** 2,
+    "clipped GELU": lambda x: _functional.gelu(x).clip(-10, 10),
+    "Laplace": lambda x: 0.5 * (1 + torch.erf((x - 0.5**0.5) / (0.25 / torch.pi) ** 0.5 / 2**0.5)),
+}
+
+_Region = tuple[int, frozenset[int]]
+"""The one value that an operation is a function of, and all operations between."""
+
+
+def find_activations(graph: Graph) -> Iterator[Group]:
+    """Yield every activation of data: the largest function of one number that has a name."""
+    regions: dict[int, _Region] = {}
+    found: list[Group] = []
+    for number, word in enumerate(graph.words):
+        if word not in ELEMENTWISE or graph.trace.operations[number].rewritten:
+            continue
+        region = _region(graph, number, regions)
+        if region is None:
+            continue
+        regions[number] = region
+        value, operations = region
+        if all(graph.words[each] in _PLAIN for each in operations):
+            continue
+        name = ACTIVATIONS.get(word, "") if len(operations) == 1 else ""
+        if name and dict(graph.trace.operations[number].kwargs).get("approximate") == "tanh":
+            name = f"{name} (tanh)"
+        if name := name or _named(graph, value, sorted(operations)):
+            found.append(Group("activation", operations, name, {"activation": name}))
+    for group in found:
+        if not any(group.operations < other.operations for other in found):
+            yield group
+
+
+def _region(graph: Graph, number: int, regions: Mapping[int, _Region]) -> _Region | None:
+    """Return an operation's region, ``None`` if it is no function of one value."""
+    readings = graph.readings[number]
+    data = [each for each in readings if each.level == DATA]
+    # Other tensors may only be constants of one element.
+    if not data or any(
+        each.level != DATA and (each.level != ASIDE or max(graph.shape(each.value), default=1) > 1)
+        for each in readings
+    ):
+        return None
+    choices = []
+    for reading in data:
+        choice: dict[int, frozenset[int]] = {reading.same: frozenset()}
+        if (maker := graph.trace.maker.get(reading.same)) in regions and maker is not None:
+            choice.update([regions[maker]])
+        choices.append(choice)
+    common = set(choices[0]).intersection(*choices)
+    if not common:
+        return None
+    value = min(common)
+    return value, frozenset((number,)).union(*(choice[value] for choice in choices))
+
+
+def _named(graph: Graph, value: int, operations: list[int]) -> str:
+    """Return the name of the function that the operations are, "" if it has none."""
+    made: dict[int, Any] = {value: _grid()}
+
+    def taken(operand: Argument) -> object:
+        return made[graph.same(operand.value)] if isinstance(operand, Ref) else operand
+
+    result: object = None
+    try:
+        for number in operations:
+            operation = graph.trace.operations[number]
+            arguments = [taken(arg) for arg in operation.args]
+            named = {name: taken(arg) for name, arg in operation.kwargs if name != "inplace"}
+            result = function_of(operation.function)(*arguments, **named)
+            made[operation.results[0]] = result
+    except (LookupError, TypeError, RuntimeError, ValueError):
+        return ""  # a constant that is not known, or a word that is no number
+    if not isinstance(result, torch.Tensor) or result.shape != _grid().shape:
+        return ""
+    tables = _tables().items()
+    return next((name for name, it in tables if (result - it).abs().max() < _CLOSE), "")
+
+
+@cache
+def function_of(name: str) -> Callable[..., Any]:
+    """Return torch's function of a name, ``torch.Tensor.mT.__get__`` for an attribute.
+
+    Raises:
+        LookupError: torch has no function of that name.
+    """
+    first, *rest = name.split(".")
+    found: Any = torch if first == "torch" else None
+    for part in rest:
+        found = getattr(found, part, None)
+    if found is None:
+        raise LookupError(name)
+    function: Callable[..., Any] = found
+    return function
+
+
+@cache
+def _grid() -> torch.Tensor:
+    return torch.linspace(-8, 8, 129, dtype=torch.float64)
+
+
+@cache
+def _tables() -> Mapping[str, torch.Tensor]:
+    return {name: function(_grid()) for name, function in _KNOWN.items()}

@@ -1,0 +1,238 @@
+"""Traces a forward pass: every call of torch with its operands, and every call of a module.
+
+A ``TorchFunctionMode`` sees torch's functions by the names that the model's code calls them by,
+one level above the ATen operations.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from weakref import ref
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import _disable_current_modes
+
+from bertviewer.core.budget import OverBudget
+from bertviewer.core.graph.call_tracing import CallTracer, NamedValues, OpenCall
+from bertviewer.core.graph.forwards import Arguments
+from bertviewer.core.graph.nested_tensors import mapped_in, memory_of, named_in, tensors_in
+from bertviewer.core.graph.trace import Operation, Ref, Shape, ValueKind, Word
+
+VIEW = "torch.Tensor.view_as"
+
+MOST_OPERATIONS = 100_000
+"""Longer traces are refused: reading them would take minutes."""
+
+HIDING = 1e4
+"""Numbers that hide a token when added to a score are as large: OpenAI GPT adds -10,000."""
+
+_PLAIN = (int, float, str, complex, type(None))  # checked faster than their union
+
+_WRITES = frozenset(("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ior__"))
+
+
+class Tracer(CallTracer, TorchFunctionMode):
+    """Records what a model does, inside ``with tracer.watching():``.
+
+    Values are not kept, and neither are tensors that the model releases.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        CallTracer.__init__(self, model)
+        TorchFunctionMode.__init__(self)
+        self._thread = threading.get_ident()
+        self._names: dict[int, tuple[ValueKind, str]] = {}
+        for name, parameter in model.named_parameters(remove_duplicate=False):
+            self._names.setdefault(id(parameter), ("parameter", name))
+        for name, buffer in model.named_buffers(remove_duplicate=False):
+            self._names.setdefault(id(buffer), ("buffer", name))
+        self._numbers: dict[int, tuple[ref[Tensor], int]] = {}
+        self._storages: dict[int, list[ref[Tensor]]] = {}
+        self._products: list[Shape] = []
+        self.value_of: Callable[[Tensor], Tensor | None] = lambda tensor: tensor
+        """Returns a tensor's values, if they are known."""
+        self.constants: dict[int, Tensor] = {}
+        """Tensors that existed before and are not the model's, by the value's number."""
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Trace what is done inside the ``with``, in this thread."""
+        with super().watching(), self:
+            yield
+
+    def note_product(self, dimensions: Shape) -> None:
+        """Record a matrix product of the operation at work."""
+        self._products.append(dimensions)
+
+    def note_unknown(self, reason: str) -> None:
+        """Record that the operation at work multiplies what is not known."""
+        self.unknown[len(self._operations)] = reason
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out a function, and record it if it returns a tensor or writes to one."""
+        kwargs = kwargs or {}
+        if threading.get_ident() != self._thread:
+            return func(*args, **kwargs)
+        name, may_write = name_of(func)
+        is_noted = may_write or "out" in kwargs
+        if not is_noted and not self._open:
+            return func(*args, **kwargs)
+        before = len(self._products)
+        taken: dict[int, Tensor] = {}  # the tensors among the operands
+        rewritten: dict[int, int] = {}
+        noted: Any = (tuple(args), tuple(kwargs.items()))
+        if is_noted:
+            operands = self._operand(noted, taken)
+            versions = {key: _version(tensor) for key, tensor in taken.items()}
+            output = func(*args, **kwargs)
+            for key, tensor in taken.items():
+                if _version(tensor) != versions[key]:
+                    rewritten |= self._renumbered(tensor)
+            results = [self._number(tensor) for tensor in tensors_in(output)]
+        else:
+            output = func(*args, **kwargs)
+            made = tensors_in(output)
+            if not made:
+                return output
+            operands = self._operand(noted, taken)
+            if any(id(tensor) in taken for tensor in made):
+                # An operand that is returned becomes a new view.
+                output = mapped_in(output, lambda it: it.view_as(it) if id(it) in taken else it)
+                made = tensors_in(output)
+            results = [self._new(tensor) for tensor in made]
+        if results or rewritten:
+            products = tuple(self._products[before:])
+            del self._products[before:]
+            written = tuple(rewritten.items())
+            operation = Operation(name, operands[0], operands[1], tuple(results), written, products)
+            self._operations.append(operation)
+            if len(self._operations) > MOST_OPERATIONS:
+                raise OverBudget(f"the model takes more than {MOST_OPERATIONS:,} steps")
+        return output
+
+    def _operand(self, value: Any, taken: dict[int, Tensor]) -> Any:
+        if isinstance(value, Tensor):
+            taken[id(value)] = value
+            return Ref(self._number(value))
+        if isinstance(value, _PLAIN):
+            return value
+        if isinstance(value, tuple):
+            return tuple([self._operand(item, taken) for item in value])
+        if isinstance(value, list):
+            return [self._operand(item, taken) for item in value]
+        if isinstance(value, slice):
+            parts = (value.start, value.stop, value.step)
+            return slice(*(self._operand(part, taken) for part in parts))
+        return value if value is ... else Word(str(value)[:80])
+
+    def _number(self, tensor: Tensor) -> int:
+        """Return a tensor's number; one that was not seen before comes from outside."""
+        known = self._known(tensor)
+        if known is not None:
+            return known
+        kind, name = self._names.get(id(tensor), ("constant", ""))
+        number = self._new(tensor, kind, name)
+        if kind == "constant":
+            self.constants[number] = tensor
+        return number
+
+    def _known(self, tensor: Tensor) -> int | None:
+        known = self._numbers.get(id(tensor))
+        # The address of a tensor that was released may be that of another one now.
+        return known[1] if known is not None and known[0]() is tensor else None
+
+    def _new(self, tensor: Tensor, kind: ValueKind = "result", name: str = "") -> int:
+        is_causal = kind in ("result", "input") and self._is_causal(tensor)
+        number = self._add_value(tensor, kind, name, is_causal=is_causal)
+        weak = ref(tensor)
+        self._numbers[id(tensor)] = (weak, number)
+        self._storages.setdefault(memory_of(tensor), []).append(weak)
+        return number
+
+    def _is_causal(self, tensor: Tensor) -> bool:
+        """Tell whether it is a mask that lets each token see itself and nothing that comes after.
+
+        Only its values tell: models write it in a dozen ways. A Boolean mask may be true where a
+        token may be looked at (``scaled_dot_product_attention``) or where not (``masked_fill``);
+        a number may be added to the scores or, as in XLNet, subtracted.
+        """
+        is_mask = tensor.dtype == torch.bool or tensor.is_floating_point()
+        if not is_mask or tensor.dim() < 2 or not tensor.shape[-1] == tensor.shape[-2] > 1:
+            return False
+        with _disable_current_modes():
+            values = self.value_of(tensor)
+            if values is None or not values.numel():
+                return False
+            rows = values[(0,) * (values.dim() - 2)]
+            ends = _hides(rows[0, :: rows.shape[1] - 1])  # enough to rule out a large image
+            if ends.all() or not ends.any():
+                return False
+            hides = _hides(rows)
+            return _hides_later(hides) or (rows.dtype == torch.bool and _hides_later(~hides))
+
+    def _renumbered(self, written: Tensor) -> dict[int, int]:
+        """Give a tensor that was written to, and all views of its memory, new numbers."""
+        found = {}
+        alive = [it for it in self._storages.get(memory_of(written), ()) if it() is not None]
+        for each in alive:
+            tensor = each()
+            if tensor is not None and (old := self._known(tensor)) is not None:
+                found[old] = self._new(tensor)
+        self._storages[memory_of(written)] = alive
+        return found
+
+    # Reading a tensor's attributes is a function too.
+    def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
+        with torch._C.DisableTorchFunction():
+            return super()._enter(path, kind, taken)
+
+    def _leave(self, taken: Arguments, output: Any, opened: OpenCall) -> Any:
+        with torch._C.DisableTorchFunction():
+            return super()._leave(taken, output, opened)
+
+    def _taken(self, tensor: Tensor, name: str) -> int:
+        is_new = not self._open and self._known(tensor) is None
+        return self._new(tensor, "input", name) if is_new else self._number(tensor)
+
+    def _given(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
+        outside = {value for _, value in inputs}
+        output = mapped_in(output, lambda tensor: self._own(tensor, outside))
+        return output, tuple((name, self._number(tensor)) for name, tensor in named_in(output))
+
+    def _own(self, tensor: Tensor, outside: set[int]) -> Tensor:
+        """Return an output of a module, as a new view if it is one of its inputs."""
+        number = self._number(tensor)
+        if number not in outside:
+            return tensor
+        fresh = tensor.view_as(tensor)
+        operands = (Ref(number), Ref(number))
+        self._operations.append(Operation(VIEW, operands, (), (self._new(fresh),)))
+        return fresh
+
+
+@cache
+def name_of(function: Any) -> tuple[str, bool]:
+    """Return torch's name of a function, and whether it may write to its operands."""
+    name = resolve_name(function) or f"{getattr(function, '__module__', '')}.{function.__name__}"
+    short = name.rpartition(".")[2]
+    return name, short in _WRITES or (short.endswith("_") and not short.endswith("__"))
+
+
+def _hides(rows: Tensor) -> Tensor:
+    return rows if rows.dtype == torch.bool else rows.abs() >= HIDING
+
+
+def _hides_later(hides: Tensor) -> bool:
+    """Tell whether [S, S] is true wherever a key comes after its query, and not on the diagonal."""
+    return bool((hides | torch.ones_like(hides).tril()).all()) and not bool(hides.diagonal().any())
+
+
+def _version(tensor: Tensor) -> int:
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # made in inference mode
+        return 0

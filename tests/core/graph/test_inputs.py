@@ -1,0 +1,163 @@
+"""What a model is called with follows from its forward's names and its configuration."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from bertviewer.core.backend import transformers
+from bertviewer.core.graph.inputs.choices import input_choices
+from bertviewer.core.graph.inputs.forward_signature import LARGE, ones, random
+from bertviewer.core.graph.inputs.model_inputs import ModelInputs
+from bertviewer.core.graph.inputs.sizes import found_in, height_and_width, number, token_ids_in
+from bertviewer.core.graph.inputs.texts import meta_inputs
+from tests.small_models import configurations
+
+LENGTHS = {"B": 2, "S": 16, "S_d": 12}
+
+
+def built(model_type: str, **changes: Any) -> nn.Module:
+    values = {**configurations(model_type)[0], **changes}
+    values.pop("model_type")
+    config = transformers.AutoConfig.for_model(model_type, **values)
+    with torch.device("meta"):
+        model: nn.Module = transformers.AutoModel.from_config(config)
+    return model.eval()
+
+
+def first(model: nn.Module) -> ModelInputs:
+    return next(input_choices(model, LENGTHS))
+
+
+def shapes(inputs: ModelInputs) -> dict[str, tuple[int, ...]]:
+    return {
+        name: tuple(value.shape)
+        for name, value in inputs.arguments.items()
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def test_a_text_is_what_costs_are_derived_with() -> None:
+    model = built("bert")
+    assert shapes(first(model)) == {
+        "input_ids": (2, 16),
+        "attention_mask": (2, 16),
+        "token_type_ids": (2, 16),
+    }
+    known = meta_inputs(model, LENGTHS).known
+    assert [value.tolist() for _, value in known] == [
+        first(model).arguments[name].tolist() for name in shapes(first(model))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model_type", "expected"),
+    [
+        ("t5", {"input_ids": (2, 16), "decoder_input_ids": (2, 12)}),
+        ("vit", {"pixel_values": (2, 3, 224, 224)}),
+        ("whisper", {"input_features": (2, 80, 3000), "decoder_input_ids": (2, 12)}),
+        ("wav2vec2", {"input_values": (2, 19200)}),
+        ("timesfm", {"past_values": (2, 512), "freq": (2, 1), "past_values_padding": (2, 512)}),
+        (
+            "qwen3_vl_vision",
+            {"hidden_states": (2 * 8 * 8, 3 * 2 * 16 * 16), "grid_thw": (2, 3)},
+        ),
+        (
+            "clip",
+            {"input_ids": (2, 16), "attention_mask": (2, 16), "pixel_values": (2, 3, 224, 224)},
+        ),
+    ],
+)
+def test_sizes_follow_from_the_configuration(
+    model_type: str, expected: Mapping[str, tuple[int, ...]]
+) -> None:
+    assert shapes(first(built(model_type))) == expected
+
+
+def test_another_size_of_images_is_followed() -> None:
+    model = built("vit", image_size=[32, 64], num_channels=1)
+    assert shapes(first(model)) == {"pixel_values": (2, 1, 32, 64)}
+
+
+def test_a_text_has_as_many_tokens_for_an_image_as_the_model_makes_of_it() -> None:
+    model = built("llava", image_token_index=7)
+    inputs = first(model)
+    ids = inputs.arguments["input_ids"]
+    # 336 pixels in patches of 14: 24 rows of 24 patches.
+    assert (ids == 7).sum(dim=1).tolist() == [24 * 24] * 2
+    assert ids.shape == inputs.arguments["attention_mask"].shape == (2, 16 + 24 * 24)
+
+
+def test_plain_tokens_mean_nothing_special() -> None:
+    model = built("bert", pad_token_id=0, bos_token_id=1, eos_token_id=[2, 3])
+    assert first(model).arguments["input_ids"].unique().tolist() == [4]
+
+
+@pytest.mark.parametrize("model_type", ["vit", "whisper", "patchtst"])
+def test_costs_are_told_that_a_model_reads_no_text(model_type: str) -> None:
+    with pytest.raises(ValueError, match="does not read text"):
+        meta_inputs(built(model_type), LENGTHS)
+
+
+def test_what_cannot_be_made_is_named() -> None:
+    with pytest.raises(ValueError, match="values are known for inference_session"):
+        next(input_choices(built("sam2_video"), LENGTHS))
+
+
+def test_the_same_numbers_come_each_time() -> None:
+    model = built("vit")
+    one, other = first(model), first(model)
+    assert torch.equal(one.arguments["pixel_values"], other.arguments["pixel_values"])
+    assert one.arguments["pixel_values"].std() > 0
+
+
+def test_on_the_meta_device_the_values_lie_beside() -> None:
+    ids = torch.tensor([[1, 2]])
+    rows = [torch.ones(3)]
+    moved = ModelInputs({"ids": ids, "rows": rows, "use_cache": False}, ()).on_meta()
+    assert moved.arguments["ids"].is_meta
+    assert moved.arguments["rows"][0].is_meta
+    assert moved.arguments["use_cache"] is False
+    assert [value.tolist() for _, value in moved.known] == [[[1, 2]], [1.0, 1.0, 1.0]]
+
+
+def test_a_part_says_more_of_its_own_input_than_the_whole() -> None:
+    config = transformers.CLIPConfig(vision_config={"patch_size": 8, "image_size": 40})
+    config.patch_size = 3
+    assert number(config, ("patch_size",)) == 3
+    assert number(config, ("patch_size",), ("vision",)) == 8
+    assert list(found_in(config, ("image_size", "patch_size"), ("vision",)))[:2] == [40, 8]
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (32, (32, 32)),
+        ([32, 48], (32, 48)),
+        ({"height": 16, "width": 24}, (16, 24)),
+        ((32,), (32, 32)),
+        ("large", (5, 5)),
+    ],
+)
+def test_a_rectangle_is_given_in_many_ways(size: Any, expected: tuple[int, int]) -> None:
+    config = transformers.PretrainedConfig(image_size=size)
+    assert height_and_width(config, ("image_size",), default=5) == expected
+
+
+def test_ids_with_a_meaning_are_found_in_all_parts() -> None:
+    config = transformers.LlavaConfig(image_token_index=9, text_config={"model_type": "llama"})
+    config.text_config.eos_token_id = [11, 12]
+    assert {9, 11, 12} <= token_ids_in(config)
+
+
+def test_large_inputs_take_no_memory_of_their_own() -> None:
+    pixels, mask = random(1, 3, 50_000, 50_000), ones(1, 50_000, 50_000)
+    assert pixels.shape == (1, 3, 50_000, 50_000)
+    assert pixels.untyped_storage().nbytes() == LARGE * 4
+    assert pixels[0, :, ::5_000, ::5_000].std() > 0.1
+    assert mask.shape == (1, 50_000, 50_000)
+    assert mask.untyped_storage().nbytes() == 8
+    small = random(2, 3)
+    assert torch.equal(small, torch.rand(2, 3, generator=torch.Generator().manual_seed(0)))

@@ -1,0 +1,21 @@
+"""Tensors are found wherever a module may put them."""
+
+from collections import UserDict
+from typing import NamedTuple
+
+import torch
+
+from bertviewer.core.graph.nested_tensors import mapped, tensors_in
+
+
+class Pair(NamedTuple):
+    a: torch.Tensor
+    b: str
+
+
+def test_tensors_are_found_in_all_that_is_mapped() -> None:
+    first, second, third = torch.ones(1), torch.ones(2), torch.ones(3)
+    held = (UserDict(x=first), [None, 3, Pair(second, "text")], {"y": {"z": third}})
+    assert [len(tensor) for tensor in tensors_in(held)] == [1, 2, 3]
+    assert [len(tensor) for tensor in tensors_in(mapped(held, torch.clone))] == [1, 2, 3]
+    assert tensors_in(7) == []
