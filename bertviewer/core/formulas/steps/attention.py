@@ -1,7 +1,7 @@
-"""Attention as the code carries it out: its scores in the order of what is done to them."""
+"""Softmax attention: what the code does to its scores, as a reading and as mathematics."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.notation import SOFTMAX, number_maths
@@ -14,34 +14,213 @@ from bertviewer.core.formulas.steps.expression import (
     plus,
     times,
 )
-from bertviewer.core.formulas.steps.writer import MASK, Of, Write, Writer
+from bertviewer.core.formulas.steps.writer import MASK, Of, Writer
+from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
 
+PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
 ROOT = "sqrt(d_k)"
 _NAME = '"Attention"'
-_PRODUCTS = ("matmul", "einsum", "bmm")
-_MASKINGS = ("masked_fill", "masked_fill_", "where")
-_GIVEN = {"query": "X", "mask": "M", "bias": "B"}
-"""What goes into an attention where the graph does not know what computes it."""
+_MASKS = ("masked_fill", "masked_fill_", "where")
+_SUMS = ("add", "sub", "rsub", *_MASKS)
+_LARGEST = ("max", "amax")
+_KNOWN = ("softmax", "scaled_dot_product_attention")
+_RAISED = re.compile(r"\^\(\(\d+\)\)$")
 _CLOSE = 1e-4
 
-Roles = Mapping[str, Expression]
-"""What goes into an attention, by its role."""
 
-_RAISED = re.compile(r"\^\(\(\d+\)\)$")
+@frozen
+class Change:
+    """One step between the product and the softmax.
+
+    Attributes:
+        kind: ``scale``, ``cap``, ``bias``, ``mask`` or ``sinks``.
+        number: the factor of a scale or of a bias, the bound of a cap; ``None`` if not known.
+        operand: the bias or mask, or the learnt numbers that compete with the scores.
+    """
+
+    kind: str
+    number: float | None = 1.0
+    operand: Operand = Operand()
+
+
+@frozen
+class Scores:
+    """The factor on the product of queries and keys, ``None`` if not known, and what follows."""
+
+    factor: float | None
+    changes: tuple[Change, ...] = ()
+
+    def of(self, kind: str) -> tuple[Change, ...]:
+        """Return the changes of one kind."""
+        return tuple(each for each in self.changes if each.kind == kind)
+
+
+def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
+    """Return what an attention does to its scores, ``None`` if it does anything unknown.
+
+    ``biases`` are nodes that have the role of a mask and are biases.
+    """
+    masks = {o.node for role, o in step.roles.items() if role == "mask" and o.node not in biases}
+    words = [each.operation for each in step.inner]
+    if words == ["scaled_dot_product_attention"]:
+        given = [number_of(each) for each in step.inner[0].operands if each.key == "scale"]
+        size = step.node.details.get("head_size")
+        usual = size**-0.5 if isinstance(size, int) else None
+        added = [step.roles[role] for role in ("bias", "mask") if role in step.roles]
+        changes = [Change("mask" if o.node in masks else "bias", operand=o) for o in added]
+        return Scores(given[0] if given else usual, tuple(changes))
+    end = words.index("softmax") if "softmax" in words else -1
+    if end < 0 or words[-1] not in PRODUCTS or not set(words[end + 1 : -1]) <= set(_MASKS):
+        return None
+    try:
+        found = _changes(step.inner[: end + 1], masks)
+    except LookupError:
+        return None
+    factor = 1.0 if all(change.number is not None for change in found) else None
+    while found and found[0].kind == "scale":
+        scale = found.pop(0).number
+        factor = factor and factor * (scale or 0.0)
+    return Scores(factor, tuple(found))
+
+
+def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
+    """Return what steps do to scores up to the softmax, which is the last of them.
+
+    Raises:
+        LookupError: they do anything unknown.
+    """
+    found: list[Change] = []
+    others: dict[str, Step] = {}
+    current = ""
+    for each in steps[:-1]:
+        read = [operand for operand in each.operands if operand.is_tensor]
+        own = [operand for operand in read if operand.node == current != ""]
+        if not current and each.operation in PRODUCTS:
+            found += _product(each, others)
+        elif not own or (each.operation in _LARGEST and len(read) == 1):
+            others[each.node.id] = each
+            continue
+        elif len(own) > 1 or own[0].parts:
+            raise LookupError
+        else:
+            found += _change(each, [o for o in read if o not in own], others, masks)
+        current = each.node.id
+        if [change.kind for change in found[-3:]] == ["scale", "tanh", "scale"]:
+            first, bound = found[-3].number or 0, found[-1].number or 0
+            found[-3:] = [Change("cap", bound)] if abs(first * bound - 1) < _CLOSE else found[-3:]
+    if steps[-1].operands[0] != Operand(current) or "tanh" in (each.kind for each in found):
+        raise LookupError
+    return found
+
+
+def _product(product: Step, before: Mapping[str, Step]) -> list[Change]:
+    """Return the factors of a product, also those of what it multiplies, and baddbmm's bias."""
+    named = {each.key: number_of(each) for each in product.operands if each.key}
+    changes = [Change("scale", named.get("alpha", 1.0))]
+    for scaled in (before[o.node] for o in product.operands if o.node in before):
+        if scaled.operation not in ("mul", "div") or len(scaled.tensors) > 1:
+            raise LookupError
+        changes.append(Change("scale", factor_of(scaled)))
+    if product.operation == "baddbmm" and named.get("beta", 1.0):
+        changes.append(Change("bias", named.get("beta", 1.0), product.operands[0]))
+    return changes
+
+
+def _change(
+    step: Step, read: list[Operand], before: Mapping[str, Step], masks: Collection[str]
+) -> list[Change]:
+    """Return what a step does to the scores, besides which it reads operands."""
+    word, number = step.operation, factor_of(step)
+    other = read[0] if read else None
+    is_mask = other is not None and (other.role == "mask" or other.node in masks)
+    made = before.get(other.node) if other else None
+    if made is not None and other is not None:
+        if word == "sub" and made.operation in _LARGEST:
+            return []  # for numerical stability: softmax is the same without it
+        if word == "add" and made.operation == "mul":  # a bias and its factor
+            known = len(made.tensors) == 1
+            return [Change("bias", operand=made.tensors[0] if known else other)]
+    elif word in ("mul", "div") and not is_mask and (other is None or not other.node):
+        return [Change("scale", number)]
+    elif word == "tanh":
+        return [Change("tanh")]
+    elif word == "add" and other is None and number == 0:
+        return []
+    elif word == "max" and is_mask:
+        return []  # the smallest number of the format, for what the mask made smaller
+    elif word == "cat" and other is not None and other.parameter:
+        return [Change("sinks", operand=other)]
+    elif other is not None and (word in _SUMS or (is_mask and word in ("mul", "div"))):
+        return [Change("mask" if is_mask or word != "add" else "bias", operand=other)]
+    raise LookupError
+
+
+def factor_of(step: Step) -> float | None:
+    """Return the number that a step multiplies by, or adds; ``None`` if it is not in the code."""
+    numbers = [number_of(each) for each in step.operands if each.plain and not each.key]
+    number = numbers[0] if numbers else None
+    return 1 / number if step.operation == "div" and number else number
+
+
+def number_of(operand: Operand) -> float | None:
+    """Return a number of the code, ``None`` for a word or a tensor."""
+    try:
+        return float(operand.plain)
+    except ValueError:
+        return None
+
+
+def score_maths(
+    scores: Scores,
+    product: Expression,
+    size: object,
+    added: Callable[[Change], Expression | None],
+    factor: str = "",
+) -> Expression:
+    """Return what goes into the softmax.
+
+    Args:
+        scores: what is done to the product.
+        product: queries and keys, multiplied.
+        size: the head size.
+        added: a bias or mask, ``None`` to leave it out.
+        factor: a symbol for the factor on the product, by default the number itself.
+    """
+    found = _scaled(product, scores.factor, size, factor)
+    for change in scores.changes:
+        number = number_maths(change.number or 1)
+        if change.kind == "scale":
+            found = _scaled(found, change.number, size)
+        elif change.kind == "cap":
+            found = Expression(f"{number} tanh (({found.text}) / {number})", PRODUCT)
+        elif (other := added(change)) is not None:
+            found = plus(found, other if number == "1" else times(number, other))
+    return found
+
+
+def _scaled(whole: Expression, factor: float | None, size: object, symbol: str = "") -> Expression:
+    if factor is None:
+        return times(symbol or "c", whole)
+    if is_root(factor, size):
+        return over(whole, ROOT)
+    return whole if factor == 1 else times(symbol or number_maths(factor), whole)
+
+
+def is_root(factor: float, size: object) -> bool:
+    """Return whether a factor is 1 / √d_k."""
+    return isinstance(size, int) and abs(factor * size**0.5 - 1) < _CLOSE
 
 
 def attention(writer: Writer, step: Step, of: Of) -> Expression:
     """Return softmax(Q Kᵀ …) V as it was carried out."""
     is_whole = bool(step.node.details.get("projections"))
-    is_known = any(each.operation == "softmax" for each in step.inner)
-    if is_whole or not (step.node.operands or is_known):
+    if is_whole or not any(each.operation in _KNOWN for each in step.inner):
         meaning = "multi-head attention with its own projections"
         unknown = "attention; its internal steps could not be identified"
         writer.legend.add(_NAME, meaning if is_whole else unknown)
         return call(_NAME, *writer.arguments(step, of))
-    roles = {role: _role(step, role, of) for role in ("query", "key", "value", "mask", "bias")}
-    found = _fused(step, of, roles) if step.node.operands else _composed(writer, step, of, roles)
+    found = _written(writer, step, of)
     writer.legend.add("M", MASK)
     size = str(step.node.details.get("head_size"))
     writer.legend.add("d_k", "head size; the scores are divided by its square root", size)
@@ -49,105 +228,35 @@ def attention(writer: Writer, step: Step, of: Of) -> Expression:
     return found
 
 
-def _role(step: Step, role: str, of: Of) -> Expression:
-    """Return what has a role in an attention; keys and values may be the queries."""
-    operand = step.roles.get(role)
-    if operand is None and role in ("key", "value"):
-        return _role(step, "query", of)
-    return Expression(_GIVEN[role]) if operand is None else of(operand)
+def _written(writer: Writer, step: Step, of: Of) -> Expression:
+    scores, roles = scores_of(step), step.roles
+    if scores is None or scores.of("sinks"):
+        last = step.inner[-1].node.id
+
+        def product(_writer: Writer, step: Step, of: Of) -> Expression:
+            one, other = map(of, step.operands[:2])
+            return times(one, other if step.node.id == last else _transposed(other))
+
+        return writer.group(step.inner, of, {"matmul": product})
+    if scores.factor is None:
+        writer.legend.add("c", "constants of the code, which do not depend on the text")
+    query = of(roles["query"]) if "query" in roles else Expression("X")
+    # The same states may be queries, keys and values.
+    key, value = (of(roles[role]) if role in roles else query for role in ("key", "value"))
+
+    def added(change: Change) -> Expression:
+        ids = [each.node.id for each in step.inner]
+        if change.operand.node not in ids:
+            return of(change.operand)
+        return writer.group(step.inner[: ids.index(change.operand.node) + 1], of)
+
+    both, size = times(query, _transposed(key)), step.node.details.get("head_size")
+    found = score_maths(scores, both, size, added)
+    if step.node.details.get("causal") and not scores.of("mask"):
+        found = plus(found, Expression("M"))
+    return times(call(SOFTMAX, found.text), value)
 
 
-def _fused(step: Step, of: Of, roles: Roles) -> Expression:
-    """Return torch's scaled_dot_product_attention: the scale is 1 / sqrt(d) if none is given."""
-    given = next((each for each in step.node.operands if each.key == "scale"), None)
-    scale = None if given is None else _number(given)
-    scores = times(roles["query"], _turned(roles["key"]))
-    if given is not None and scale is None:
-        scores = Expression(f"{of(given).text} thin {scores.text}", PRODUCT)
-    elif scale is None or _is_root(scale, step):
-        scores = over(scores, ROOT)
-    elif scale != 1:
-        scores = times(number_maths(scale), scores)
-    for role in ("bias", "mask"):
-        if role in step.roles:
-            scores = plus(scores, roles[role])
-    if "mask" not in step.roles and step.node.details.get("causal"):
-        scores = plus(scores, Expression("M"))
-    return times(call(SOFTMAX, scores.text), roles["value"])
-
-
-def _composed(writer: Writer, step: Step, of: Of, roles: Roles) -> Expression:
-    """Put the operations of an attention together."""
-    inner = {each.node.id: each for each in step.inner}
-
-    def roles_of(operand: Operand) -> tuple[str, ...]:
-        """Return what an operand is to the attention; queries may be scaled before."""
-        made = inner.get(operand.node)
-        if made is not None:
-            read = [each for each in made.tensors if each.node not in inner]
-            is_scaled = made.operation in ("mul", "div")
-            return tuple(role for each in read for role in roles_of(each)) if is_scaled else ()
-        taken = (operand.node, operand.parts)
-        found = (role for role, each in step.roles.items() if (each.node, each.parts) == taken)
-        return tuple(found) if operand.node else (operand.role,)
-
-    def outer(operand: Operand) -> Expression:
-        return roles.get(operand.role) or of(operand)
-
-    def product(writer: Writer, step: Step, of: Of) -> Expression:
-        tensors = [each for each in step.operands if each.is_tensor]
-        if len(tensors) != 2:
-            return writer.step(step, of)
-        one, other = tensors
-        if "value" in roles_of(one) or ("key" in roles_of(one) and "query" in roles_of(other)):
-            one, other = other, one
-        is_value = "value" in roles_of(other)
-        return times(of(one), of(other) if is_value else _turned(of(other)))
-
-    def scale(writer: Writer, step: Step, of: Of) -> Expression:
-        numbers = [_number(each) for each in step.operands if each.plain]
-        factor = numbers[0] if len(numbers) == 1 and len(step.operands) == 2 else None
-        if not factor:
-            return writer.step(step, of)
-        whole = of(next(each for each in step.operands if each.is_tensor))
-        return scaled(whole, factor if step.operation == "mul" else 1 / factor)
-
-    def scaled(whole: Expression, factor: float) -> Expression:
-        if _is_root(factor, step):
-            return over(whole, ROOT)
-        if 0 < factor < 1 and abs(1 / factor - round(1 / factor)) < _CLOSE:
-            return over(whole, str(round(1 / factor)))
-        return whole if factor == 1 else times(number_maths(factor), whole)
-
-    def masked(_writer: Writer, step: Step, of: Of) -> Expression:
-        tensors = [each for each in step.operands if each.is_tensor]
-        whole = next((each for each in tensors if each.node in inner), tensors[0])
-        masks = (each for each in tensors if each.node and each.node not in inner)
-        return plus(of(whole), of(next(masks, Operand(role="mask"))))
-
-    special: dict[str, Write] = {
-        **dict.fromkeys(_PRODUCTS, product),
-        **dict.fromkeys(_MASKINGS, masked),
-        **dict.fromkeys(("mul", "div"), scale),
-    }
-    return writer.group(step.inner, outer, special)
-
-
-def _turned(key: Expression) -> Expression:
-    """Return the keys, transposed."""
+def _transposed(key: Expression) -> Expression:
     inner = key.within(ATOM)
     return Expression(f"({inner})^top" if _RAISED.search(inner) else f"{inner}^top")
-
-
-def _is_root(factor: float, step: Step) -> bool:
-    """Return whether a factor is 1 / √d_k."""
-    size = step.node.details.get("head_size")
-    return isinstance(size, int) and abs(factor * size**0.5 - 1) < _CLOSE
-
-
-def _number(operand: Operand) -> float | None:
-    """Return a number of the code, ``None`` for a word or a tensor."""
-    try:
-        return float(operand.plain)
-    except ValueError:
-        return None

@@ -97,29 +97,24 @@ def compressed_for(graph: ModuleGraph, step: Step) -> frozenset[str]:
 
     Only norms are between the two layers.
     """
-    letters = projections(graph)
     found: set[str] = set()
-    waiting = list(graph.users(step))
-    while waiting:
-        user = waiting.pop()
-        if user.operation == "linear":
-            found |= letters.get(user.node.id, frozenset())
-        elif user.operation in _NORMS:
-            waiting += graph.users(user)
+    for node, letters in projections(graph).items():
+        before = chain_of(graph, next(iter(graph.by_id[node].tensors), Operand()))
+        is_next = all(each.operation in _NORMS for each in before.steps)
+        if is_next and before.origin is not None and graph.maker(before.origin) is step:
+            found |= letters
     return frozenset(found)
 
 
 def turned_by(step: Step) -> Operand:
     """Return what a rotation turns: what all the parts that it reads are parts of."""
-    position = step.roles.get("position")
-    inner = step.inner
-    inside = {each.node.id for each in inner} | {position.node if position else ""}
-    read = [o for each in inner for o in each.operands if o.node and o.node not in inside]
-    read = read or [o for o in step.tensors if o.node not in inside]
-    if read and len({o.node for o in read}) != 1:
-        # Sines and cosines may be separate tensors.
-        read = [o for o in read if any(_PART.match(part) for part in o.parts)]
-    if not read or len({o.node for o in read}) != 1:
+    position = step.roles.get("position", Operand())
+    inside = {position.node, *(each.node.id for each in step.inner)}
+    all_read = [o for each in step.inner or (step,) for o in each.tensors if o.node not in inside]
+    # Sines and cosines may be separate tensors, which are read whole.
+    of_parts = [o for o in all_read if any(_PART.match(part) for part in o.parts)]
+    read = next((some for some in (all_read, of_parts) if len({o.node for o in some}) == 1), None)
+    if read is None:
         return Operand()
     together = zip(*(o.parts for o in read), strict=False)
     common = takewhile(lambda parts: len(set(parts)) == 1, together)

@@ -3,6 +3,7 @@
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import ROTATION, SOFTMAX, indices, sized
+from bertviewer.core.formulas.steps.attention import Scores, scores_of
 from bertviewer.core.formulas.steps.origins import chain_of, projections
 from bertviewer.core.formulas.templates.attention_maths import (
     output_lines,
@@ -32,7 +33,6 @@ from bertviewer.core.formulas.templates.heads import (
 )
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.position_scores import products_of
-from bertviewer.core.formulas.templates.scores import Scores, scores_of
 from bertviewer.core.formulas.templates.template import Match, Template, Values
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 

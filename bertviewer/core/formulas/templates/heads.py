@@ -13,9 +13,9 @@ from bertviewer.core.formulas.facts import reads_target
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.place import places
+from bertviewer.core.formulas.steps.attention import Scores, factor_of, scores_of
 from bertviewer.core.formulas.steps.origins import REPEATS, ROLES, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.formulas.templates.scores import Scores, factor_of, scores_of
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 

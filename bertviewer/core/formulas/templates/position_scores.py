@@ -8,10 +8,10 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.formulas.steps.attention import PRODUCTS, factor_of
 from bertviewer.core.formulas.steps.origins import chain_of
 from bertviewer.core.formulas.templates.attention_maths import ROOT
 from bertviewer.core.formulas.templates.heads import Heads, layer_of
-from bertviewer.core.formulas.templates.scores import PRODUCTS, factor_of
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, graph_of
 
