@@ -231,13 +231,7 @@ def attention(writer: Writer, step: Step, of: Of) -> Expression:
 def _written(writer: Writer, step: Step, of: Of) -> Expression:
     scores, roles = scores_of(step), step.roles
     if scores is None or scores.of("sinks"):
-        last = step.inner[-1].node.id
-
-        def product(_writer: Writer, step: Step, of: Of) -> Expression:
-            one, other = map(of, step.operands[:2])
-            return times(one, other if step.node.id == last else _transposed(other))
-
-        return writer.group(step.inner, of, {"matmul": product})
+        return writer.group(step.inner, of)
     if scores.factor is None:
         writer.legend.add("c", "constants of the code, which do not depend on the text")
     query = of(roles["query"]) if "query" in roles else Expression("X")

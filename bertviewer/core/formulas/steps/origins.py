@@ -92,18 +92,22 @@ def projections(graph: ModuleGraph) -> Mapping[str, frozenset[str]]:
     return {node: frozenset(letters) for node, letters in found.items()}
 
 
-def compressed_for(graph: ModuleGraph, step: Step) -> frozenset[str]:
-    """Return the projections whose input a linear layer prepares, by letter.
+def layer_before(graph: ModuleGraph, step: Step) -> tuple[Step | None, tuple[Step, ...]]:
+    """Return the linear layer whose result a step reads, and the norms between them."""
+    chain = chain_of(graph, next(iter(step.tensors), Operand()))
+    layer = graph.maker(chain.origin)
+    is_near = layer is not None and all(each.operation in _NORMS for each in chain.steps)
+    return (layer, chain.steps) if is_near else (None, ())
 
-    Only norms are between the two layers.
-    """
-    found: set[str] = set()
-    for node, letters in projections(graph).items():
-        before = chain_of(graph, next(iter(graph.by_id[node].tensors), Operand()))
-        is_next = all(each.operation in _NORMS for each in before.steps)
-        if is_next and before.origin is not None and graph.maker(before.origin) is step:
-            found |= letters
-    return frozenset(found)
+
+def compressed_for(graph: ModuleGraph, step: Step) -> frozenset[str]:
+    """Return the projections whose input a linear layer prepares, by letter."""
+    found = (
+        letters
+        for node, letters in projections(graph).items()
+        if layer_before(graph, graph.by_id[node])[0] is step
+    )
+    return frozenset().union(*found)
 
 
 def turned_by(step: Step) -> Operand:

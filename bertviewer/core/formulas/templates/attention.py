@@ -1,97 +1,109 @@
 """Attention in heads as one module computes it."""
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import NO_PARAMETERS
 from bertviewer.core.formulas.steps.formula import SOURCE, formula_of_steps
-from bertviewer.core.formulas.templates.attention_maths import (
-    head_norm,
-    output_lines,
-    pair_lines,
-    projection_lines,
-    score_lines,
-)
-from bertviewer.core.formulas.templates.attention_texts import (
-    CAUSAL,
-    DROPOUT,
-    KEYS,
-    LANDMARKS,
-    NOTES,
-    attention_match,
-)
+from bertviewer.core.formulas.steps.origins import ROLES
+from bertviewer.core.formulas.templates import attention_texts as texts
+from bertviewer.core.formulas.templates.attention_maths import attention_lines
 from bertviewer.core.formulas.templates.attention_values import landmarks_of, values_of
-from bertviewer.core.formulas.templates.attention_variants import OTHERS, SPARSE
-from bertviewer.core.formulas.templates.heads import own_attentions, sole_heads, source_of
+from bertviewer.core.formulas.templates.attention_variants import latent_attention, sparse_attention
+from bertviewer.core.formulas.templates.heads import (
+    Heads,
+    Variant,
+    own_attentions,
+    sole_heads,
+    source_of,
+)
+from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.position_scores import bias_of
-from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.formulas.templates.template import Match, Template, filled
 from bertviewer.core.text.numerals import count_text
-
-_BASES = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_emb_base")
-"""Keys for the base of the angles; it is 10000 in all code that has none of them."""
 
 
 def _attention(view: ModuleView) -> Match | None:
-    heads = sole_heads(view)
-    bias = None if heads is None else bias_of(heads)
-    if heads is None or bias is None or heads.scores.factor is None:
+    found = sparse_attention(view) or _common(view) or latent_attention(view)
+    if found is None:
         return None
-    if bias.values.get("is_masked"):  # a mask was added to the rows of the table
-        heads = replace(heads, is_masked=True)
-    window, rotation = _window(view), heads.query.step("rotary")
-    base = None if any(key in view.config for key in _BASES) else 10000
-    lines = (
-        *projection_lines(heads),
-        *score_lines(heads, is_long="R_(h" in " ".join(bias.lines)),
-        *bias.lines,
-        *output_lines(heads),
-        *pair_lines(rotation, heads.size, base),
-    )
-    values = values_of(heads, bias.values, window)
-    after = " with convolutions" if values["is_convolution"] else ""
-    after = " with convolution" if heads.kernel else after
+    heads, variant = found
+    lines = attention_lines(heads, variant)
+    values = values_of(heads, variant)
+    rotation = heads.query.step("rotary")
     sources = {
         "Vaswani et al. 2017, sections 3.2.1 and 3.2.2": True,
         "rotation: Su et al. 2021, section 3.2": rotation,
-        "one head of keys and values: Shazeer 2019, section 3": values["manner"] == "Multi-query",
-        "shared keys: Ainslie et al. 2023, section 2.2": values["manner"] == "Grouped-query",
+        "one head of keys and values: Shazeer 2019, section 3": values["is_multi_query"],
+        "shared keys: Ainslie et al. 2023, section 2.2": values["is_grouped"],
         values.get("bias_source"): "bias_source" in values,
-        "Raffel et al. 2020, section 2.1": values["has_buckets"] and "bias_source" not in values,
+        "Raffel et al. 2020, section 2.1": "bias_source" not in values
+        and view.integer("relative_attention_num_buckets") is not None,
         "convolutions: Iandola et al. 2020, section 3": values["is_convolution"],
         "soft-capping: Gemma Team 2024": values["cap"],
         "sinks: Xiao et al. 2024 and the code of gpt-oss": values["sinks"],
     }
-    values |= {
-        "after": " with add & norm" if heads.norm else after,
-        "sources": "; ".join(str(source) for source, is_used in sources.items() if is_used),
-    }
+    listed = "; ".join(str(source) for source, is_used in sources.items() if is_used)
     keys = {
-        "epsilon": heads.norm or head_norm(heads.query),
+        "epsilon": heads.norm or heads.query.head_norm,
         "rotation": rotation,
         "groups of features": values["is_convolution"],
-        "window": window,
-        "distances": "table" in values,
+        "window": values["window"],
     }
     used = view.keys(*(key for key, is_used in keys.items() if is_used))
-    return attention_match(heads, lines, values, entries=bias.terms, keys=used)
+    return Match(
+        lines,
+        _terms(heads, variant, lines, values),
+        {"sources": listed, **values},
+        (*used, *variant.keys),
+    )
 
 
-def _window(view: ModuleView) -> int | None:
-    """Return how many positions back a module's sliding window reaches, ``None`` without one."""
-    names: tuple[str, ...] = ("sliding_window", "attention_window_size")
-    for name in names:
-        if name in view.node.attributes:
-            return view.integer(name)
-    kinds = view.config.get("layer_types")
-    if isinstance(kinds, list | tuple) and set(kinds) != {"sliding_attention"}:
+def _common(view: ModuleView) -> tuple[Heads, Variant] | None:
+    heads = sole_heads(view)
+    bias = None if heads is None else bias_of(heads)
+    if heads is None or bias is None or (heads.scores.factor is None and not bias.scores):
         return None
-    if view.config.get("use_sliding_window") is False:
-        return None
-    if view.attribute("attention_type") == "local":  # of a model with global layers as well
-        names = ("window_size",)
-    found = [view.config.get(name) for name in names]
-    return next((each for each in found if isinstance(each, int)), None)
+    return replace(heads, is_masked=heads.is_masked or bool(bias.values.get("has_mask"))), bias
+
+
+def _terms(
+    heads: Heads, variant: Variant, lines: tuple[str, ...], values: dict[str, object]
+) -> tuple[Term, ...]:
+    """Return the terms whose symbols the lines have, in their order.
+
+    A term whose meaning names a value that is missing is left out.
+    """
+    layers = (
+        t for r, s in ROLES.items() for t in heads.parts[r].layer.terms(f"the {r} projection", s)
+    )
+    norms = [each for step in heads.query.steps if is_norm(step) for each in Norm.of(step).terms]
+    if (step := heads.query.head_norm) is not None:
+        norm = Norm.of(step)
+        meaning = norm.meaning.replace("each position’s vector", "each head’s vectors")
+        norms = [Term(norm.operator, meaning, f"[{heads.size}]")]
+    known = (
+        *(*texts.INPUTS, *layers, *variant.layers, *texts.HEADS, *norms[:1]),
+        *(*texts.CHANGES, *variant.terms, *texts.PROBABILITIES),
+        *(heads.output.terms("the output projection", "O") if heads.output else ()),
+        *((texts.RESIDUAL,) if heads.residual not in ("", heads.query.source) else ()),
+        *(heads.norm.terms if heads.norm else ()),
+        *texts.PAIRS,
+    )
+    whole, terms = " ".join(lines), dict[str, Term]()
+    for each in known:
+        symbol = re.escape(each.symbol.split(", ")[0])
+        meaning = filled(each.meaning, values)
+        if meaning and re.search(rf"(?<![\w\"^]){symbol}(?![\w'])", whole):
+            terms.setdefault(
+                each.symbol, Term(each.symbol, meaning, filled(each.value or "", values) or None)
+            )
+    if not heads.is_text:
+        terms["S"] = Term("S", "number of positions, without the batch")
+    return tuple(terms.values())
 
 
 def _by_steps(view: ModuleView) -> Match | None:
@@ -115,50 +127,59 @@ def _by_steps(view: ModuleView) -> Match | None:
     return Match(steps.maths, steps.terms, values)
 
 
-def _product(view: ModuleView) -> Match | None:
-    step = None if view.graph is None else view.graph.only
-    if step is None or step.operation not in ("matmul", "bmm") or view.tensors:
-        return None
-    if len({operand.node for operand in step.tensors}) != 2:
-        return None
-    left, right = "the first input: queries, or probabilities", "the second input: keys, or values"
-    return Match(("Y = A B",), (Term("A", left), Term("B", right), Term("Y", "their product")))
+def _step(
+    operations: tuple[str, ...], maths: str, *terms: Term, inputs: int = 1
+) -> Callable[[ModuleView], Match | None]:
+    """Return what recognises a module that is one operation without parameters."""
 
+    def match(view: ModuleView) -> Match | None:
+        step = view.only(*operations)
+        if step is None or view.tensors or len({each.node for each in step.tensors}) != inputs:
+            return None
+        return Match((maths,), terms)
 
-def _softmax(view: ModuleView) -> Match | None:
-    step = None if view.graph is None else view.graph.only
-    if step is None or step.operation != "softmax" or view.tensors:
-        return None
-    terms = (Term("x_i", "score i"), Term("p_i", "its probability"))
-    return Match(("p_i = e^(x_i) / (sum_j e^(x_j))",), terms)
+    return match
 
 
 ATTENTION = (
-    *SPARSE,
     Template(
         "self-attention",
         _attention,
         title="{manner} {kind}{after}",
         summary="Every position attends to {reach} and forms a weighted mean of their values, "
-        "{in_heads}.",
-        notes=NOTES,
-        keys=KEYS,
+        "{in_heads}{ending}.",
+        notes=texts.NOTES,
+        keys=(
+            "width",
+            "heads",
+            "key/value heads",
+            "head size",
+            "attention dropout",
+            "decoder",
+            "scale",
+        ),
         source="{sources}",
     ),
-    *OTHERS,
     Template(
         "self-attention",
         _by_steps,
         title="Multi-head {kind}{after}",
         summary="Positions attend to each other and form weighted means of their values{in_heads}; "
         "the formula lists the steps of this variant as the code executes them.",
-        notes=(CAUSAL, *LANDMARKS, DROPOUT, "{traced}"),
+        notes=(texts.CAUSAL, *texts.LANDMARKS, texts.DROPOUT, "{traced}"),
         keys=("width", "heads", "key/value heads", "head size", "distances"),
         source=SOURCE,
     ),
     Template(
         "product",
-        _product,
+        _step(
+            ("matmul", "bmm"),
+            "Y = A B",
+            Term("A", "the first input: queries, or probabilities"),
+            Term("B", "the second input: keys, or values"),
+            Term("Y", "their product"),
+            inputs=2,
+        ),
         title="Matrix product",
         summary="Multiplies two matrices; it is a separate module only so that its operations can "
         "be counted.",
@@ -167,7 +188,12 @@ ATTENTION = (
     ),
     Template(
         "softmax",
-        _softmax,
+        _step(
+            ("softmax",),
+            "p_i = e^(x_i) / (sum_j e^(x_j))",
+            Term("x_i", "score i"),
+            Term("p_i", "its probability"),
+        ),
         title="Softmax",
         summary="Converts scores to probabilities, which are positive and sum to 1.",
         notes=(NO_PARAMETERS,),

@@ -1,30 +1,18 @@
 """The symbols of an attention, and what a learner asks about it, as texts with placeholders."""
 
-import re
-from collections.abc import Iterable, Iterator
-
 from bertviewer.core.formulas.facts import drops_probabilities, has_positions
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.notation import ROTATION, TOKENS
 from bertviewer.core.formulas.notes import Note, no
-from bertviewer.core.formulas.steps.origins import ROLES
-from bertviewer.core.formulas.templates.attention_maths import head_norm
-from bertviewer.core.formulas.templates.heads import Heads
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
-from bertviewer.core.formulas.templates.template import Match, Values, filled
 
-WHY = Note(
-    "Why divide by √d_k? If the entries of a query and a key are independent with mean 0 and "
-    "variance 1, their dot product has variance d_k = {size}. Scores that large would push the "
-    "softmax towards 0 and 1, where its gradient vanishes; the division restores a variance of 1.",
-    "is_usual",
+_SMALLER = (
+    "so W_K and W_V have {key.layer.outputs} {unit} instead of {query.layer.outputs}, and a "
+    "key/value cache is {shared} times smaller."
 )
-KEYS = (
-    *("width", "heads", "key/value heads", "head size"),
-    *("attention dropout", "decoder", "scale"),
+_BRACKET = (
+    "A bracket is 1 where its condition is true and 0 elsewhere; the logarithm of 0 masks a "
+    "position."
 )
-WHERE = "{where}"
-MIXING = "Concat places the heads side by side{mixing}."
 CAUSAL = Note(
     "Attention is causal: position s attends only to positions 0 to s, so that the model can be "
     "trained to predict the next token.",
@@ -48,17 +36,68 @@ LANDMARKS = (
         "not is_full",
     ),
 )
+_BLOCKS = (
+    "A sequence of {most} positions or fewer has too few blocks: every position then attends to "
+    "all others, with the same parameters.",
+    Note(_BRACKET, "most"),
+    "During training, each block also attends to {drawn} drawn at random. At inference, "
+    "transformers draws none and attends to block 0 instead, whose positions count {times}.",
+)
+_WINDOWS = (
+    "The window has {positions} positions, so the cost grows linearly with the number of tokens, "
+    "not with its square. The model pads the sequence to a multiple of {multiple}.",
+    "Over several layers, information travels farther: each layer extends the reach by {side} "
+    "positions on each side.",
+    "A global position attends to all positions, and all attend to it. Its own row is computed "
+    "with separate layers ({global_layers}). Without global positions, only the windows remain.",
+    Note(_BRACKET, "positions"),
+)
+_DISENTANGLED = (
+    "A score is the sum of {terms} terms: {kinds}{unplaced}",
+    "Why divide by √({terms} × {size})? The dot product of two vectors of {size} entries with "
+    "variance 1 has variance {size}, and {terms} such products are added.",
+    "R has {rows} rows, for distances in both directions: row {middle} is for distance 0{far}",
+    "The distances are projected with the same {weights} as the tokens, not with separate weights.",
+)
+_LATENT = (
+    "Latent attention: only C and the rotated part of the key need to be cached, {cached} numbers "
+    "per position; the keys and values of all heads would be {whole}.",
+    "A query and a key have two parts: {content} features that compare content, and "
+    "{rotated_size} features that are rotated by the position. All heads share the rotated part "
+    "of the key, as a rotation cannot be applied to C.",
+    "{latent_layer}.weight stacks the heads, {head_rows} rows each: the first {content} make the "
+    "head’s keys, the others its values. {query_layer}.weight has {size} rows for each head, of "
+    "which the last {rotated_size} make the part that is rotated.",
+)
 NOTES: tuple[str, ...] = (
-    WHY,
+    *(*_BLOCKS, *_WINDOWS, *_DISENTANGLED),
+    Note(
+        "Why divide by √d_k? If the entries of a query and a key are independent with mean 0 and "
+        "variance 1, their dot product has variance d_k = {size}. Scores that large would push the "
+        "softmax towards 0 and 1, where its gradient vanishes; the division restores a variance "
+        "of 1.",
+        "is_usual",
+    ),
     "The scores are not divided by the square root of d_k = {t5_size}: T5 initialises W_Q with a "
     "standard deviation smaller by this factor, which has the same effect at the start of "
     "training.",
     "This configuration {scaling}.",
-    WHERE,
-    MIXING,
-    "{sharing}, so W_K and W_V have {key.layer.outputs} {unit} instead of {query.layer.outputs}, "
-    "and a key/value cache is {shared} times smaller.",
-    "{norms}), which keeps the scores bounded.",
+    *_LATENT,
+    "{where}",
+    "Concat places the heads side by side{mixing}.",
+    Note(
+        "Multi-query attention: all {count} query heads share one head of keys and values, "
+        f"{_SMALLER}",
+        "is_multi_query",
+    ),
+    Note(
+        f"Grouped queries: {{shared}} consecutive query heads share one key/value head, {_SMALLER}",
+        "is_grouped",
+    ),
+    "Each head’s queries and keys are first normalised ({head_norms}), which keeps the scores "
+    "bounded.",
+    "Queries and keys are first normalised over all their features ({norms}), which keeps the "
+    "scores bounded.",
     "The rotation encodes the order of the tokens: after it, the product of a query and a key "
     "depends on the distance between them, not on their absolute positions. Values are "
     "{rotated_values}",
@@ -75,7 +114,12 @@ NOTES: tuple[str, ...] = (
     CAUSAL,
     "Sliding window: only positions less than {window} away are visible. Information from farther "
     "away arrives over several layers, if at all.",
-    "Queries come from {crossing}.",
+    Note(
+        "Queries come from the decoder, keys and values from the encoder’s output: this is where "
+        "the decoder reads the source.",
+        "reads_encoder",
+    ),
+    Note("Queries come from one input, keys and values from another one.", "reads_other"),
     "This module contains the whole sub-layer: attention, output projection, residual connection "
     "and {norm.name}.",
     Note("This module also adds its residual connection.", "adds_residual"),
@@ -88,14 +132,28 @@ NOTES: tuple[str, ...] = (
         "is_convolution",
     ),
     Note("Queries, keys and values are clipped, which bounds the scores.", "limits"),
-    "The convolution adds to each head’s output a weighted sum of the values at the {kernel} "
-    "nearest positions, the same for all features of the head.",
-    *LANDMARKS,
     DROPOUT,
 )
 """What a learner asks about attention, the most asked first."""
 
-_INPUTS = (
+WHERE = {
+    "single": "The single head uses all {unit} of W_Q, W_K and W_V.",
+    "three": "All {count} heads are stacked in the same three weights: head h has {rows} of W_Q, "
+    "W_K and W_V, {first}",
+    "grouped": "The heads are stacked: query head h (0 to {last_head}) has {rows} of W_Q, and "
+    "key/value head g (0 to {last_group}) has {unit} {key_rows} of W_K and{value_rows} W_V.",
+    "interleaved": "{query.holder} stacks the heads, {three_sizes} {unit} each: the first {size} "
+    "are the head’s {unit} of {weights[0]}, the next those of {weights[1]}, the last those of "
+    "{weights[2]}.",
+    "unequal": "{query.holder} stacks the weights of {names}: {listed}, in this order ({unit}). "
+    "Within each, head h has {rows}, {first}",
+    "equal": "{query.holder} {stacks} the weights of {names}{side_by_side}, {outputs} {unit} each. "
+    "Within each, head h has {rows}, {first}",
+    "unknown": "{query.holder} holds the weights of {names} together.",
+}
+"""Where each head finds its part of the weights, by how they are stored."""
+
+INPUTS = (
     TOKENS,
     Term("X", "input, one row per position", "[S, {query.layer.inputs}]"),
     Term('X_"enc"', "the encoder’s output", "[S', {key.layer.inputs}]"),
@@ -103,81 +161,37 @@ _INPUTS = (
     Term("S'", "{what_it_counts}"),
     Term("X_V", "input of the values", "[S, {value.layer.inputs}]"),
 )
-_HEADS = (
+HEADS = (
     Term("h", "index of the head, counted from 0", "{heads}"),
     Term("Q_h, K_h, V_h", "the {size} columns of head h in {same_columns}", "[S, {size}]"),
     Term("Q_h", "the {size} columns of head h in {query_columns}", "[S, {size}]"),
     Term("g(h)", "key/value head that query head h uses", "{groups}"),
     Term("K_(g(h)), V_(g(h))", "the {size} columns of this head in K and V", "[S, {size}]"),
 )
-_TURNS = "rotates pairs of features by an angle that grows with the position; no parameters"
-_CHANGES = (
+CHANGES = (
     Term('op("clip")', "limits each number to the range {limits}"),
-    Term(ROTATION, _TURNS),
+    Term(
+        ROTATION,
+        "rotates pairs of features by an angle that grows with the position; no parameters",
+    ),
     Term("u_h", "learnt vector of head h, added to all queries", "[{size}]"),
 )
-_CONVOLUTION = "kernel of head h of a convolution over positions (ast is the convolution)"
-_MASK = (
-    "mask: 0 at visible positions, a large negative number (in effect −∞) at masked ones "
-    "({hidden}), so that softmax gives them probability 0"
-)
-_PROBABILITIES = (
-    Term("w_h", _CONVOLUTION, "[{kernel}]"),
+PROBABILITIES = (
     Term("A_h", "scores of head h"),
     Term("z_h", "learnt score of head h that belongs to no position", "[{count}]"),
-    Term("M", _MASK),
+    Term(
+        "M",
+        "mask: 0 at visible positions, a large negative number (in effect −∞) at masked ones "
+        "({hidden}), so that softmax gives them probability 0",
+    ),
     Term("P_h", "attention probabilities of head h; {rows_sum} 1"),
     Term("O_h", "output of head h", "[S, {value_size}]"),
     Term("d_k", "{size_name}; the scores are divided by its square root", "{size}"),
     Term("c", "factor applied to the scores instead of 1/√d_k", "{factor}"),
 )
-_RESIDUAL = Term("R", "residual: the input of the sub-layer")
-_PAIRS = (
+RESIDUAL = Term("R", "residual: the input of the sub-layer")
+PAIRS = (
     Term("x", "query or key of one head at position s", "[{rotated_size}]"),
     Term("s", "position, counted from 0"),
     Term("theta_i", "rotation angle of pair i per position"),
 )
-
-
-def layer_terms(heads: Heads) -> Iterator[Term]:
-    """Yield the terms of the projections."""
-    for role, letter in ROLES.items():
-        yield from heads.parts[role].layer.terms(f"the {role} projection", letter)
-
-
-def attention_match(
-    heads: Heads,
-    lines: tuple[str, ...],
-    values: Values,
-    *,
-    entries: Iterable[Term] = (),
-    layers: Iterable[Term] = (),
-    keys: tuple[str, ...] = (),
-) -> Match:
-    """Return an attention with the terms whose symbols its lines have, in their order.
-
-    ``layers`` are the terms of the projections, if those are not three layers, ``entries`` of what
-    is done to the scores. A term whose meaning names a value that is missing is left out.
-    """
-    norms = [each for step in heads.query.steps if is_norm(step) for each in Norm.of(step).terms]
-    if (norm := head_norm(heads.query)) is not None:
-        meaning = norm.meaning.replace("each position’s vector", "each head’s vectors")
-        norms = [Term(norm.operator, meaning, f"[{heads.size}]")]
-    has_residual = heads.residual not in ("", heads.query.source)
-    known = (
-        *(*_INPUTS, *(layers or layer_terms(heads)), *_HEADS, *norms[:1]),
-        *(*_CHANGES, *entries, *_PROBABILITIES),
-        *(heads.output.terms("the output projection", "O") if heads.output else ()),
-        *((_RESIDUAL,) if has_residual else ()),
-        *(heads.norm.terms if heads.norm else ()),
-        *_PAIRS,
-    )
-    whole, terms = " ".join(lines), []
-    for each in known:
-        symbol = re.escape(each.symbol.split(", ")[0])
-        meaning = filled(each.meaning, values)
-        if meaning and re.search(rf"(?<![\w\"^]){symbol}(?![\w'])", whole):
-            terms.append(Term(each.symbol, meaning, filled(each.value or "", values) or None))
-    if not heads.is_text:
-        terms[0] = Term("S", "number of positions, without the batch")
-    return Match(lines, tuple(terms), values, keys)

@@ -1,78 +1,62 @@
 """What fills the texts on an attention: the numbers and names of the module at hand."""
 
+from collections.abc import Mapping
 from math import prod
 
 from bertviewer.core.formulas.facts import has_angle_table, has_contact_head, has_head_size
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.place import places
+from bertviewer.core.formulas.steps.attention import is_root
 from bertviewer.core.formulas.steps.origins import ROLES
-from bertviewer.core.formulas.templates.attention_maths import rotated_size
-from bertviewer.core.formulas.templates.heads import Heads, reads_text
+from bertviewer.core.formulas.templates.attention_texts import WHERE
+from bertviewer.core.formulas.templates.heads import Heads, Variant
 from bertviewer.core.formulas.templates.norm import NORMS
+from bertviewer.core.formulas.templates.rotary import has_angles, rotated_size
 from bertviewer.core.formulas.templates.template import Values
-from bertviewer.core.graph.module_graph import graph_of
 from bertviewer.core.text.numerals import count_text
 
-_MANNERS = {"": "Multi-head", "Multi-query": "Multi-query", "Grouped": "Grouped-query"}
 
-
-def values_of(heads: Heads, bias: Values, window: int | None = None) -> dict[str, object]:
-    """Return what fills the texts on an attention, also on its bias and sliding window."""
-    query, count = heads.query, heads.count
-    later = prod(change.number or 0.0 for change in heads.scores.of("scale"))
-    scale = heads.unless_usual((heads.scores.factor or 0.0) * later)
-    is_one = scale is not None and abs(scale - 1) < 1e-6
-    is_t5 = heads.view.integer("relative_attention_num_buckets") is not None
+def values_of(heads: Heads, variant: Variant) -> dict[str, object]:
+    """Return what fills the texts on an attention."""
+    query, count, view = heads.query, heads.count, heads.view
     cap, sinks = (next(iter(heads.scores.of(kind)), None) for kind in ("cap", "sinks"))
-    clip, first = query.step("clamp"), heads.first_scale
-    sharing = None
-    if heads.key_heads == 1 < count:
-        sharing = f"Multi-query attention: all {count} query heads share one head of keys and "
-        sharing += "values"
-    elif heads.shared > 1:
-        sharing = f"Grouped queries: {heads.shared} consecutive query heads share one key/value "
-        sharing += "head"
-    scaling = "scales the scores by a factor other than 1/√d_k"
-    scaling = "does not divide the scores by √d_k" if is_one else scaling
-    crossing = "one input, keys and values from another one"
-    if heads.reads_encoder:
-        crossing = "the decoder, keys and values from the encoder’s output: this is where the "
-        crossing += "decoder reads the source"
+    clip, is_multi, is_grouped = query.step("clamp"), heads.key_heads == 1 < count, heads.shared > 1
+    window = _window(view)
+    after = " with convolutions" if query.layer.convolution else ""
     return {
         **vars(heads),
-        "manner": _MANNERS[(sharing or "").partition(" ")[0]],
-        "is_convolution": query.layer.convolution,
+        "manner": "Multi-query" if is_multi else "Grouped-query" if is_grouped else "Multi-head",
         "kind": "cross-attention" if heads.is_cross else "self-attention",
+        "after": " with add & norm" if heads.norm else after,
+        "ending": "",
+        "is_multi_query": is_multi,
+        "is_grouped": is_grouped and not is_multi,
+        "is_convolution": query.layer.convolution,
         "is_causal": heads.is_causal,
+        "reads_encoder": heads.reads_encoder,
+        "reads_other": heads.is_cross and not heads.reads_encoder,
+        "adds_residual": heads.residual and not heads.norm,
         "unit": "rows" if query.layer.transposed else "columns",
         "what_it_counts": "number of source tokens" if heads.reads_encoder else "its positions",
         "heads": count_text(count, "1 head", "{0} heads"),
         "in_heads": count_text(count, "in one head", "in {0} heads in parallel"),
         "groups": count_text(heads.key_heads, "1 head", "{0} heads"),
-        "same_columns": None if sharing else "Q, K and V",
-        "query_columns": "Q" if sharing else None,
-        "is_usual": scale is None,
-        "t5_size": heads.size if is_one and is_t5 else None,
-        "scaling": None if scale is None or (is_one and is_t5) else scaling,
-        "factor": None if first is None else f"{first:g}",
-        "where": _where(heads, has_table="table" in bias),
-        "mixing": _mixing(heads.view) if heads.output is None else None,
-        "sharing": sharing,
-        "norms": _norms(heads),
+        "same_columns": None if heads.shared > 1 else "Q, K and V",
+        "query_columns": "Q" if heads.shared > 1 else None,
+        "where": _where(heads, has_table="table" in variant.values),
+        "mixing": _mixing(view) if heads.output is None else None,
         "shared": heads.shared,
         "cap": f"{cap.number:g}" if cap else None,
         "sinks": sinks.operand.parameter.rpartition(".")[2] if sinks else None,
         "rows_sum": "with the sink’s, each row sums to" if sinks else "each row sums to",
         "size_name": "head size" if heads.size == heads.value_size else "size of a query and a key",
         "window": window,
-        "crossing": crossing if heads.is_cross else None,
-        "adds_residual": heads.residual and not heads.norm,
-        "has_buckets": is_t5,
         "limits": clip and " to ".join(o.plain.replace("-", "−") for o in clip.operands if o.plain),
-        **landmarks_of(heads.view),
+        **_scale(heads),
+        **_norms(heads),
         **_visible(heads, window),
         **_rotation(heads),
-        **bias,
+        **variant.values,
     }
 
 
@@ -82,44 +66,87 @@ def landmarks_of(view: ModuleView) -> Values:
     return {"landmarks": landmarks, "is_full": landmarks == view.integer("seq_len")}
 
 
+def first_true(texts: Mapping[str, object]) -> str:
+    """Return the first text whose condition holds, "" without one."""
+    return next((text for text, holds in texts.items() if holds), "")
+
+
+def _window(view: ModuleView) -> int | None:
+    """Return how many positions back a module's sliding window reaches, ``None`` without one."""
+    names: tuple[str, ...] = ("sliding_window", "attention_window_size")
+    for name in names:
+        if name in view.node.attributes:
+            return view.integer(name)
+    kinds = view.config.get("layer_types")
+    if isinstance(kinds, list | tuple) and set(kinds) != {"sliding_attention"}:
+        return None
+    if view.config.get("use_sliding_window") is False:
+        return None
+    if view.attribute("attention_type") == "local":  # of a model with global layers as well
+        names = ("window_size",)
+    found = [view.config.get(name) for name in names]
+    return next((each for each in found if isinstance(each, int)), None)
+
+
+def _scale(heads: Heads) -> Values:
+    """Return what fills the texts on the factors of the scores."""
+    factor, size = heads.scores.factor or 0.0, heads.size
+    whole = factor * prod(change.number or 0.0 for change in heads.scores.of("scale"))
+    is_usual, is_one = is_root(whole, size), abs(whole - 1) < 1e-6
+    is_t5 = is_one and heads.view.integer("relative_attention_num_buckets") is not None
+    texts = {
+        "does not divide the scores by √d_k": is_one,
+        "scales the scores by a factor other than 1/√d_k": True,
+    }
+    return {
+        "is_usual": is_usual,
+        "t5_size": size if is_t5 and not is_usual else None,
+        "scaling": None if is_usual or is_t5 else first_true(texts),
+        "factor": None if is_root(factor, size) else f"{factor:g}",
+    }
+
+
 def _visible(heads: Heads, window: int | None) -> Values:
     """Return what a position attends to, and what the mask hides."""
     graph, flows = heads.view.graph, heads.view.architecture.flows
     shape = graph.given[heads.query.source].shape if graph and heads.query.source else ()
     batch = 1 if flows is None else flows.lengths.get("B", 1)
     # An image may be split into windows whose positions attend to each other.
-    windows = shape[0] if len(shape) == 3 and not reads_text(heads.view) else 0
-    windows = windows if windows > batch else 0
-    reach, hidden = "all positions of the same sequence", "padding"
-    if heads.is_causal:
-        reach, hidden = "itself and all earlier positions", "padding and all later positions"
-    elif heads.is_causal is None:
-        hidden = "padding and, in a decoder, all later positions"
-    hidden = hidden if heads.is_text or heads.is_causal is None else "those that must not be seen"
-    if heads.step.node.details.get("projections"):
-        later = "" if heads.is_cross else "; in a decoder, later positions"
-        hidden = f"chosen by the caller{later}"
-    elif window:
-        hidden += f", and positions {window} or more away"
-    if heads.is_cross:
-        other = "the encoder’s output" if heads.reads_encoder else "another input"
-        reach = f"the positions of {other}"
-    elif windows:
-        reach = "all positions of the same window"
-    elif window or heads.is_causal is None:
-        reach = "positions of the same sequence"
-    return {"reach": reach, "hidden": hidden, "windows": windows or None}
+    has_windows = not heads.is_text and len(shape) == 3 and shape[0] > batch
+    is_causal, is_cross = heads.is_causal, heads.is_cross
+    reach = {
+        "the positions of the encoder’s output": heads.reads_encoder,
+        "the positions of another input": is_cross,
+        "all positions of the same window": has_windows,
+        "positions of the same sequence": window or is_causal is None,
+        "itself and all earlier positions": is_causal,
+        "all positions of the same sequence": True,
+    }
+    by_caller = heads.step.node.details.get("projections")
+    hidden = {
+        "chosen by the caller": by_caller and is_cross,
+        "chosen by the caller; in a decoder, later positions": by_caller,
+        "padding and, in a decoder, all later positions": is_causal is None,
+        "those that must not be seen": not heads.is_text,
+        "padding and all later positions": is_causal,
+        "padding": True,
+    }
+    farther = f", and positions {window} or more away" if window and not by_caller else ""
+    return {
+        "reach": first_true(reach),
+        "hidden": first_true(hidden) + farther,
+        "windows": shape[0] if has_windows else None,
+    }
 
 
-def _norms(heads: Heads) -> str:
-    """Say how queries and keys are normalised, up to the names of the norms."""
+def _norms(heads: Heads) -> Values:
+    """Return the names of the norms of queries and keys."""
     norms = [step for part in (heads.query, heads.key) if (step := part.step(*NORMS))]
-    named = ", ".join(dict.fromkeys((step.node.path or "").rpartition(".")[2] for step in norms))
+    names = ", ".join(dict.fromkeys((step.node.path or "").rpartition(".")[2] for step in norms))
     if not norms or norms[0].node.shape[-1] != heads.size:
-        over = "Queries and keys are first normalised over all their features"
-        return f"{over} ({named}" if norms else ""
+        return {"norms": names}
     shared = f"; all heads share the {heads.size} scales of each" if norms[0].node.reads else ""
-    return f"Each head’s queries and keys are first normalised ({named}{shared}"
+    return {"head_norms": names + shared}
 
 
 def _rotation(heads: Heads) -> Values:
@@ -136,91 +163,72 @@ def _rotation(heads: Heads) -> Values:
 
 def _angles(view: ModuleView) -> str:
     """Return the name of the module that computes a rotation's angles, "" if not known."""
-    flows, path = view.architecture.flows, view.node.path
+    path = view.node.path
     fixed = {t.owner for t in view.architecture.parameters if not t.trainable}
-    while path and flows is not None:
+    while path:
         path = path.rpartition(".")[0]
         for child in view.architecture.children(path):
-            flow = flows.flow(child.path)
-            graph = None if flow is None else graph_of(flow)
-            given = () if graph is None or graph.steps else graph.given.values()
-            if child.path in fixed or any(node.name == "sines and cosines" for node in given):
+            around = view.at(child.path)
+            if child.path in fixed or (around is not None and has_angles(around)):
                 return child.name
     return ""
 
 
 def _where(heads: Heads, *, has_table: bool) -> str:
     """Say where each head finds its part of the weights, "" if that is not known."""
-    count, size, query = heads.count, heads.size, heads.query
-    if query.layer.convolution or len({part.layout for part in heads.parts.values()}) > 1:
-        return ""
-    unit = "rows" if query.layer.transposed else "columns"
-    rows = f"{unit} {size}h to {size}h+{size - 1}"
-    first = f"so the first head has {unit} 0 to {size - 1}."
-    within = f"Within each, head h has {rows}, {first}"
-    is_even = heads.shared == 1 and size == heads.value_size
-    if query.layout:
-        where = _stacked(heads, unit, within)
-    elif is_even:
-        where = count_text(
-            count,
-            f"The single head uses all {unit} of W_Q, W_K and W_V.",
-            f"All {{0}} heads are stacked in the same three weights: head h has {rows} of W_Q, W_K "
-            f"and W_V, {first}",
-        )
-    else:
-        values = heads.value_size
-        other = "" if values == size else f" {values}g to {values}g+{values - 1} of"
-        where = (
-            f"The heads are stacked: query head h (0 to {count - 1}) has {rows} of W_Q, and "
-            f"key/value head g (0 to {heads.key_heads - 1}) has {unit} {size}g to "
-            f"{size}g+{size - 1} of W_K and{other} W_V."
-        )
-    return f"{where} {_split(heads, has_table=has_table)}" if is_even and where else where
-
-
-def _stacked(heads: Heads, unit: str, within: str) -> str:
-    """Say how one weight holds those of queries, keys and values."""
+    size, query, values = heads.size, heads.query, heads.value_size
     parts = dict(sorted(heads.parts.items(), key=lambda each: each[1].place))
+    if query.layer.convolution or len({part.layout for part in parts.values()}) > 1:
+        return ""
     outputs = [part.layer.outputs for part in parts.values()]
+    is_even = heads.shared == 1 and size == values
+    layout = {
+        "single": not query.layout and is_even and heads.count == 1,
+        "three": not query.layout and is_even,
+        "grouped": not query.layout,
+        "interleaved": query.layout == "interleaved" and heads.shared == 1,
+        "unknown": query.layout != "stacked",
+        "unequal": len(set(outputs)) > 1,
+        "equal": True,
+    }
+    unit = "rows" if query.layer.transposed else "columns"
     *before, last = parts
-    names = f"{', '.join(before)} and {last}"
-    holder = heads.query.holder
-    if heads.query.layout == "interleaved" and heads.shared == 1:
-        one, two, three = (f"W_{ROLES[role]}" for role in parts)
-        return (
-            f"{holder} stacks the heads, {3 * heads.size} {unit} each: the first {heads.size} are "
-            f"the head’s {unit} of {one}, the next those of {two}, the last those of {three}."
-        )
-    if heads.query.layout != "stacked":
-        return f"{holder} holds the weights of {names} together."
-    if len(set(outputs)) > 1:
-        *counts, end = (f"{part.layer.outputs} of the {role}" for role, part in parts.items())
-        listed = f"{', '.join(counts)} and {end}"
-        return f"{holder} stacks the weights of {names}: {listed}, in this order ({unit}). {within}"
-    verb, side = ("stacks", "") if unit == "rows" else ("holds", " side by side")
-    return f"{holder} {verb} the weights of {names}{side}, {outputs[0]} {unit} each. {within}"
+    *counts, end = (f"{part.layer.outputs} of the {role}" for role, part in parts.items())
+    where = WHERE[first_true(layout)].format(
+        **vars(heads),
+        unit=unit,
+        rows=f"{unit} {size}h to {size}h+{size - 1}",
+        first=f"so the first head has {unit} 0 to {size - 1}.",
+        last_head=heads.count - 1,
+        last_group=heads.key_heads - 1,
+        key_rows=f"{size}g to {size}g+{size - 1}",
+        value_rows="" if values == size else f" {values}g to {values}g+{values - 1} of",
+        three_sizes=3 * size,
+        weights=[f"W_{ROLES[role]}" for role in parts],
+        names=f"{', '.join(before)} and {last}",
+        listed=f"{', '.join(counts)} and {end}",
+        outputs=outputs[0],
+        stacks="stacks" if unit == "rows" else "holds",
+        side_by_side="" if unit == "rows" else " side by side",
+    )
+    return f"{where} {_split(heads, has_table=has_table)}" if is_even else where
 
 
 def _split(heads: Heads, *, has_table: bool) -> str:
     """Say how the features are split into heads, and whether their number changes anything."""
-    view = heads.view
-    exceptions = {
-        ", except for the table of angles": heads.query.step("rotary") and has_angle_table(view),
-        ", except for the contact head": has_contact_head(view),
-        ", except for the distance biases": has_table,
+    view, free = heads.view, ": the number of heads does not change the parameter count"
+    endings = {
+        ". The configuration sets the head size separately, so more heads mean more features and "
+        "larger weights": has_head_size(view),
+        "": heads.scores.of("sinks"),
+        f"{free}, except for the table of angles": heads.query.step("rotary")
+        and has_angle_table(view),
+        f"{free}, except for the contact head": has_contact_head(view),
+        f"{free}, except for the distance biases": has_table,
+        free: True,
     }
-    ending = next((text for text, is_true in exceptions.items() if is_true), "")
-    ending = f": the number of heads does not change the parameter count{ending}"
-    if has_head_size(view):
-        ending = (
-            ". The configuration sets the head size separately, so more heads mean more features "
-            "and larger weights"
-        )
-    elif heads.scores.of("sinks"):
-        ending = ""
     features, sizes = heads.count * heads.size, f"[{heads.count}, {heads.size}]"
-    return f"The {features} features are split as {sizes}{ending}."
+    return f"The {features} features are split as {sizes}{first_true(endings)}."
 
 
 def _mixing(view: ModuleView) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 
@@ -10,6 +10,7 @@ from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import reads_target
+from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.place import places
@@ -19,9 +20,7 @@ from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
-_CLOSE = 1e-4
 _VIEWS = ("view", "reshape", "unflatten")
-_IN_PROJ = "The tensor in_proj_weight"
 
 
 @frozen
@@ -57,6 +56,12 @@ class Part:
         """Return the first step that computes one of these operations, ``None`` without one."""
         return next((each for each in self.steps if each.operation in operations), None)
 
+    @property
+    def head_norm(self) -> Step | None:
+        """The norm of each head's queries or keys, ``None`` if they have none."""
+        norms = (each for each in self.steps if is_norm(each))
+        return next((each for each in norms if each.node.shape[-1] != self.layer.outputs), None)
+
 
 @frozen(slots=False)
 class Heads:
@@ -67,11 +72,10 @@ class Heads:
         key_heads: heads of keys and values.
         size: features of a query and a key, d_k.
         value_size: features of a value.
+        scores: what is done to the product of queries and keys, also before it.
         output: the output projection in this module.
         residual: the input that the module adds to the projected output, "" for none.
         norm: of that sum.
-        kernel: the positions that a convolution of the values reads whose result is added to the
-            heads' outputs, ``None`` without one (Nyströmformer).
         is_cross: whether keys and values come from another input than queries.
         is_text: whether the positions are those of a text.
         is_masked: whether the scores can be masked.
@@ -90,7 +94,6 @@ class Heads:
     output: Affine | None = None
     residual: str = ""
     norm: Norm | None = None
-    kernel: int | None = None
     is_cross: bool = False
     is_text: bool = True
     is_masked: bool = True
@@ -117,15 +120,30 @@ class Heads:
         is_named = given is not None and "encoder" in given.name
         return self.is_cross and (is_named or reads_target(self.view.node, self.view.architecture))
 
-    @property
-    def first_scale(self) -> float | None:
-        """The factor on the product before anything is added, ``None`` for the usual one."""
-        return self.unless_usual(self.scores.factor or 0.0)
 
-    def unless_usual(self, factor: float) -> float | None:
-        """Return a factor on the scores, ``None`` if queries and it make 1 / sqrt(d_k)."""
-        found = factor * self.query.factor * self.key.factor
-        return None if abs(found * self.size**0.5 - 1) < _CLOSE else found
+@frozen
+class Variant:
+    """How an attention differs from the common one.
+
+    Attributes:
+        lines: after those of the scores.
+        terms: of what is done to the scores; the texts may have placeholders.
+        values: for the texts, instead of the usual ones.
+        keys: further keys of the configuration.
+        scores: what goes into the softmax, if not what is read from the graph.
+        added: to the scores.
+        projections: the lines of queries, keys and values, if not those of three layers.
+        layers: the terms of further layers.
+    """
+
+    lines: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    scores: str = ""
+    added: str = ""
+    projections: tuple[str, ...] = ()
+    layers: tuple[Term, ...] = ()
 
 
 def own_attentions(view: ModuleView) -> tuple[Step, ...]:
@@ -136,25 +154,18 @@ def own_attentions(view: ModuleView) -> tuple[Step, ...]:
 
 def sole_heads(view: ModuleView) -> Heads | None:
     """Return what a module with one attention is made of, ``None`` if it does anything unknown."""
-    own = own_attentions(view)
-    if view.graph is None or len(own) != 1 or len(view.graph.of("attention")) > 1:
+    own, graph = own_attentions(view), view.graph
+    if graph is None or len(own) != 1 or len(graph.of("attention")) > 1:
         return None
-    return heads_of(view, own[0])
-
-
-def heads_of(view: ModuleView, step: Step) -> Heads | None:
-    """Return what an attention module is made of, ``None`` if it does anything unknown."""
-    graph, details, roles = view.graph, step.node.details, step.roles
-    count = details.get("heads")
+    (step,) = own
+    details, roles = step.node.details, step.roles
     if details.get("projections"):
         return _torch_heads(view, step)
-    if graph is None or not isinstance(count, int) or not step.node.shape:
+    count = details.get("heads")
+    value_size = step.node.shape[-1] if step.node.shape else 0
+    size, key_heads = details.get("head_size", value_size), details.get("key_value_heads", count)
+    if not (isinstance(count, int) and isinstance(size, int) and isinstance(key_heads, int)):
         return None
-    value_size = step.node.shape[-1]
-    size, key_heads = (
-        known if isinstance(known := details.get(name), int) else default
-        for name, default in (("head_size", value_size), ("key_value_heads", count))
-    )
     if not key_heads or count % key_heads:
         return None
     widths = {"query": count * size, "key": key_heads * size, "value": key_heads * value_size}
@@ -164,24 +175,28 @@ def heads_of(view: ModuleView, step: Step) -> Heads | None:
     if after is None or len(parts) < len(found):
         return None
     query, key, value = parts
-    if any(
-        part.whole not in (0, sum(p.layer.outputs for p in parts if p.holder == part.holder))
-        for part in parts
-    ):
-        return None  # a layer makes something else too
     is_cross = query.source != key.source and not _is_same_outside(view, step)
     # A mask with numbers of each head is a bias: that of ALiBi.
     is_of_heads = count > 1 and not is_cross
     biases = [i for i, n in graph.given.items() if is_of_heads and n.shape[-3:-2] == (count,)]
     scores = scores_of(step, biases)
-    if scores is None:
+    makes_more = any(
+        part.whole not in (0, sum(p.layer.outputs for p in parts if p.holder == part.holder))
+        for part in parts
+    )
+    if scores is None or makes_more:
         return None
-    has_columns = bool(query.layer.convolution)
-    is_text = _is_text(view, graph.inputs[0].shape[-1:]) if has_columns else reads_text(view)
-    is_padded = _is_text(view, graph.given[key.source].shape[:-1]) if is_cross else is_text
+    factor = None if scores.factor is None else scores.factor * query.factor * key.factor
+    is_text = reads_text(view, has_columns=bool(query.layer.convolution))
+    is_padded = (
+        is_text if not is_cross else not view.lengths.isdisjoint(graph.given[key.source].shape[:-1])
+    )
     return Heads(
         *(view, step, query, key, value, count, key_heads, size, value_size),
-        *(scores, *after, is_cross, is_text, is_padded or "mask" in roles),
+        *(replace(scores, factor=factor), *after),
+        is_cross=is_cross,
+        is_text=is_text,
+        is_masked=is_padded or "mask" in roles,
     )
 
 
@@ -191,17 +206,18 @@ def _torch_heads(view: ModuleView, step: Step) -> Heads | None:
     output = view.affine(f"{view.node.path}.out_proj")
     if not (count and size and output):
         return None
-    source = step.roles["query"].node
-    other = step.roles["key"].node if "key" in step.roles else source
+    query = step.roles["query"]
+    key = step.roles.get("key", query)
     bias, square = view.shape("in_proj_bias") is not None, (output.outputs, output.outputs)
-    layout = "stacked" if view.shape("in_proj_weight") else ""
-    query, key, value = (
-        Part(Affine(view.shape(f"{name}_proj_weight") or square, bias), node, _IN_PROJ, layout)
-        for name, node in (("q", source), ("k", other), ("v", other))
+    stored = ("The tensor in_proj_weight", "stacked" if view.shape("in_proj_weight") else "")
+    queries, keys, values = (
+        Part(Affine(view.shape(f"{letter}_proj_weight") or square, bias), source.node, *stored)
+        for letter, source in (("q", query), ("k", key), ("v", key))
     )
     return Heads(
-        *(view, step, query, key, value, count, count, size, size, Scores(size**-0.5), output),
-        is_cross=source != other,
+        *(view, step, queries, keys, values, count, count, size, size),
+        *(Scores(size**-0.5), output),
+        is_cross=query.node != key.node,
         is_text=reads_text(view),
     )
 
@@ -219,8 +235,8 @@ def sparse_heads(view: ModuleView) -> Heads | None:
     if not is_sparse or len(parts) < len(ROLES) or not count:
         return None
     size = parts[0].layer.outputs // count
-    step = Step(Node(view.node.path, "group", "attention"), (), {})
     query, key, value = parts
+    step = Step(Node(view.node.path, "group", "attention"), (), {})
     return Heads(view, step, query, key, value, count, count, size, size, Scores(size**-0.5))
 
 
@@ -266,17 +282,16 @@ def _share(view: ModuleView, chain: Chain) -> tuple[str, int]:
     number = re.search(r"-?\d+", first)
     place = int(number[0]) if number else 0
     # Of the axis of heads: the first ones are queries, the last ones keys and values.
-    words = [step.operation for step in chain.steps]
-    if re.search(r"^unbind|:\S*, :\]$", first) or "look-up" in words:
+    is_of_heads = re.search(r"^unbind|:\S*, :\]$", first)
+    if is_of_heads or any(step.operation == "look-up" for step in chain.steps):
         return "stacked", place
     sources = {chain.origin.node, *(step.node.id for step in chain.steps)}
     for edge in () if flow is None else flow.edges:
         if edge.source in sources and first in edge.movement:
             is_view = [word in _VIEWS for word in edge.movement]
             at = edge.movement.index(first)
-            if not any(is_view[:at]):
-                return "stacked", place
-            return "interleaved" if sum(is_view[at:]) <= 1 else "unknown", place
+            many = "interleaved" if sum(is_view[at:]) <= 1 else "unknown"
+            return many if any(is_view[:at]) else "stacked", place
     return "unknown", place
 
 
@@ -298,38 +313,32 @@ def _kind(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
 
 def _after(
     view: ModuleView, graph: ModuleGraph, step: Step
-) -> tuple[Affine | None, str, Norm | None, int | None] | None:
-    """Return output projection, residual, norm and kernel; ``None`` if anything else follows."""
+) -> tuple[Affine | None, str, Norm | None] | None:
+    """Return output projection, residual and norm; ``None`` if anything else follows."""
     output: Affine | None = None
-    residual, norm, kernel, value = "", None, None, step.roles.get("value")
+    residual, norm = "", None
     while not graph.is_result(step):
         users = graph.users(step)
         if len(users) != 1:
             return None
         user = users[0]
-        other = next((o for o in user.tensors if o.node != step.node.id), None)
-        layer, maker = layer_of(view, user), graph.maker(other)
+        layer = layer_of(view, user)
         if layer is not None and output is None and not residual:
             output = layer
         elif user.operation == "residual" and output is not None and not residual:
-            residual = other.node if other else ""
+            residual = next((o.node for o in user.tensors if o.node != step.node.id), "")
         elif is_norm(user) and residual and norm is None:
             norm = Norm.of(user)
-        elif (user.operation, maker and maker.operation) == ("add", "convolution"):
-            if maker is None or value not in maker.tensors:
-                return None
-            kernel = max(view.parameter_shape(f"{maker.node.path}.weight"), default=0)
         else:
             return None
         step = user
-    return output, residual, norm, kernel
+    return output, residual, norm
 
 
 def source_of(graph: ModuleGraph, operand: Operand | None) -> str:
     """Return the input that an operand is computed from, by each step's first; "" for others."""
-    for _ in graph.steps:
-        maker = graph.maker(operand)
-        operand = operand if maker is None else next(iter(maker.tensors), None)
+    while (maker := graph.maker(operand)) is not None:
+        operand = next(iter(maker.tensors), None)
     given = None if operand is None else graph.given.get(operand.node)
     return given.id if given is not None and given.kind == "input" else ""
 
@@ -344,12 +353,7 @@ def _is_same_outside(view: ModuleView, step: Step) -> bool:
     return False
 
 
-def reads_text(view: ModuleView) -> bool:
-    """Return whether a module reads one vector for each token of a text."""
-    graph = view.graph
-    return graph is not None and any(_is_text(view, node.shape[:-1]) for node in graph.inputs[:1])
-
-
-def _is_text(view: ModuleView, sizes: tuple[int, ...]) -> bool:
-    flows = view.architecture.flows
-    return flows is not None and any(flows.lengths.get(name) in sizes for name in ("S", "S_d"))
+def reads_text(view: ModuleView, *, has_columns: bool = False) -> bool:
+    """Return whether a module reads a vector for each token of a text, maybe one per column."""
+    first = view.graph.inputs[0].shape if view.graph and view.graph.inputs else ()
+    return not view.lengths.isdisjoint(first[-1:] if has_columns else first[:-1])

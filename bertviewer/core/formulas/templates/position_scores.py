@@ -1,40 +1,28 @@
 """What attentions add to their scores for the positions of the two tokens."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from math import prod
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import Affine
-from bertviewer.core.formulas.steps.attention import PRODUCTS, factor_of
-from bertviewer.core.formulas.steps.origins import chain_of
-from bertviewer.core.formulas.templates.attention_maths import ROOT
-from bertviewer.core.formulas.templates.heads import Heads, layer_of
+from bertviewer.core.formulas.notation import Affine, sized
+from bertviewer.core.formulas.steps.attention import PRODUCTS
+from bertviewer.core.formulas.steps.origins import ROLES, chain_of
+from bertviewer.core.formulas.templates.heads import Heads, Variant, layer_of
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, graph_of
 
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
 """What T5's function for buckets assumes where the configuration has no numbers for it."""
-_ADDED = "learnt vector of head h, added to queries that meet distances"
 _TABLES = ("embedding", "look-up")
 _AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
 
-
-@frozen
-class Bias:
-    """A bias on the scores: its lines, terms with placeholders, and values for the texts."""
-
-    lines: tuple[str, ...] = ()
-    terms: tuple[Term, ...] = ()
-    values: Mapping[str, object] = field(default_factory=dict)
-
-
-_CONSTANT = Bias(
+_CONSTANT = Variant(
     terms=(Term("B_h", "bias of head h for the two positions, which does not depend on the text"),)
 )
-_SLOPES = Bias(
+_SLOPES = Variant(
     ("B_(h, i j) = m_h j",),
     (
         Term("B_h", "bias of head h for the position j of the key (ALiBi)"),
@@ -49,20 +37,18 @@ _SLOPES = Bias(
 )
 
 
-def bias_of(heads: Heads) -> Bias | None:
+def bias_of(heads: Heads) -> Variant | None:
     """Return the bias on the scores, an empty one if there is none, ``None`` for unknown ones."""
     graph, biases = heads.view.graph, heads.scores.of("bias")
     if not biases or graph is None:
-        return Bias()
+        return Variant()
     if len(biases) > 1:
         return None
-    if (found := _table_bias(heads, graph, biases[0].operand)) is not None:
-        return found
-    products = products_of(heads)
-    if len(products) == 1 and not products[0].is_gathered:
-        return _product_bias(heads, products[0])
-    given = graph.given.get(biases[0].operand.node)
-    config = heads.view.config
+    (operand,) = (each.operand for each in biases)
+    for found in (_table(heads, graph, operand), _products(heads, graph, operand)):
+        if found is not None:
+            return found
+    given, config = graph.given.get(operand.node), heads.view.config
     parts = (config, *(value for value in config.values() if isinstance(value, Mapping)))
     if given is not None and (
         "alibi" in given.name or any(part.get("alibi") is True for part in parts)
@@ -71,16 +57,24 @@ def bias_of(heads: Heads) -> Bias | None:
     return _CONSTANT if given is not None and given.kind == "constant" else None
 
 
-def _table_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Bias | None:
+def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
     """Return a learnt bias by how far apart two positions are (T5, MPNet, Swin)."""
     view, maker = heads.view, graph.maker(operand)
     if maker is not None and maker.operation not in _TABLES:
         return None
-    tables = tuple(_tables_around(view, heads.count))
-    own = next(iter(_own_tables(view, graph, heads.count)), None)
-    if own is None and not tables:
+    around = tuple(_tables_around(view, heads.count))
+    own = next(
+        (
+            (step.node.path or "", view.parameter_shape(name)[0], step.operation)
+            for step in graph.of(*_TABLES)
+            for name in (*(o.parameter for o in step.operands), *step.node.reads)
+            if view.parameter_shape(name)[1:] == (heads.count,)
+        ),
+        None,
+    )
+    if own is None and not around:
         return None
-    path, rows, operation = own or tables[0]
+    path, rows, operation = own or around[0]
     *_, holder, name = ("", "", *path.split("."))
     where = f"The module “{holder}” holds the table, {name}"
     if own or any(part.isdecimal() for part in path.split(".")):
@@ -89,48 +83,41 @@ def _table_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Bias | No
     furthest = view.integer("relative_attention_max_distance")
     if view.integer("relative_attention_num_buckets") is None and rows == _USUAL_BUCKETS:
         furthest = furthest or _USUAL_FURTHEST
-    is_shared = len(tables) <= 1 and is_bucketed
+    is_shared = len(around) <= 1 and is_bucketed
     layers = "all layers of the stack add the same bias" if is_shared else "each layer has its own"
-    row, apart = ("bucket", "distance") if is_bucketed else ("offset", "offset")
     steps = ""
     if is_bucketed and furthest is not None:
         steps = _steps(rows, furthest, both_ways=view.attribute("is_decoder") is not True)
-    is_known = bool(furthest) or not is_bucketed
     source = "Raffel et al. 2020, section 2.1" if furthest else "Liu et al. 2021, section 3.2"
-    per = "distance bucket" if is_bucketed else "offset"
-    return Bias(
+    row, apart, per = (
+        ("bucket", "distance", "distance bucket") if is_bucketed else ("offset", "offset", "offset")
+    )
+    which = "bucket of this distance" if is_bucketed else "row of this offset"
+    is_known = bool(furthest) or not is_bucketed
+    return Variant(
         ('B_(h, i j) = W_"rel" [b(j - i), h]',),
         (
             Term("B_h", f"bias of head h for the {apart} from position i to position j"),
-            Term('W_"rel"', "learnt: one row per {row}, one column per head", "[{rows}, {count}]"),
-            Term("b(j - i)", "{which}", f"0 to {rows - 1}" if is_known else None),
+            Term(
+                'W_"rel"',
+                f"learnt: one row per {row}, one column per head",
+                f"[{rows}, {heads.count}]",
+            ),
+            Term("b(j - i)", which, f"0 to {rows - 1}" if is_known else None),
         ),
         {
             "bias": f"a bias on the scores, one number per head and {per}.{steps}",
             "table": f"{where}; {layers}",
-            "row": row,
-            "rows": rows,
-            "which": "bucket of this distance" if is_bucketed else "row of this offset",
             "bias_source": f"bias: {source}",
-            "is_masked": maker is None and bool(graph.of("look-up")),
+            # A mask was added to the rows of the table.
+            "has_mask": maker is None and bool(graph.of("look-up")),
         },
+        view.keys("distances"),
     )
 
 
-_Table = tuple[str, int, str]
-"""The path of a table with a column per head, its rows, and the operation that reads it."""
-
-
-def _own_tables(view: ModuleView, graph: ModuleGraph, heads: int) -> Iterator[_Table]:
-    """Yield the tables that a module's own code reads."""
-    for step in graph.of(*_TABLES):
-        for name in (*(o.parameter for o in step.operands), *step.node.reads):
-            if (shape := view.parameter_shape(name))[1:] == (heads,):
-                yield step.node.path or "", shape[0], step.operation
-
-
-def _tables_around(view: ModuleView, heads: int) -> Iterator[_Table]:
-    """Yield the tables in the stack around a module."""
+def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, int, str]]:
+    """Yield path, rows and operation of tables with a column per head in the stack around."""
     flows, path = view.architecture.flows, view.node.path
     while path and flows is not None:
         path = path.rpartition(".")[0]
@@ -171,8 +158,8 @@ def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
 
 
 @frozen
-class PositionProduct:
-    """A product of queries or keys with vectors of distances, as a summand of the scores.
+class _Product:
+    """A product of queries or keys with projected vectors of distances.
 
     Attributes:
         role: ``query`` or ``key``: what the distances are compared with.
@@ -180,8 +167,6 @@ class PositionProduct:
         path: that projection's module.
         rows: how many vectors of distances there are.
         added: whether a learnt vector is added to each query first.
-        is_gathered: whether rows are picked by an index, and not by a shift.
-        factor: the number that the product is multiplied by before it is added.
     """
 
     role: str
@@ -189,68 +174,32 @@ class PositionProduct:
     path: str
     rows: int
     added: bool
-    is_gathered: bool = False
-    factor: float = 1.0
 
 
-def _product_bias(heads: Heads, product: PositionProduct) -> Bias:
-    """Return the product of queries and distances as a bias (Transformer-XL, XLNet)."""
-    query = "(Q_(h, i) + v_h)" if product.added else "Q_(h, i)"
-    text = f"{query} dot R_(h, i - j)"
-    if heads.unless_usual(product.factor) is None:
-        text = f"({text}) / {ROOT}"
-    return Bias(
-        (f"B_(h, i j) = {text}, quad R = {product.layer.maths('E', 'R', sizes=False)}",),
-        (
-            Term("B_h", "bias of head h for the distance from position j to position i"),
-            Term("E", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
-            *product.layer.terms("the projection of the distances", "R"),
-            Term("R_(h, i - j)", "columns of head h in the row of this distance"),
-            Term("v_h", _ADDED, "[{size}]"),
-        ),
-        {
-            "explained": "Relative positions: a score is the product of a query with the key "
-            "(content) plus its product with the projected vector of the distance (position). "
-            "u and v replace the query’s own position, as no absolute positions exist.",
-            "bias_source": "distances: Dai et al. 2019 (Transformer-XL), section 3.3",
-        },
-    )
-
-
-def products_of(heads: Heads) -> tuple[PositionProduct, ...]:
-    """Return the products with vectors of distances that are a bias, none for other biases."""
-    graph, biases = heads.view.graph, heads.scores.of("bias")
-    last = graph.maker(biases[0].operand) if graph and len(biases) == 1 else None
-    if graph is None or last is None:
-        return ()
-    inner = last.inner if last.operation == "position bias" else _until_layers(graph, last)
-    if not {each.operation for each in inner} <= {*PRODUCTS, *_AROUND}:
-        return ()
+def _products(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
+    """Return products with vectors of distances that are a bias, ``None`` for other biases."""
+    last, made = graph.maker(operand), graph.sources(operand, stop="linear")
+    if last is None:
+        return None
+    inner = tuple(e for e in graph.steps if e.node.id in made and e.operation != "linear")
+    inner = last.inner if last.operation == "position bias" else inner
+    words = {each.operation for each in inner}
     # With the group's own steps, what they read can be followed back to a layer.
     whole = replace(graph, steps=(*graph.steps, *last.inner))
-    found = [_product(heads, whole, inner, e) for e in inner if e.operation in PRODUCTS]
-    if None in found:
-        return ()
-    factor = prod(factor_of(e) or 1.0 for e in inner if e.operation in ("mul", "div"))
-    is_gathered = any(each.operation == "gather" for each in inner)
-    return tuple(replace(e, factor=factor, is_gathered=is_gathered) for e in found if e)
-
-
-def _until_layers(graph: ModuleGraph, last: Step) -> tuple[Step, ...]:
-    """Return the steps that a result is computed by, from the linear layers on."""
-    found: set[str] = set()
-    waiting = [last]
-    while waiting:
-        step = waiting.pop()
-        if step.operation != "linear" and step.node.id not in found:
-            found.add(step.node.id)
-            waiting += [maker for o in step.tensors if (maker := graph.maker(o)) is not None]
-    return tuple(each for each in graph.steps if each.node.id in found)
+    products = [_product(heads, whole, inner, e) for e in inner if e.operation in PRODUCTS]
+    known = {each.role: each for each in products if each is not None}
+    if not products or None in products or len(known) < len(products):
+        return None
+    if not words <= {*PRODUCTS, *_AROUND}:
+        return None
+    if "gather" in words:
+        return _disentangled(heads, known)
+    return _distances(*known.values()) if len(known) == 1 else None
 
 
 def _product(
     heads: Heads, graph: ModuleGraph, inner: tuple[Step, ...], product: Step
-) -> PositionProduct | None:
+) -> _Product | None:
     """Return a product of queries or keys with projected distances, ``None`` for any other."""
     read = [o for o in product.operands if o.is_tensor]
     origins = [chain_of(graph, operand).origin for operand in read]
@@ -265,7 +214,7 @@ def _product(
         before = next((e for e in inner if e.node.id == read[token].node), None)
         is_key = origins[token] == chain_of(graph, heads.step.roles["key"]).origin
         table = heads.view.parameter_shape(projection.operands[0].parameter)
-        return PositionProduct(
+        return _Product(
             "key" if is_key else "query",
             layer,
             projection.node.path or "",
@@ -274,3 +223,93 @@ def _product(
             before is not None and before.operation == "add",
         )
     return None
+
+
+def _distances(product: _Product) -> Variant:
+    """Return the product of queries and distances as a bias (Transformer-XL, XLNet)."""
+    query = "(Q_(h, i) + v_h)" if product.added else "Q_(h, i)"
+    projected = product.layer.maths("E", "R", sizes=False)
+    return Variant(
+        (f"B_(h, i j) = {query} dot R_(h, i - j), quad R = {projected}",),
+        (
+            Term("B_h", "bias of head h for the distance from position j to position i"),
+            Term("E", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
+            *product.layer.terms("the projection of the distances", "R"),
+            Term("R_(h, i - j)", "columns of head h in the row of this distance"),
+            Term(
+                "v_h", "learnt vector of head h, added to queries that meet distances", "[{size}]"
+            ),
+        ),
+        {
+            "explained": "Relative positions: a score is the product of a query with the key "
+            "(content) plus its product with the projected vector of the distance (position). "
+            "u and v replace the query’s own position, as no absolute positions exist.",
+            "bias_source": "distances: Dai et al. 2019 (Transformer-XL), section 3.3",
+        },
+    )
+
+
+_COMPARED = {
+    "query": (
+        *("key", "keys", "Q_(h, i) dot K^r_(h, b(i - j))"),
+        "content to position (the token’s query with the key of the distance)",
+    ),
+    "key": (
+        *("query", "queries", "K_(h, j) dot Q^r_(h, b(i - j))"),
+        "position to content (the other token’s key with the query of the distance)",
+    ),
+}
+"""What distances are in a product with queries or keys, in one and many, its text and its kind."""
+
+
+def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
+    """Return the products that compare content and distance separately (He et al. 2021)."""
+    rows, width, count = next(iter(found.values())).rows, heads.query.layer.inputs, 1 + len(found)
+    terms = [Term("R", "distance vectors, from the encoder", f"[{rows}, {width}]")]
+    summands, kinds = ["Q_(h, i) dot K_(h, j)"], ["content to content"]
+    made: list[str] = []
+    weights: list[str] = []
+    for role in (role for role in _COMPARED if role in found):
+        one, many, summand, kind = _COMPARED[role]
+        each, letter = found[role], ROLES[one]
+        index = f'"{letter},r"'
+        if f"{each.path.rpartition('.')[2]}.weight" == heads.parts[one].holder:
+            index = letter
+            weights.insert(0, f"W_{letter}")
+        else:
+            terms += each.layer.terms(f"the projection of distances to {many}", index)
+        made.append(f"{letter}^r = {each.layer.maths(sized('R', rows, width), index, sizes=False)}")
+        shape = f"[{rows}, {each.layer.outputs}]"
+        terms.append(Term(f"{letter}^r", f"{many} of the distances", shape))
+        summands.append(summand)
+        kinds.append(kind)
+    buckets = heads.view.integer("position_buckets") or 0
+    far = f", and distances greater than {buckets // 2} may share a row with others"
+    is_unplaced = heads.view.config.get("position_biased_input") is False
+    unplaced = " No position vectors are added to the token vectors." if is_unplaced else ""
+    return Variant(
+        (
+            f"A_(h, i j) = ({' + '.join(summands)}) / sqrt({count} dot {heads.size})",
+            ", quad ".join(made),
+        ),
+        (Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),),
+        {
+            "manner": "Disentangled",
+            "reach": "all positions of the same sequence, comparing content with content and "
+            "content with distance,",
+            "is_usual": False,
+            "scaling": None,
+            "same_columns": None,
+            "rows": rows,
+            "middle": rows // 2,
+            "terms": count,
+            "kinds": "; ".join(kinds),
+            "unplaced": f".{unplaced}",
+            "far": f"{far if buckets > 0 else ''}.",
+            "weights": " and ".join(weights),
+            "bias_source": "disentangled: He et al. 2021 (DeBERTa), section 3.1, equation 4",
+        },
+        heads.view.keys("distances"),
+        scores="A_h",
+        layers=tuple(terms),
+    )

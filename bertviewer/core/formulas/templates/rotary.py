@@ -1,4 +1,4 @@
-"""Rotary positions: the module that computes the angles (Su et al. 2021, section 3.2)."""
+"""Rotary positions: the module of the angles, and rotated pairs (Su et al. 2021, section 3.2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,25 @@ from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import ROTATION, indices, number_maths
 from bertviewer.core.formulas.templates.template import Match, Template
+from bertviewer.core.graph.module_graph import Step
+
+_NEIGHBOURS = ("1::2]", ", ::2]", "0::2]")
+
+
+def has_angles(view: ModuleView) -> bool:
+    """Return whether a module computes nothing but cosines and sines of positions."""
+    graph = view.graph
+    given = () if graph is None or graph.steps else graph.given.values()
+    return any(node.name == "sines and cosines" for node in given)
 
 
 def _rotary_positions(view: ModuleView) -> Match | None:
     """A module whose outputs are cosines and sines of positions; plain rotations only."""
     graph, bases = view.graph, _bases(view.config)
-    if graph is None or graph.steps or not bases:
+    if graph is None or not has_angles(view) or not bases:
         return None
     shapes = [node.shape for node, _ in graph.results if node.shape]
-    if not shapes or "sines and cosines" not in {node.name for node in graph.given.values()}:
+    if not shapes:
         return None
     size, half = shapes[0][-1], shapes[0][-1] // 2
     base = '"base"'
@@ -57,6 +67,37 @@ def _bases(config: Mapping[str, Any]) -> Mapping[str, float]:
         and entry.get("rope_type") == "default"
     }
     return plain if len(plain) == len(kinds) else {}
+
+
+def rotated_size(step: Step, head: int) -> int:
+    """Return how many of a head's features a rotation rotates; the others are put next to them."""
+    inner = {each.node.id: each for each in step.inner}
+    last = step.inner[-1] if step.inner else step
+    if len(inner) == 1:  # complex numbers are pairs of features
+        return min(2 * step.node.shape[-1], head)
+    own = [inner[o.node] for o in last.tensors if o.node in inner]
+    is_partial = last.operation == "cat" and 0 < len(own) < len(last.tensors)
+    return min((own[0] if is_partial else step).node.shape[-1], head)
+
+
+def pair_lines(step: Step | None, head: int, base: float | None = None) -> tuple[str, ...]:
+    """Return how neighbouring features are rotated, and their angles if their base is known.
+
+    Nothing of other rotations: the module of the angles explains those of a head's halves.
+    """
+    if step is None:
+        return ()
+    parts = [part for each in step.inner for o in each.operands for part in o.parts]
+    # Without parts it is one product of complex numbers, whose parts are neighbours.
+    if not any(part.endswith(_NEIGHBOURS) for part in parts) and (parts or len(step.inner) != 1):
+        return ()
+    size = rotated_size(step, head)
+    angle = "" if base is None else f"theta_i = {base:g}^(-2i \\/ {size}), quad "
+    return (
+        f"{ROTATION}(x)_(2i) = x_(2i) cos(s theta_i) - x_(2i+1) sin(s theta_i)",
+        f"{ROTATION}(x)_(2i+1) = x_(2i+1) cos(s theta_i) + x_(2i) sin(s theta_i)",
+        f"{angle}i = {indices(size // 2)}",
+    )
 
 
 ROTARY_POSITIONS = Template(
