@@ -29,7 +29,7 @@ def attention_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
         *_score_lines(heads, variant),
         *variant.lines,
         *_output_lines(heads),
-        *pair_lines(rotation, heads.size, base),
+        *(variant.last or pair_lines(rotation, heads.size, base)),
     )
 
 

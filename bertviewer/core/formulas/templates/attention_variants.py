@@ -99,7 +99,7 @@ def latent_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
     }
     keys = (*(key for key in _RANKS if key in view.config), *view.keys("rotation"))
     pairs = pair_lines(turned[-1], rotated)
-    return heads, Variant(pairs, (), values, keys, projections=lines, layers=terms)
+    return heads, Variant((), pairs, (), values, keys, projections=lines, layers=terms)
 
 
 def sparse_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
@@ -121,18 +121,18 @@ def _blocks(view: ModuleView) -> Variant | None:
     drawn = f" + {random} [b(j) = 0]" if random else ""
     blocks = "1 block" if random == 1 else f"{random} blocks"
     return Variant(
-        (
+        last=(
             "N_(i j) = [b(j) in {0, b(i) - 1, b(i), b(i) + 1, n - 1}]"
             f"{drawn}, quad 0 < b(i) < n - 1",
             "N_(i j) = 1, quad b(i) in {0, n - 1}",
             f"b(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
         ),
-        (
+        terms=(
             Term("N_(i j)", "number of times that position i attends to position j"),
             Term("b(i)", f"block of position i; the block size is {size}"),
             Term("n", "number of blocks; the last one is filled up with padding"),
         ),
-        {
+        values={
             "manner": "Block-sparse",
             "reach": "the first and last blocks of positions, its own block and the two adjacent "
             "ones,",
@@ -141,7 +141,7 @@ def _blocks(view: ModuleView) -> Variant | None:
             "times": "one more time" if random == 1 else f"{random} more times",
             "sources": "Zaheer et al. 2020, section 2",
         },
-        view.keys("blocks"),
+        keys=view.keys("blocks"),
     )
 
 
@@ -149,12 +149,12 @@ def _windows(view: ModuleView) -> Variant:
     """Return attention to near tokens and to a few global ones (Beltagy et al. 2020)."""
     side = view.integer("one_sided_attn_window_size") or 0
     return Variant(
-        (f'N_(i j) = [abs(i - j) <= {side} "or" j in G], quad i in.not G',),
-        (
+        last=(f'N_(i j) = [abs(i - j) <= {side} "or" j in G], quad i in.not G',),
+        terms=(
             Term("N_(i j)", "1 where position i attends to position j, 0 elsewhere"),
             Term("G", "global positions, chosen by the caller (global_attention_mask)"),
         ),
-        {
+        values={
             "manner": "Sliding-window",
             "after": " with global positions",
             "reach": f"the {side} positions on each side of it, and to a few global positions,",
@@ -165,5 +165,5 @@ def _windows(view: ModuleView) -> Variant:
             "sources": "Beltagy et al. 2020 (Longformer), section 3.1; Vaswani et al. 2017, "
             "section 3.2",
         },
-        tuple(key for key in ("attention_window",) if key in view.config),
+        keys=tuple(key for key in ("attention_window",) if key in view.config),
     )

@@ -127,6 +127,7 @@ class Variant:
 
     Attributes:
         lines: after those of the scores.
+        last: the last lines.
         terms: of what is done to the scores; the texts may have placeholders.
         values: for the texts, instead of the usual ones.
         keys: further keys of the configuration.
@@ -137,6 +138,7 @@ class Variant:
     """
 
     lines: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
     terms: tuple[Term, ...] = ()
     values: Mapping[str, object] = field(default_factory=dict)
     keys: tuple[str, ...] = ()

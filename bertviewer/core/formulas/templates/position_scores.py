@@ -23,12 +23,12 @@ _CONSTANT = Variant(
     terms=(Term("B_h", "bias of head h for the two positions, which does not depend on the text"),)
 )
 _SLOPES = Variant(
-    ("B_(h, i j) = m_h j",),
-    (
+    lines=("B_(h, i j) = m_h j",),
+    terms=(
         Term("B_h", "bias of head h for the position j of the key (ALiBi)"),
         Term("m_h", "slope of head h: a fixed number, smaller from head to head"),
     ),
-    {
+    values={
         "explained": "ALiBi: there are no position vectors. The bias falls linearly with the "
         "distance, with a fixed slope per head. The formula adds m_h j instead of −m_h (i − j): "
         "softmax does not change if all scores of a row change by the same number.",
@@ -95,8 +95,8 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
     which = "bucket of this distance" if is_bucketed else "row of this offset"
     is_known = bool(furthest) or not is_bucketed
     return Variant(
-        ('B_(h, i j) = W_"rel" [b(j - i), h]',),
-        (
+        lines=('B_(h, i j) = W_"rel" [b(j - i), h]',),
+        terms=(
             Term("B_h", f"bias of head h for the {apart} from position i to position j"),
             Term(
                 'W_"rel"',
@@ -105,14 +105,14 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
             ),
             Term("b(j - i)", which, f"0 to {rows - 1}" if is_known else None),
         ),
-        {
+        values={
             "bias": f"a bias on the scores, one number per head and {per}.{steps}",
             "table": f"{where}; {layers}",
             "bias_source": f"bias: {source}",
             # A mask was added to the rows of the table.
             "has_mask": maker is None and bool(graph.of("look-up")),
         },
-        view.keys("distances"),
+        keys=view.keys("distances"),
     )
 
 
@@ -230,8 +230,8 @@ def _distances(product: _Product) -> Variant:
     query = "(Q_(h, i) + v_h)" if product.added else "Q_(h, i)"
     projected = product.layer.maths("E", "R", sizes=False)
     return Variant(
-        (f"B_(h, i j) = {query} dot R_(h, i - j), quad R = {projected}",),
-        (
+        lines=(f"B_(h, i j) = {query} dot R_(h, i - j), quad R = {projected}",),
+        terms=(
             Term("B_h", "bias of head h for the distance from position j to position i"),
             Term("E", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
             *product.layer.terms("the projection of the distances", "R"),
@@ -240,7 +240,7 @@ def _distances(product: _Product) -> Variant:
                 "v_h", "learnt vector of head h, added to queries that meet distances", "[{size}]"
             ),
         ),
-        {
+        values={
             "explained": "Relative positions: a score is the product of a query with the key "
             "(content) plus its product with the projected vector of the distance (position). "
             "u and v replace the query’s own position, as no absolute positions exist.",
@@ -288,12 +288,12 @@ def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
     is_unplaced = heads.view.config.get("position_biased_input") is False
     unplaced = " No position vectors are added to the token vectors." if is_unplaced else ""
     return Variant(
-        (
+        lines=(
             f"A_(h, i j) = ({' + '.join(summands)}) / sqrt({count} dot {heads.size})",
             ", quad ".join(made),
         ),
-        (Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),),
-        {
+        terms=(Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),),
+        values={
             "manner": "Disentangled",
             "reach": "all positions of the same sequence, comparing content with content and "
             "content with distance,",
@@ -309,7 +309,7 @@ def _disentangled(heads: Heads, found: Mapping[str, _Product]) -> Variant:
             "weights": " and ".join(weights),
             "bias_source": "disentangled: He et al. 2021 (DeBERTa), section 3.1, equation 4",
         },
-        heads.view.keys("distances"),
+        keys=heads.view.keys("distances"),
         scores="A_h",
         layers=tuple(terms),
     )
