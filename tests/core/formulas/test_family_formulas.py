@@ -54,6 +54,22 @@ def test_t5_scales_its_scores_where_the_table_is_tied() -> None:
     assert "shared.weight" in " ".join(formula.notes)
 
 
+@pytest.mark.parametrize("family", ["bart", "mbart"])
+def test_a_decoder_alone_explains_the_attention_to_an_encoder_that_it_does_not_call(
+    family: str,
+) -> None:
+    path = "model.decoder.layers.0"
+    alone = architecture_of(family, "causal-lm")
+    formula = formula_at(alone, f"{path}.encoder_attn")
+    assert formula.title == "Multi-head cross-attention"
+    assert "does not call this module. The formula is that of “self_attn”" in formula.notes[0]
+    assert "causal" not in " ".join(formula.notes)
+    called = formula_at(alone, f"{path}.self_attn")
+    assert "does not call" not in " ".join(called.notes)
+    assert formula.maths[0] == called.maths[0]
+    assert "K = X'  W_K^top" in formula.maths[1]
+
+
 def test_bart_and_mbart_norm_at_different_places() -> None:
     bart = formula_at(architecture_of("bart"), "decoder.layers.0")
     assert bart.title == "Decoder layer, post-norm"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from bertviewer.core.analysis.attention_places import is_cross
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import NO_PARAMETERS
@@ -27,7 +28,8 @@ from bertviewer.core.text.numerals import count_text
 
 
 def _attention(view: ModuleView) -> Match | None:
-    found = sparse_attention(view) or _common(view) or latent_attention(view)
+    readings = (sparse_attention, _common, latent_attention, _not_called)
+    found = next((found for reading in readings if (found := reading(view)) is not None), None)
     if found is None:
         return None
     heads, variant = found
@@ -68,6 +70,21 @@ def _common(view: ModuleView) -> tuple[Heads, Variant] | None:
     if heads is None or bias is None or (heads.scores.factor is None and not bias.scores):
         return None
     return replace(heads, is_masked=heads.is_masked or bool(bias.values.get("has_mask"))), bias
+
+
+def _not_called(view: ModuleView) -> tuple[Heads, Variant] | None:
+    """Return an attention that no code calls, as a module of its class computes it elsewhere."""
+    if view.graph is not None:
+        return None
+    for node in view.architecture.modules:
+        twin = view.at(node.path) if node.class_name == view.node.class_name else None
+        heads = None if twin is None else sole_heads(twin)
+        if heads is not None and all(
+            tensor.shape == heads.view.shape(name) for name, tensor in view.tensors.items()
+        ):
+            own = replace(heads, view=view, is_cross=is_cross(view.node.path))
+            return own, Variant(values={"twin": node.name})
+    return None
 
 
 def _terms(

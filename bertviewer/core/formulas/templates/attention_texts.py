@@ -70,6 +70,8 @@ _LATENT = (
     "which the last {rotated_size} make the part that is rotated.",
 )
 NOTES: tuple[str, ...] = (
+    "The model does not call this module. The formula is that of “{twin}”, which has the same "
+    "class.",
     *(*_BLOCKS, *_WINDOWS, *_DISENTANGLED),
     Note(
         "Why divide by √d_k? If the entries of a query and a key are independent with mean 0 and "
