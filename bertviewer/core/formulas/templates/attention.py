@@ -1,7 +1,6 @@
 """Attention in heads as one module computes it."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 from bertviewer.core.analysis.attention_places import is_cross
@@ -144,18 +143,11 @@ def _by_steps(view: ModuleView) -> Match | None:
     return Match(steps.maths, steps.terms, values)
 
 
-def _step(
-    operations: tuple[str, ...], maths: str, *terms: Term, inputs: int = 1
-) -> Callable[[ModuleView], Match | None]:
-    """Return what recognises a module that is one operation without parameters."""
-
-    def match(view: ModuleView) -> Match | None:
-        step = view.only(*operations)
-        if step is None or view.tensors or len({each.node for each in step.tensors}) != inputs:
-            return None
-        return Match((maths,), terms)
-
-    return match
+def _softmax(view: ModuleView) -> Match | None:
+    if view.only("softmax") is None or view.tensors:
+        return None
+    terms = (Term("x_i", "score i"), Term("p_i", "its probability"))
+    return Match(("p_i = e^(x_i) / (sum_j e^(x_j))",), terms)
 
 
 ATTENTION = (
@@ -188,33 +180,12 @@ ATTENTION = (
         source=SOURCE,
     ),
     Template(
-        "product",
-        _step(
-            ("matmul", "bmm"),
-            "Y = A B",
-            Term("A", "the first input: queries, or probabilities"),
-            Term("B", "the second input: keys, or values"),
-            Term("Y", "their product"),
-            inputs=2,
-        ),
-        title="Matrix product",
-        summary="Multiplies two matrices; it is a separate module only so that its operations can "
-        "be counted.",
-        notes=(NO_PARAMETERS,),
-        source="transformers’ code",
-    ),
-    Template(
         "softmax",
-        _step(
-            ("softmax",),
-            "p_i = e^(x_i) / (sum_j e^(x_j))",
-            Term("x_i", "score i"),
-            Term("p_i", "its probability"),
-        ),
+        _softmax,
         title="Softmax",
         summary="Converts scores to probabilities, which are positive and sum to 1.",
         notes=(NO_PARAMETERS,),
         source="torch.nn.Softmax",
     ),
 )
-"""Attention in all its variants, and modules that are one step of it."""
+"""Attention in all its variants, and the softmax as a module."""

@@ -163,14 +163,11 @@ def _rotation(heads: Heads) -> Values:
 
 def _angles(view: ModuleView) -> str:
     """Return the name of the module that computes a rotation's angles, "" if not known."""
-    path = view.node.path
     fixed = {t.owner for t in view.architecture.parameters if not t.trainable}
-    while path:
-        path = path.rpartition(".")[0]
-        for child in view.architecture.children(path):
-            around = view.at(child.path)
-            if child.path in fixed or (around is not None and has_angles(around)):
-                return child.name
+    for node in view.architecture.modules:
+        module = view.at(node.path)
+        if node.path in fixed or (module is not None and has_angles(module)):
+            return node.name
     return ""
 
 

@@ -1,10 +1,13 @@
 """What attentions add to their scores for the positions of the two tokens."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import takewhile
 from math import prod
 
+from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, sized
@@ -12,11 +15,14 @@ from bertviewer.core.formulas.steps.attention import PRODUCTS
 from bertviewer.core.formulas.steps.origins import ROLES, chain_of
 from bertviewer.core.formulas.templates.heads import Heads, Variant, layer_of
 from bertviewer.core.frozen import frozen
-from bertviewer.core.graph.module_graph import ModuleGraph, Step, graph_of
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
 _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
 """What T5's function for buckets assumes where the configuration has no numbers for it."""
 _TABLES = ("embedding", "look-up")
+_BUCKETED = ("bucket", "distance", "distance bucket", "bucket of this distance")
+_BY_OFFSET = ("offset", "offset", "offset", "row of this offset")
+"""What a table's row is called, for what it is, in long, and its index."""
 _AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
 
 _CONSTANT = Variant(
@@ -60,49 +66,33 @@ def bias_of(heads: Heads) -> Variant | None:
 def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None:
     """Return a learnt bias by how far apart two positions are (T5, MPNet, Swin)."""
     view, maker = heads.view, graph.maker(operand)
-    if maker is not None and maker.operation not in _TABLES:
+    tables = _tables(view, heads.count) if maker is None or maker.operation in _TABLES else []
+    if not tables:
         return None
-    around = tuple(_tables_around(view, heads.count))
-    own = next(
-        (
-            (step.node.path or "", view.parameter_shape(name)[0], step.operation)
-            for step in graph.of(*_TABLES)
-            for name in (*(o.parameter for o in step.operands), *step.node.reads)
-            if view.parameter_shape(name)[1:] == (heads.count,)
-        ),
-        None,
-    )
-    if own is None and not around:
-        return None
-    path, rows, operation = own or around[0]
-    *_, holder, name = ("", "", *path.split("."))
+    own = [each for each in tables if each[0].name.startswith(f"{view.node.path}.")]
+    table, operation = (own or tables)[0]
+    rows, is_bucketed = table.shape[0], operation == "embedding"
+    *_, holder, name = ("", "", *table.owner.split("."))
     where = f"The module “{holder}” holds the table, {name}"
-    if own or any(part.isdecimal() for part in path.split(".")):
+    if own or any(part.isdecimal() for part in table.owner.split(".")):
         where = f"{'This module' if own else 'The first layer’s attention'} holds the table"
-    is_bucketed = operation == "embedding"
+    is_shared = len(tables) == 1 and is_bucketed
+    layers = "all layers of the stack add the same bias" if is_shared else "each layer has its own"
     furthest = view.integer("relative_attention_max_distance")
     if view.integer("relative_attention_num_buckets") is None and rows == _USUAL_BUCKETS:
         furthest = furthest or _USUAL_FURTHEST
-    is_shared = len(around) <= 1 and is_bucketed
-    layers = "all layers of the stack add the same bias" if is_shared else "each layer has its own"
     steps = ""
     if is_bucketed and furthest is not None:
         steps = _steps(rows, furthest, both_ways=view.attribute("is_decoder") is not True)
+    row, apart, per, which = _BUCKETED if is_bucketed else _BY_OFFSET
     source = "Raffel et al. 2020, section 2.1" if furthest else "Liu et al. 2021, section 3.2"
-    row, apart, per = (
-        ("bucket", "distance", "distance bucket") if is_bucketed else ("offset", "offset", "offset")
-    )
-    which = "bucket of this distance" if is_bucketed else "row of this offset"
     is_known = bool(furthest) or not is_bucketed
+    learnt = f"learnt: one row per {row}, one column per head"
     return Variant(
         lines=('B_(h, i j) = W_"rel" [b(j - i), h]',),
         terms=(
             Term("B_h", f"bias of head h for the {apart} from position i to position j"),
-            Term(
-                'W_"rel"',
-                f"learnt: one row per {row}, one column per head",
-                f"[{rows}, {heads.count}]",
-            ),
+            Term('W_"rel"', learnt, f"[{rows}, {heads.count}]"),
             Term("b(j - i)", which, f"0 to {rows - 1}" if is_known else None),
         ),
         values={
@@ -116,20 +106,24 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
     )
 
 
-def _tables_around(view: ModuleView, heads: int) -> Iterator[tuple[str, int, str]]:
-    """Yield path, rows and operation of tables with a column per head in the stack around."""
-    flows, path = view.architecture.flows, view.node.path
-    while path and flows is not None:
-        path = path.rpartition(".")[0]
-        found = []
-        for tensor in view.architecture.tensors_below(path):
-            flow = flows.flow(tensor.owner) if tensor.shape[1:] == (heads,) else None
-            only = None if flow is None else graph_of(flow).only
-            if only is not None and only.operation == "embedding":
-                found.append((tensor.owner, tensor.shape[0], only.operation))
-        if found and not path.rpartition(".")[2].isdecimal():
-            yield from found
-            return
+def _tables(view: ModuleView, heads: int) -> list[tuple[TensorInfo, str]]:
+    """Return the tables with a column per head of a module's stack, or else around that.
+
+    With each is what reads it: an ``embedding`` or a ``look-up``.
+    """
+    stack = ".".join(takewhile(lambda part: not part.isdecimal(), view.node.path.split(".")))
+    for path in ancestors(stack):
+        found = [
+            (tensor, step.operation)
+            for tensor in view.architecture.tensors_below(path)
+            if tensor.shape[1:] == (heads,)
+            if (owner := view.at(tensor.owner)) is not None and owner.graph is not None
+            for step in owner.graph.of(*_TABLES)
+            if tensor.name in (*step.node.reads, *(o.parameter for o in step.operands))
+        ]
+        if found:
+            return found
+    return []
 
 
 def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
