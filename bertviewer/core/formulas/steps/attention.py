@@ -77,11 +77,10 @@ def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
         found = _changes(step.inner[: end + 1], masks)
     except LookupError:
         return None
-    factor = 1.0 if all(change.number is not None for change in found) else None
-    while found and found[0].kind == "scale":
-        scale = found.pop(0).number
-        factor = factor and factor * (scale or 0.0)
-    return Scores(factor, tuple(found))
+    if not found or found[0].kind != "scale":
+        found.insert(0, Change("scale"))
+    is_known = all(change.number is not None for change in found)
+    return Scores(found[0].number if is_known else None, tuple(found[1:]))
 
 
 def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
@@ -109,6 +108,10 @@ def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
         if [change.kind for change in found[-3:]] == ["scale", "tanh", "scale"]:
             first, bound = found[-3].number or 0, found[-1].number or 0
             found[-3:] = [Change("cap", bound)] if abs(first * bound - 1) < _CLOSE else found[-3:]
+        elif [change.kind for change in found[-2:]] == ["scale", "scale"]:
+            first, second = (change.number for change in found[-2:])
+            both = None if first is None or second is None else first * second
+            found[-2:] = [] if both == 1 else [Change("scale", both)]
     if steps[-1].operands[0] != Operand(current) or "tanh" in (each.kind for each in found):
         raise LookupError
     return found
@@ -187,19 +190,20 @@ def score_maths(
         added: a bias or mask, ``None`` to leave it out.
         factor: a symbol for the factor on the product, by default the number itself.
     """
-    found = _scaled(product, scores.factor, size, factor)
+    found = scaled(product, scores.factor, size, factor)
     for change in scores.changes:
         number = number_maths(change.number or 1)
         if change.kind == "scale":
-            found = _scaled(found, change.number, size)
+            found = scaled(found, change.number, size)
         elif change.kind == "cap":
             found = Expression(f"{number} tanh (({found.text}) / {number})", PRODUCT)
-        elif (other := added(change)) is not None:
+        elif change.kind != "sinks" and (other := added(change)) is not None:
             found = plus(found, other if number == "1" else times(number, other))
     return found
 
 
-def _scaled(whole: Expression, factor: float | None, size: object, symbol: str = "") -> Expression:
+def scaled(whole: Expression, factor: float | None, size: object, symbol: str = "") -> Expression:
+    """Return a product with a factor, which may have a symbol."""
     if factor is None:
         return times(symbol or "c", whole)
     if is_root(factor, size):
@@ -229,9 +233,15 @@ def attention(writer: Writer, step: Step, of: Of) -> Expression:
 
 
 def _written(writer: Writer, step: Step, of: Of) -> Expression:
-    scores, roles = scores_of(step), step.roles
-    if scores is None or scores.of("sinks"):
-        return writer.group(step.inner, of)
+    scores, roles, inner = scores_of(step), step.roles, step.inner
+    ids = [each.node.id for each in inner]
+    if scores is None:
+
+        def product(_writer: Writer, step: Step, of: Of) -> Expression:
+            one, other = map(of, step.operands[:2])
+            return times(one, other if step.node.id == ids[-1] else _transposed(other))
+
+        return writer.group(inner, of, {"matmul": product})
     if scores.factor is None:
         writer.legend.add("c", "constants of the code, which do not depend on the text")
     query = of(roles["query"]) if "query" in roles else Expression("X")
@@ -239,15 +249,17 @@ def _written(writer: Writer, step: Step, of: Of) -> Expression:
     key, value = (of(roles[role]) if role in roles else query for role in ("key", "value"))
 
     def added(change: Change) -> Expression:
-        ids = [each.node.id for each in step.inner]
-        if change.operand.node not in ids:
-            return of(change.operand)
-        return writer.group(step.inner[: ids.index(change.operand.node) + 1], of)
+        node = change.operand.node
+        return writer.group(inner[: ids.index(node) + 1], of) if node in ids else of(change.operand)
 
     both, size = times(query, _transposed(key)), step.node.details.get("head_size")
     found = score_maths(scores, both, size, added)
     if step.node.details.get("causal") and not scores.of("mask"):
         found = plus(found, Expression("M"))
+    sinks = [added(change).text for change in scores.of("sinks")]
+    if sinks:  # the probabilities of the sinks are left out
+        whole = call(SOFTMAX, call('op("Concat")', found.text, *sinks).text)
+        return times(Expression(f'{whole.text} thin "[…, :-1]"', PRODUCT), value)
     return times(call(SOFTMAX, found.text), value)
 
 

@@ -20,7 +20,7 @@ from bertviewer.core.formulas.templates.heads import (
     sole_heads,
     source_of,
 )
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.norm import Norm
 from bertviewer.core.formulas.templates.position_scores import bias_of
 from bertviewer.core.formulas.templates.template import Match, Template, filled
 from bertviewer.core.text.numerals import count_text
@@ -49,7 +49,7 @@ def _attention(view: ModuleView) -> Match | None:
     }
     listed = "; ".join(str(source) for source, is_used in sources.items() if is_used)
     keys = {
-        "epsilon": heads.norm or heads.query.head_norm,
+        "epsilon": heads.norm or heads.query.norms(of_heads=True),
         "rotation": rotation,
         "groups of features": values["is_convolution"],
         "window": values["window"],
@@ -82,7 +82,9 @@ def _not_called(view: ModuleView) -> tuple[Heads, Variant] | None:
             tensor.shape == heads.view.shape(name) for name, tensor in view.tensors.items()
         ):
             own = replace(heads, view=view, is_cross=is_cross(view.node.path))
-            return own, Variant(values={"twin": node.name})
+            hidden = {"hidden": "chosen by the caller", "is_causal": None}
+            reach = {} if own.is_cross else {"reach": "positions of the same sequence"}
+            return own, Variant(values={"twin": node.name, **hidden, **reach})
     return None
 
 
@@ -96,9 +98,8 @@ def _terms(
     layers = (
         t for r, s in ROLES.items() for t in heads.parts[r].layer.terms(f"the {r} projection", s)
     )
-    norms = [each for step in heads.query.steps if is_norm(step) for each in Norm.of(step).terms]
-    if (step := heads.query.head_norm) is not None:
-        norm = Norm.of(step)
+    norms = [term for step in heads.query.norms(of_heads=False) for term in Norm.of(step).terms]
+    for norm in map(Norm.of, heads.query.norms(of_heads=True)[:1]):
         meaning = norm.meaning.replace("each position’s vector", "each head’s vectors")
         norms = [Term(norm.operator, meaning, f"[{heads.size}]")]
     known = (

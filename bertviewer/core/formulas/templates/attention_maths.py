@@ -11,7 +11,7 @@ from bertviewer.core.formulas.notation import (
 from bertviewer.core.formulas.steps.attention import ROOT, Change, score_maths
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.templates.heads import Heads, Part, Variant
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.norm import Norm
 from bertviewer.core.formulas.templates.rotary import pair_lines
 
 _BASES = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_emb_base")
@@ -51,7 +51,7 @@ def _projected(heads: Heads, part: Part, states: str, letter: str) -> str:
     sizes = letter == "Q" or outputs != heads.query.layer.outputs
     text = part.layer.maths(states, letter, sizes=sizes)
     for step in part.steps:
-        if is_norm(step) and step != part.head_norm:
+        if step in part.norms(of_heads=False):
             text = f"{Norm.of(step).operator}({text})"
         elif step.operation == "clamp":
             text = f'op("clip")({text})'
@@ -66,7 +66,7 @@ def _of_head(heads: Heads, letter: str, part: Part) -> str:
     for step in part.steps:
         if step.operation == "rotary":
             symbol = f"{ROTATION}({symbol})"
-        elif step == part.head_norm:
+        elif step in part.norms(of_heads=True):
             symbol = f"{Norm.of(step).operator}({symbol})"
         elif step.operation == "add":
             symbol = f"({symbol} + u_h)"

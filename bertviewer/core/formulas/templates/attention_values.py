@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from math import prod
 
+from bertviewer.core.architecture.architecture import ancestors
+from bertviewer.core.families.names import ANGLES
 from bertviewer.core.formulas.facts import has_angle_table, has_contact_head, has_head_size
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.place import places
@@ -163,11 +165,12 @@ def _rotation(heads: Heads) -> Values:
 
 def _angles(view: ModuleView) -> str:
     """Return the name of the module that computes a rotation's angles, "" if not known."""
-    fixed = {t.owner for t in view.architecture.parameters if not t.trainable}
-    for node in view.architecture.modules:
-        module = view.at(node.path)
-        if node.path in fixed or (module is not None and has_angles(module)):
-            return node.name
+    fixed = {t.owner for t in view.architecture.parameters if t.name.endswith(ANGLES)}
+    for path in ancestors(view.node.path):
+        for child in view.architecture.children(path):
+            module = view.at(child.path)
+            if child.path in fixed or (module is not None and has_angles(module)):
+                return child.name
     return ""
 
 

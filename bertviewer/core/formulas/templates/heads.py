@@ -56,11 +56,10 @@ class Part:
         """Return the first step that computes one of these operations, ``None`` without one."""
         return next((each for each in self.steps if each.operation in operations), None)
 
-    @property
-    def head_norm(self) -> Step | None:
-        """The norm of each head's queries or keys, ``None`` if they have none."""
+    def norms(self, *, of_heads: bool) -> list[Step]:
+        """Return the norms of each head's features, or else those of all features."""
         norms = (each for each in self.steps if is_norm(each))
-        return next((each for each in norms if each.node.shape[-1] != self.layer.outputs), None)
+        return [each for each in norms if (each.node.shape[-1] != self.layer.outputs) is of_heads]
 
 
 @frozen(slots=False)

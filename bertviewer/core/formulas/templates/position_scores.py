@@ -11,7 +11,8 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, sized
-from bertviewer.core.formulas.steps.attention import PRODUCTS
+from bertviewer.core.formulas.steps.attention import PRODUCTS, factor_of, scaled
+from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
 from bertviewer.core.formulas.steps.origins import ROLES, chain_of
 from bertviewer.core.formulas.templates.heads import Heads, Variant, layer_of
 from bertviewer.core.frozen import frozen
@@ -188,7 +189,9 @@ def _products(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | N
         return None
     if "gather" in words:
         return _disentangled(heads, known)
-    return _distances(*known.values()) if len(known) == 1 else None
+    factor = prod(factor_of(each) or 1.0 for each in inner if each.operation in ("mul", "div"))
+    (one, *others) = known.values()
+    return None if others else _distances(heads, one, factor)
 
 
 def _product(
@@ -219,12 +222,13 @@ def _product(
     return None
 
 
-def _distances(product: _Product) -> Variant:
+def _distances(heads: Heads, product: _Product, factor: float) -> Variant:
     """Return the product of queries and distances as a bias (Transformer-XL, XLNet)."""
     query = "(Q_(h, i) + v_h)" if product.added else "Q_(h, i)"
+    text = scaled(Expression(f"{query} dot R_(h, i - j)", PRODUCT), factor, heads.size).text
     projected = product.layer.maths("E", "R", sizes=False)
     return Variant(
-        lines=(f"B_(h, i j) = {query} dot R_(h, i - j), quad R = {projected}",),
+        lines=(f"B_(h, i j) = {text}, quad R = {projected}",),
         terms=(
             Term("B_h", "bias of head h for the distance from position j to position i"),
             Term("E", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
