@@ -77,10 +77,11 @@ def scores_of(step: Step, biases: Collection[str] = ()) -> Scores | None:
         found = _changes(step.inner[: end + 1], masks)
     except LookupError:
         return None
-    if not found or found[0].kind != "scale":
-        found.insert(0, Change("scale"))
-    is_known = all(change.number is not None for change in found)
-    return Scores(found[0].number if is_known else None, tuple(found[1:]))
+    factor = 1.0 if all(change.number is not None for change in found) else None
+    while found and found[0].kind == "scale":
+        scale = found.pop(0).number
+        factor = factor and factor * (scale or 0.0)
+    return Scores(factor, tuple(found))
 
 
 def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
@@ -109,9 +110,8 @@ def _changes(steps: tuple[Step, ...], masks: Collection[str]) -> list[Change]:
             first, bound = found[-3].number or 0, found[-1].number or 0
             found[-3:] = [Change("cap", bound)] if abs(first * bound - 1) < _CLOSE else found[-3:]
         elif [change.kind for change in found[-2:]] == ["scale", "scale"]:
-            first, second = (change.number for change in found[-2:])
-            both = None if first is None or second is None else first * second
-            found[-2:] = [] if both == 1 else [Change("scale", both)]
+            inverse = 1 / (found[-2].number or 1)
+            found[-2:] = [] if found[-1].number == inverse else found[-2:]
     if steps[-1].operands[0] != Operand(current) or "tanh" in (each.kind for each in found):
         raise LookupError
     return found
