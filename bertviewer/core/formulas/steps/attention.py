@@ -18,11 +18,11 @@ from bertviewer.core.formulas.steps.writer import MASK, Of, Writer
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import Step
 
-PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
+PRODUCTS = ("matmul", "einsum", "baddbmm")
 ROOT = "sqrt(d_k)"
 _NAME = '"Attention"'
-_MASKS = ("masked_fill", "masked_fill_", "where")
-_SUMS = ("add", "sub", "rsub", *_MASKS)
+_MASKS = ("masked_fill", "where")
+_MASKINGS = ("add", "sub", "rsub", *_MASKS)
 _LARGEST = ("max", "amax")
 _KNOWN = ("softmax", "scaled_dot_product_attention")
 _RAISED = re.compile(r"\^\(\(\d+\)\)$")
@@ -134,28 +134,30 @@ def _change(
     step: Step, read: list[Operand], before: Mapping[str, Step], masks: Collection[str]
 ) -> list[Change]:
     """Return what a step does to the scores, besides which it reads operands."""
-    word, number = step.operation, factor_of(step)
-    other = read[0] if read else None
-    is_mask = other is not None and (other.role == "mask" or other.node in masks)
-    made = before.get(other.node) if other else None
-    if made is not None and other is not None:
-        if word == "sub" and made.operation in _LARGEST:
+    other = read[0] if read else Operand()
+    made = before.get(other.node)
+    is_mask = other.role == "mask" or other.node in masks
+    match step.operation:
+        case "sub" if made is not None and made.operation in _LARGEST:
             return []  # for numerical stability: softmax is the same without it
-        if word == "add" and made.operation == "mul":  # a bias and its factor
-            known = len(made.tensors) == 1
-            return [Change("bias", operand=made.tensors[0] if known else other)]
-    elif word in ("mul", "div") and not is_mask and (other is None or not other.node):
-        return [Change("scale", number)]
-    elif word == "tanh":
-        return [Change("tanh")]
-    elif word == "add" and other is None and number == 0:
-        return []
-    elif word == "max" and is_mask:
-        return []  # the smallest number of the format, for what the mask made smaller
-    elif word == "cat" and other is not None and other.parameter:
-        return [Change("sinks", operand=other)]
-    elif other is not None and (word in _SUMS or (is_mask and word in ("mul", "div"))):
-        return [Change("mask" if is_mask or word != "add" else "bias", operand=other)]
+        case "add" if made is not None and made.operation == "mul":  # a bias and its factor
+            return [Change("bias", operand=made.tensors[0] if len(made.tensors) == 1 else other)]
+        case _ if made is not None:
+            raise LookupError
+        case "mul" | "div" if not is_mask and not other.node:
+            return [Change("scale", factor_of(step))]
+        case "tanh":
+            return [Change("tanh")]
+        case "add" if not read and factor_of(step) == 0:
+            return []
+        case "max" if is_mask:
+            return []  # the smallest number of the format, for what the mask made smaller
+        case "cat" if other.parameter:
+            return [Change("sinks", operand=other)]
+        case "add" if read and not is_mask:
+            return [Change("bias", operand=other)]
+        case word if (read and word in _MASKINGS) or (is_mask and word in ("mul", "div")):
+            return [Change("mask", operand=other)]
     raise LookupError
 
 

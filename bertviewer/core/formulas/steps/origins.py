@@ -11,12 +11,9 @@ from bertviewer.core.graph.module_graph import ModuleGraph, Step
 ROLES = {"query": "Q", "key": "K", "value": "V"}
 """The letters of what goes into an attention."""
 
-REPEATS = ("broadcast_to", "expand", "repeat_interleave", "repeat")
-"""Operations that repeat heads of keys and values for the queries that share them."""
-
 _PASSED = (
     *("rms norm", "layer norm", "scale and shift", "mul", "div", "add", "clamp", "look-up"),
-    *("cat", *REPEATS),
+    *("cat", "broadcast_to"),
 )
 """Through these a query is still a query."""
 _NORMS = ("rms norm", "layer norm", "scale and shift")
@@ -56,10 +53,9 @@ def chain_of(graph: ModuleGraph, operand: Operand) -> Chain:
         if step.operation not in _PASSED or len(sources) != 1:
             break
         (source,) = sources.values()
-        taken = [
-            f"part {o.plain}" for o in step.operands if o.plain and step.operation == "look-up"
-        ]
-        operand = Operand(source.node, (*source.parts, *taken[:1], *operand.parts))
+        taken = [f"part {o.plain}" for o in step.operands if o.plain]
+        taken = taken[:1] if step.operation == "look-up" else []
+        operand = Operand(source.node, (*source.parts, *taken, *operand.parts))
     return Chain(None, steps)
 
 

@@ -15,7 +15,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.steps.attention import Scores, factor_of, scores_of
-from bertviewer.core.formulas.steps.origins import REPEATS, ROLES, Chain, chain_of
+from bertviewer.core.formulas.steps.origins import ROLES, Chain, chain_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.frozen import frozen
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
@@ -308,8 +308,7 @@ def _kind(view: ModuleView, graph: ModuleGraph, step: Step) -> str:
         return "bias" if 1 in map(len, shapes) else "vector" if shapes else ""
     if step.operation in ("mul", "div"):
         return "factor" if sum(graph.maker(o) is not None for o in step.tensors) == 1 else ""
-    is_known = step.operation in ("rotary", "look-up", "clamp", *REPEATS) or is_norm(step)
-    return step.operation if is_known else ""
+    return "" if step.operation == "cat" else step.operation
 
 
 def _after(

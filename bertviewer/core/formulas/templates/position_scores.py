@@ -75,6 +75,7 @@ def _table(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant | None
     rows, is_bucketed = table.shape[0], operation == "embedding"
     *_, holder, name = ("", "", *table.owner.split("."))
     where = f"The module “{holder}” holds the table, {name}"
+    where = where if holder else f"The model holds the table, {name}"
     if own or any(part.isdecimal() for part in table.owner.split(".")):
         where = f"{'This module' if own else 'The first layer’s attention'} holds the table"
     is_shared = len(tables) == 1 and is_bucketed
@@ -137,18 +138,13 @@ def _steps(rows: int, furthest: int, *, both_ways: bool) -> str:
     single = side // 2
     if single < 1 or single * ((furthest / single) ** (1 / (side - single)) - 1) < 1:
         return ""
-    ways = (
-        f"all {side} buckets are for earlier positions, from distance 0; the first {single} cover"
-    )
-    if both_ways:
-        ways = (
-            f"{side} buckets are for earlier positions, from distance 0, and {side - 1} for later "
-            f"ones, from distance 1; the first {single} and {single - 1} of them, respectively, "
-            "cover"
-        )
+    later = f", and {side - 1} for later ones, from distance 1" if both_ways else ""
+    cover = f"{single} and {single - 1} of them, respectively," if both_ways else str(single)
     return (
-        f" Here {ways} one distance each. The others cover the distances up to {furthest} in "
-        "logarithmic steps, and all greater distances share the last."
+        f" Here {'' if both_ways else 'all '}{side} buckets are for earlier positions, from "
+        f"distance 0{later}; the first {cover} cover one distance each. The others cover the "
+        f"distances up to {furthest} in logarithmic steps, and all greater distances share the "
+        "last."
     )
 
 
