@@ -13,6 +13,9 @@ from bertviewer.core.families.names import (
 )
 from bertviewer.core.formulas.module_view import ModuleView
 
+DATA = (IMAGE := "pixel values", "input features", "input values")
+"""What the code calls inputs that are images or sound."""
+
 
 def has_module(*names: str) -> Callable[[ModuleView], bool]:
     """Return the condition that the model has a module with one of these names."""
@@ -95,6 +98,18 @@ def scored_labels(view: ModuleView) -> int | None:
     labels = view.config.get("id2label")
     count = len(labels) if isinstance(labels, dict) else view.config.get("num_labels")
     return count if isinstance(count, int) else None
+
+
+def input_names(view: ModuleView, kind: str = "input") -> list[str]:
+    """Return the names of the whole model's inputs, or of its outputs."""
+    flows = view.architecture.flows
+    root = None if flows is None else flows.flow("")
+    return [node.name for node in (root.nodes if root else ()) if node.kind == kind]
+
+
+def reads_data(view: ModuleView) -> bool:
+    """Return whether the model reads an image or sound: its positions are no tokens."""
+    return not {*DATA}.isdisjoint(input_names(view))
 
 
 def shares_its_table(view: ModuleView) -> bool:

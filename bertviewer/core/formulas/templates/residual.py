@@ -18,8 +18,7 @@ class Branch:
     """What is added to a residual path: a core with optional norms.
 
     Attributes:
-        kind: what the core is; ``input`` for another input of the module, with or without a
-            linear layer.
+        kind: what the core is; ``input`` for a linear layer on another input of the module.
         core: its steps.
         sum: the addition; parallel branches have the same.
         before: the norm of its input; parallel branches can share one.
@@ -137,8 +136,8 @@ def _branch(
     norms = [step for step in steps if is_norm(step) and [o.node for o in step.tensors] == [state]]
     core = tuple(step for step in steps if step not in norms)
     if state not in found:
-        is_input = len(graph.inputs) == 2 and [step.operation for step in core] in ([], ["linear"])
-        reads = core[0].tensors[0].node if core else addend.node
+        is_input = len(graph.inputs) == 2 and [step.operation for step in core] == ["linear"]
+        reads = core[0].tensors[0].node if is_input else ""
         return Branch("input", core, total, after=after, reads=reads) if is_input else None
     if not core:
         return None

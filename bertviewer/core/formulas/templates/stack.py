@@ -1,7 +1,6 @@
 """Stacks of layers: layers of one list, applied in sequence."""
 
 from dataclasses import replace
-from functools import partial
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import has_positions
@@ -148,10 +147,11 @@ def _kind(view: ModuleView, found: _Run) -> str:
     return "stages" if len({each.node.shape for each in run.parts}) > 1 else "layers"
 
 
-def _stack(kind: str, view: ModuleView) -> Match | None:
+def _stack(view: ModuleView) -> Match | None:
     """Layers, stages or stored groups of layers in sequence, and what is before and after them."""
     found = _sole_run(view)
-    if found is None or _kind(view, found) != kind:
+    kind = "" if found is None else _kind(view, found)
+    if found is None or not kind:
         return None
     calls, run, before, norm, end = found
     groups, count = _stored(run), calls_of(run)
@@ -190,7 +190,7 @@ def _stack(kind: str, view: ModuleView) -> Match | None:
         "last": f"the final {norm.name}{place}" if norm else "nothing follows it",
         "shapes": " → ".join(str(list(each.node.shape[1:])) for each in run.parts),
     }
-    match = replace(write(calls, view, naming), values=values)
+    match = replace(write(calls, view, naming), values=values, case=kind)
     if kind != "shared":
         return match
     group = "0" if groups == 1 else f"floor(l dot {groups} / {count})"
@@ -220,9 +220,9 @@ def _narrow(view: ModuleView, before: Step | None) -> int | None:
     return affine.inputs if saved > needed else None
 
 
-STACK = tuple(
-    Template("stack", partial(_stack, kind), title, summary, notes, keys, source)
-    for kind, title, summary, notes, keys, source in (
+_CASES = {
+    kind: Template("stack", lambda _: None, *texts)
+    for kind, *texts in (
         (
             *("shared", "Stack with shared layers", "{projects} {stored} of layers {times}."),
             (
@@ -273,4 +273,5 @@ STACK = tuple(
             "Liu et al. 2021, section 3.1",
         ),
     )
-)
+}
+STACK = Template(match=_stack, cases=_CASES)

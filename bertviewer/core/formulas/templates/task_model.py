@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.facts import scored_labels, tells_classes_apart
+from bertviewer.core.formulas.facts import input_names, scored_labels, tells_classes_apart
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
@@ -44,20 +43,13 @@ _MEANINGS = {
 }
 
 
-def _names(view: ModuleView, kind: str) -> list[str]:
-    """Return the names of the whole model's inputs, or of its outputs."""
-    flows = view.architecture.flows
-    root = None if flows is None else flows.flow("")
-    return [node.name for node in (root.nodes if root else ()) if node.kind == kind]
-
-
 def _reads_target(view: ModuleView) -> bool:
-    return "decoder input ids" in _names(view, "input")
+    return "decoder input ids" in input_names(view, "input")
 
 
 def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     """Return the task that a model or a head computes scores for, "" for none."""
-    task, outputs = view.architecture.source.task, _names(view, "output")
+    task, outputs = view.architecture.source.task, input_names(view, "output")
     shapes = [node.shape for node, _ in graph.results]
     size = shapes[0][-1] if shapes and shapes[0] else 0
     match [len(shape) for shape in shapes[:2]]:
@@ -79,19 +71,18 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     return ""
 
 
-def _task(kind: str, view: ModuleView, *, is_model: bool) -> Match | None:
+def _task(view: ModuleView) -> Match | None:
     """Return what a model with a head for a task computes, or such a head outside of the base."""
-    path = view.node.path
-    if is_model == bool(path) or any(name.isdigit() for name in path.split(".")):
-        return None
-    graph, outputs = view.calls, _names(view, "output")
-    if graph is None or outputs[:1] == ["last hidden state"] or _kind(view, graph) != kind:
+    path, graph = view.node.path, view.calls
+    outputs, kind = input_names(view, "output"), "" if graph is None else _kind(view, graph)
+    is_repeated = any(name.isdigit() for name in path.split("."))
+    if graph is None or not kind or is_repeated or outputs[:1] == ["last hidden state"]:
         return None
     root = view.at("")
     found = {step.node.path or "" for step in (stacks_of(root) if root else ())}
     if not found or any(f"{path}.".startswith(f"{base}.") for base in found):
         return None
-    return _written(kind, view, graph, found if is_model else set())
+    return _written(kind, view, graph, set() if path else found)
 
 
 def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
@@ -118,7 +109,7 @@ def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> 
     )
     written = write(graph, view, naming)
     columns = ('(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))',) if kind == "answers" else ()
-    return replace(written, maths=(*written.maths, *columns), values=values)
+    return replace(written, maths=(*written.maths, *columns), values=values, case=kind)
 
 
 def _with_rows(graph: ModuleGraph) -> ModuleGraph:
@@ -184,6 +175,7 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
     biases = [view.tensors.get(name) for name in ("bias", "decoder.bias")]
     return {
         "what": "model" if is_model else "head",
+        "role": "task model" if is_model else "language-model head" if kind == "words" else "head",
         "scores": _SCORES.get(kind, "two logits"),
         "end": end,
         "language": f"{language} language model" if is_model else "Language-model head",
@@ -200,8 +192,8 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
         "extra": "; the extra layer as in transformers’ code" if graph.of("linear")[1:] else "",
         "first": read == "first token",
         "last": read == end,
-        "follows": "seq relationship logits" in _names(view, "output"),
-        "order": "sop logits" in _names(view, "output"),
+        "follows": "seq relationship logits" in input_names(view, "output"),
+        "order": "sop logits" in input_names(view, "output"),
     }
 
 
@@ -308,8 +300,7 @@ _TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
     ),
 }
 
-TASK_MODELS = tuple(
-    Template(role, partial(_task, kind, is_model=role == "task model"), *texts)
-    for kind, texts in _TEXTS.items()
-    for role in ("task model", "language-model head" if kind == "words" else "head")
+TASK_MODELS = Template(
+    match=_task,
+    cases={kind: Template("{role}", lambda _: None, *texts) for kind, texts in _TEXTS.items()},
 )

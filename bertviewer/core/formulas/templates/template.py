@@ -1,7 +1,7 @@
 """A template: a pattern of the data-flow graph and the text that explains it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from string import Formatter
 
@@ -30,6 +30,7 @@ class Match:
         notes: further notes, before those of the template.
         is_lettered: whether lengths have the letters S and S_d; else S is the module's own length,
             and S' that of the other sequence.
+        case: which of a template's cases the module is.
     """
 
     maths: tuple[str, ...]
@@ -38,6 +39,7 @@ class Match:
     keys: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     is_lettered: bool = False
+    case: str = ""
 
 
 @frozen
@@ -56,39 +58,38 @@ class Template:
         notes: facts, some with a condition.
         keys: names of configuration keys, as in ``CONFIG_KEYS``.
         source: the paper and section.
+        cases: templates without a recogniser, for the cases that ``match`` names.
     """
 
-    role: str
-    match: Callable[[ModuleView], Match | Formula | None]
+    role: str = ""
+    match: Callable[[ModuleView], Match | Formula | None] = lambda _: None
     title: str = ""
     summary: str = ""
     notes: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     source: str = ""
+    cases: Mapping[str, "Template"] = field(default_factory=dict)
 
-    def formula(self, view: ModuleView) -> Formula | None:
-        """Return the formula of a module that has the pattern, ``None`` for all others."""
+    def explain(self, view: ModuleView) -> tuple[Formula, str] | None:
+        """Return the formula and role of a module with the pattern, ``None`` for all others."""
         found = self.match(view)
-        if found is None:
-            return None
-        is_lettered = isinstance(found, Match) and found.is_lettered
-        formula = found if isinstance(found, Formula) else self._filled(found, view)
-        of_target = not is_lettered and reads_target(view.node, view.architecture)
-        return _for_target(formula) if of_target else formula
+        if found is None or isinstance(found, Formula):
+            return found and (found, self.role)
+        template = self.cases.get(found.case, self)
+        formula, role = template._filled(found, view), template.role.format_map(found.values)
+        of_target = not found.is_lettered and reads_target(view.node, view.architecture)
+        return _for_target(formula) if of_target else formula, role
 
     def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
-        keys = (*view.keys(*self.keys), *found.keys)
+        held = (note for note in (*found.notes, *self.notes) if _holds(note, view, values))
         return Formula(
             title=self.title.format_map(values),
             summary=self.summary.format_map(values),
             maths=found.maths,
             terms=found.terms,
-            notes=(
-                *(str(note) for note in found.notes if _holds(note, view, values)),
-                *_filled_notes(self.notes, view, values),
-            ),
-            config_keys=tuple(dict.fromkeys(keys)),
+            notes=tuple(text for note in held if (text := filled(note, values))),
+            config_keys=tuple(dict.fromkeys((*view.keys(*self.keys), *found.keys))),
             source=self.source.format_map(values),
         )
 
@@ -104,12 +105,6 @@ def filled(text: str, values: Values) -> str:
     except (KeyError, AttributeError):
         return ""
     return "" if any(each in (None, "") for each in found) else str(text).format_map(values)
-
-
-def _filled_notes(notes: tuple[str, ...], view: ModuleView, values: Values) -> Iterator[str]:
-    for note in notes:
-        if _holds(note, view, values) and (text := filled(note, values)):
-            yield text
 
 
 def _holds(note: str, view: ModuleView, values: Values) -> bool:
