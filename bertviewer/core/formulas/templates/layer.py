@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.families.names import is_cross_attention
-from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings, rotates
+from bertviewer.core.formulas.facts import has_module, rotates
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.notes import Note
@@ -116,8 +116,7 @@ def _layer(view: ModuleView) -> Match | None:
     )
     steps = tuple(text.calls.get(step.node.id, step) for step in graph.steps)
     written = write(replace(graph, steps=steps), view, naming)
-    keys = view.keys("epsilon") if path.norms and text.case else ()
-    return replace(written, values=_values(view, path, text), keys=keys, case=text.case)
+    return replace(written, values=_values(view, path, text), case=text.case)
 
 
 def _add(
@@ -262,16 +261,17 @@ def _surroundings(view: ModuleView, branch: Branch, case: str) -> dict[str, obje
     if case in ("block", "open attention"):
         inner, outer = child_of(view, _attention(branch)), child_of(view, branch.last)
         return {"both": inner} if inner == outer else {"inner": inner, "outer": outer}
+    parent = view.at(view.node.parent or "")
     if case == "second half":
-        before = "the cross-attention block" if follows_cross(view) else "the attention block"
+        follows_cross = parent is not None and "crossattention" in parent.children
+        before = f"the {'cross-' * follows_cross}attention block"
         return {"added": "H comes from the first half", "skip": "first half", "before": before}
     if case != "output":
         return {}
-    parent = view.at(view.node.parent or "")
     steps = () if parent is None or parent.graph is None else parent.graph.of("attention")
     names = {child_of(parent, step) for step in steps if parent is not None} - {""}
     name = f"the sibling “{names.pop()}”" if len(names) == 1 else "the attention"
-    table = "embeddings_project" if has_projected_embeddings(view) else "the embeddings"
+    table = "embeddings_project" if has_module("embeddings_project")(view) else "the embeddings"
     before = f"the previous layer or of {table}"
     if is_cross_attention(view.node.path):
         before = "the layer’s self-attention block"
@@ -306,7 +306,8 @@ _NOTES = (
     DROPOUT,
 )
 _SUB_LAYER = ("{kind}, {placement}{parallel}", "{one}: {parts}, {order}.")
-_ATTENTION_KEYS = ("width", "heads")
+_EPSILON = Note("epsilon", "norm")
+_ATTENTION_KEYS = ("width", "heads", _EPSILON)
 _PAPER = "Vaswani et al. 2017, section"
 
 
@@ -330,7 +331,7 @@ LAYER = Template(
             "{end}",
             "Output projection, {end}",
             "Mixes the heads’ outputs{adds} the attention’s input (the residual){normalises}.",
-            ("width", "groups of features", "dropout"),
+            ("width", "groups of features", _EPSILON, "dropout"),
             f"{_PAPER}s 3.1 and 3.2.2; He et al. 2016, section 3",
         ),
         "second half": _case(
@@ -338,7 +339,7 @@ LAYER = Template(
             "Feed-forward network, second half, {end}",
             "Projects each vector back to {width} features{adds} the network’s input (the "
             "residual){normalises}.",
-            ("width", "feed-forward", "groups of features", "dropout"),
+            ("width", "feed-forward", "groups of features", _EPSILON, "dropout"),
             f"{_PAPER}s 3.1 and 3.3",
         ),
         "block": _case(
@@ -354,7 +355,7 @@ LAYER = Template(
         "feed-forward": _case(
             "feed-forward sub-layer",
             *_SUB_LAYER,
-            ("width", "feed-forward", "experts", "activation", "dropout"),
+            ("width", "feed-forward", "experts", "activation", _EPSILON, "dropout"),
             f"{_PAPER}s 3.1 and 3.3{{source}}",
         ),
     },

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.facts import input_names, scored_labels, tells_classes_apart
+from bertviewer.core.formulas.facts import input_names, scored_labels
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
@@ -21,7 +21,6 @@ _ROW, _MEAN = ("row",), ("mean",)
 
 _RESULTS = {"words": ("L",), "pretraining": ("L", "z"), "tokens": ("Z",), "answers": ("Z",)}
 _USES = {"words": "the vocabulary scores", "answers": "the span head"}
-_CONSTANTS = {("words", "add"): 'b_"final"', ("answers", "sub"): "q"}
 _SCORES = {"classes": "logits, one per class", "discriminator": "one logit per token"}
 _MEANINGS = {
     "X": "last hidden state of the base model, one row per position",
@@ -39,7 +38,6 @@ _MEANINGS = {
     "z": "{scores}",
     '"bias"': "bias, a tensor of this module itself",
     'b_"final"': "a buffer of zeros, not learnt",
-    "q": "10^6 for the question’s tokens, 0 for the first token and for the text",
 }
 
 
@@ -151,11 +149,10 @@ def _symbols(
         before = graph.maker(next(iter(step.tensors), None))
         if before is not None and before not in found and before.operation not in ("mul", "div"):
             yield (before.node.id, ()), "T" if len(before.node.shape) == 3 else "h"
-    for step in graph.of("add", "sub"):
+    for step in graph.of("add") if kind == "words" else ():
         given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
-        symbol = _CONSTANTS.get((kind, step.operation))
-        if graph.is_result(step) and symbol and given and given[0].kind == "constant":
-            yield (given[0].id, ()), symbol
+        if graph.is_result(step) and given and given[0].kind == "constant":
+            yield (given[0].id, ()), 'b_"final"'
 
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
@@ -185,11 +182,12 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
         "bias": "bias" if any(each is not None and each.tied_to for each in biases) else "",
         "cap": _factor(graph.steps[-1]) if "tanh" in functions else "",
         "factor": next((n for n, d in factors if n and abs(d * float(n) ** 2 - 1) < 1e-3), ""),
-        "masked": bool(graph.of("sub")),
         "data": "Image" if is_image else "Sequence",
         "whole": "image" if is_image else "sequence",
         "read": f" from the vector of the {read}" if read else "",
         "extra": "; the extra layer as in transformers’ code" if graph.of("linear")[1:] else "",
+        "exclusive": scored_labels(view) != 1
+        and view.config.get("problem_type") in (None, "single_label_classification"),
         "first": read == "first token",
         "last": read == end,
         "follows": "seq relationship logits" in input_names(view, "output"),
@@ -213,94 +211,91 @@ _NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
 _ORDER = "Entry 0 scores the original order, entry 1 the swapped order."
 
 
-_TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
-    "words": (
-        "{language}",
-        "Assigns every position a score for each vocabulary entry{use}.",
-        (
-            "The weight is tied: it is the same tensor as {tied}, listed under both names and "
-            "counted once. A token’s row is used both to embed the token and to score it.",
-            "“{bias}” and “decoder.bias” are two names for one tensor, which is added once.",
-            "Before they are returned, the scores are limited to ±{cap} by a scaled tanh "
-            "(soft-capping).",
-            "The decoder’s output is multiplied by {factor}, 1 over the square root of the hidden "
-            "size.",
-            _LOGITS,
-        ),
-        ("vocabulary", "width", "embedding width", "tying"),
-        "{paper}",
-    ),
-    "pretraining": (
-        "Pretraining {what}",
-        "Performs both pretraining tasks at once: scores every vocabulary entry at every position, "
-        "and the relation of the two sentences.",
-        (_LOGITS, Note(_NEXT, "follows"), Note(_ORDER, "order")),
-        ("vocabulary", "width"),
-        "Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
-    ),
-    "next sentence": (
-        "Next-sentence {what}",
-        "Scores from the pooled output whether sentence B follows sentence A.",
-        (_NEXT,),
-        ("width",),
-        "Devlin et al. 2019, section 3.1, task 2",
-    ),
-    "sentence order": (
-        "Sentence-order {what}",
-        "Scores from the pooled output whether the two sentences are in the original order.",
-        (_ORDER,),
-        ("width",),
-        "Lan et al. 2020, section 3.1",
-    ),
-    "discriminator": (
-        "Discriminator {what}",
-        "Scores for every token whether it was replaced by a generator.",
-        ("The sigmoid of a score is the probability that the token was replaced.",),
-        ("width", "activation"),
-        "Clark et al. 2020, section 2",
-    ),
-    "classes": (
-        "{data} classification {what}",
-        "Scores the classes for the whole {whole}{read}.",
-        (
-            Note(
-                "Softmax over the classes converts the scores to probabilities.",
-                tells_classes_apart,
-            ),
-            Note("It replaces a pooler, which this model does not have.", "first"),
-            Note(
-                "The decoder’s last token has attended to the whole sequence; an encoder’s first "
-                "token would serve as well, but here the decoder is read.",
-                "last",
-            ),
-        ),
-        ("width", "labels"),
-        "Devlin et al. 2019, section 4.1{extra}",
-    ),
-    "tokens": (
-        "Token classification {what}",
-        "Scores the classes for every token.",
-        ("Every token is scored from its own hidden state with the same weights.",),
-        ("width", "labels"),
-        "Devlin et al. 2019, section 5.3",
-    ),
-    "answers": (
-        "Question answering {what}",
-        "Scores every token as the start and as the end of the answer.",
-        (
-            "Here softmax runs over the positions, once for the start and once for the end.",
-            Note(
-                "The question is everything up to and including the first separator. The first "
-                "token remains a candidate: it represents “no answer”.",
-                "masked",
-            ),
-        ),
-        ("width", "labels"),
-        "Devlin et al. 2019, section 4.2",
-    ),
-}
+def _case(
+    title: str, summary: str, notes: tuple[str, ...], keys: tuple[str, ...], source: str
+) -> Template:
+    return Template("{role}", title=title, summary=summary, notes=notes, keys=keys, source=source)
+
 
 TASK_MODELS = Template(
     match=_task,
-    cases={kind: Template("{role}", lambda _: None, *texts) for kind, texts in _TEXTS.items()},
+    cases={
+        "words": _case(
+            "{language}",
+            "Assigns every position a score for each vocabulary entry{use}.",
+            (
+                "The weight is tied: it is the same tensor as {tied}, listed under both names and "
+                "counted once. A token’s row is used both to embed the token and to score it.",
+                "“{bias}” and “decoder.bias” are two names for one tensor, which is added once.",
+                "Before they are returned, the scores are limited to ±{cap} by a scaled tanh "
+                "(soft-capping).",
+                "The decoder’s output is multiplied by {factor}, 1 over the square root of the "
+                "hidden size.",
+                _LOGITS,
+            ),
+            ("vocabulary", "width", "embedding width", "tying"),
+            "{paper}",
+        ),
+        "pretraining": _case(
+            "Pretraining {what}",
+            "Performs both pretraining tasks at once: scores every vocabulary entry at every "
+            "position, and the relation of the two sentences.",
+            (_LOGITS, Note(_NEXT, "follows"), Note(_ORDER, "order")),
+            ("vocabulary", "width"),
+            "Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
+        ),
+        "next sentence": _case(
+            "Next-sentence {what}",
+            "Scores from the pooled output whether sentence B follows sentence A.",
+            (_NEXT,),
+            ("width",),
+            "Devlin et al. 2019, section 3.1, task 2",
+        ),
+        "sentence order": _case(
+            "Sentence-order {what}",
+            "Scores from the pooled output whether the two sentences are in the original order.",
+            (_ORDER,),
+            ("width",),
+            "Lan et al. 2020, section 3.1",
+        ),
+        "discriminator": _case(
+            "Discriminator {what}",
+            "Scores for every token whether it was replaced by a generator.",
+            ("The sigmoid of a score is the probability that the token was replaced.",),
+            ("width", "activation"),
+            "Clark et al. 2020, section 2",
+        ),
+        "classes": _case(
+            "{data} classification {what}",
+            "Scores the classes for the whole {whole}{read}.",
+            (
+                Note(
+                    "Softmax over the classes converts the scores to probabilities.",
+                    "exclusive",
+                ),
+                Note("It replaces a pooler, which this model does not have.", "first"),
+                Note(
+                    "The decoder’s last token has attended to the whole sequence; an encoder’s "
+                    "first token would serve as well, but here the decoder is read.",
+                    "last",
+                ),
+            ),
+            ("width", "labels"),
+            "Devlin et al. 2019, section 4.1{extra}",
+        ),
+        "tokens": _case(
+            "Token classification {what}",
+            "Scores the classes for every token.",
+            ("Every token is scored from its own hidden state with the same weights.",),
+            ("width", "labels"),
+            "Devlin et al. 2019, section 5.3",
+        ),
+        "answers": _case(
+            "Question answering {what}",
+            "Scores every token as the start and as the end of the answer.",
+            ("Here softmax runs over the positions, once for the start and once for the end.",),
+            ("width", "labels"),
+            "Devlin et al. 2019, section 4.2",
+        ),
+    },
 )

@@ -27,7 +27,6 @@ class Match:
         terms: the symbols, in the order of the lines.
         values: by the names in braces.
         keys: further keys of the configuration that bear on the module.
-        notes: further notes, before those of the template.
         is_lettered: whether lengths have the letters S and S_d; else S is the module's own length,
             and S' that of the other sequence.
         case: which of a template's cases the module is.
@@ -37,7 +36,6 @@ class Match:
     terms: tuple[Term, ...]
     values: Values = field(default_factory=dict)
     keys: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     is_lettered: bool = False
     case: str = ""
 
@@ -56,7 +54,7 @@ class Template:
         title: the formula's title.
         summary: one sentence.
         notes: facts, some with a condition.
-        keys: names of configuration keys, as in ``CONFIG_KEYS``.
+        keys: names of configuration keys, as in ``CONFIG_KEYS``, some with a condition.
         source: the paper and section.
         cases: templates without a recogniser, for the cases that ``match`` names.
     """
@@ -82,14 +80,15 @@ class Template:
 
     def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
-        held = (note for note in (*found.notes, *self.notes) if _holds(note, view, values))
+        held = (note for note in self.notes if _holds(note, view, values))
+        keys = view.keys(*(key for key in self.keys if _holds(key, view, values)))
         return Formula(
             title=self.title.format_map(values),
             summary=self.summary.format_map(values),
             maths=found.maths,
             terms=found.terms,
             notes=tuple(text for note in held if (text := filled(note, values))),
-            config_keys=tuple(dict.fromkeys((*view.keys(*self.keys), *found.keys))),
+            config_keys=tuple(dict.fromkeys((*keys, *found.keys))),
             source=self.source.format_map(values),
         )
 
