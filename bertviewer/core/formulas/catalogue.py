@@ -33,7 +33,7 @@ from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
 TEMPLATES: tuple[Template, ...] = (
     *TORCH_NN,
     LINEAR,
-    *EMBEDDING,
+    EMBEDDING,
     ROTARY_POSITIONS,
     *NORM,
     ACTIVATION,

@@ -37,8 +37,11 @@ class Lookup:
 def lookups_of(view: ModuleView) -> tuple[Lookup, ...]:
     """Return the tables in which a module's own code looks rows up, of each kind the first."""
     steps = () if view.calls is None else view.calls.steps
-    found = [each for step in steps if (each := read_lookup(view, step)) is not None]
-    return tuple({each.kind or each.name: each for each in reversed(found)}.values())[::-1]
+    found: dict[str, Lookup] = {}
+    for step in steps:
+        if (each := read_lookup(view, step)) is not None:
+            found.setdefault(each.kind or each.name, each)
+    return tuple(found.values())
 
 
 def read_lookup(view: ModuleView, step: Step) -> Lookup | None:
@@ -94,13 +97,12 @@ def _embeddings(view: ModuleView) -> Match | None:
     masked = any("mask" in n.name and n.kind != "constant" for n in graph.given.values())
     rescales = any(step.operation == "masked_fill" for step in others)
     values = {
+        "rescales": rescales,
         "does": _does(lookups, others, norm),
         "sums": len(lookups) > 1 and all(step.operation != "cat" for step in others),
         "segments": segment is not None and segment.rows > 1,
-        "one_segment": segment is not None and segment.rows == 1,
         "no_segments": position is not None and segment is None,
         "position_note": position and position.counted,
-        "rescales": rescales,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
     }
@@ -111,8 +113,7 @@ def _embeddings(view: ModuleView) -> Match | None:
     if rescales:
         meanings["T"] = "where mask tokens are"
         meanings["c"] = "fraction of the tokens that are not masked"
-    naming = Naming(meanings=meanings, teaches=True)
-    written = write(graph, view, naming)
+    written = write(graph, view, Naming(meanings=meanings, teaches=True))
     return replace(written, values=values, keys=view.keys(*chosen))
 
 
@@ -143,11 +144,6 @@ EMBEDDINGS = Template(
             "With a single sentence every g is 0, so the same segment vector is added at every "
             "position.",
             "segments",
-        ),
-        Note(
-            "There is only one segment, so the same vector is added at every position; two "
-            "sentences are distinguished by the separator.",
-            "one_segment",
         ),
         "{position_note}",
         Note(
