@@ -228,7 +228,8 @@ EMBEDDING = Template(
             summary="Maps each position in the sequence to a fixed vector of sines and cosines.",
             notes=(
                 "The table is listed as a tensor but is not trained.",
-                "The original Transformer interleaves sines and cosines; here the sines come first.",
+                "The original Transformer interleaves sines and cosines; here the sines come "
+                "first.",
                 Note(
                     "A subsequent linear layer can undo the order, so nothing is lost.",
                     no(has_angle_table),

@@ -24,7 +24,6 @@ from bertviewer.core.formulas.templates.residual import (
     Branch,
     ResidualPath,
     child_of,
-    is_learnt,
     residual_path,
 )
 from bertviewer.core.formulas.templates.template import Match, Template
@@ -92,8 +91,11 @@ def _layer(view: ModuleView) -> Match | None:
     graph, path = view.graph, residual_path(view)
     if graph is None or path is None:
         return None
-    text, entry, states = _Text({(path.start, ()): "X"}), path.entry, dict[str, str]()
-    text.symbols |= {(symbol, ()): symbol for symbol in (_ENCODER, "lambda")}
+    text, entry, states = (
+        _Text({(path.start, ()): "X", (_ENCODER, ()): _ENCODER}),
+        path.entry,
+        dict[str, str](),
+    )
     if entry is not None:
         text.symbols[entry.node.id, ()] = "X'"
         if not is_norm(entry) and not text.child(view, entry, path.start):
@@ -124,14 +126,9 @@ def _add(
 ) -> bool:
     """Add a branch; return whether it is known."""
     is_sole = len(path.branches) == 1 and path.entry is None
-    if (scale := branch.scale) is not None:
-        width = view.width_of(branch.sum)
-        text.meanings["lambda"] = f"learnt scale of each of the {width} features (layer scale)"
-        learnt = [o for o in scale.operands if is_learnt(graph, o)]
-        text.symbols |= {(o.node, ()): "lambda" for o in learnt if o.node}
-        factors = tuple(Operand("lambda") if o.parameter else o for o in scale.operands)
-        node = replace(scale.node, kind="operation")
-        text.calls[node.id] = replace(scale, node=node, operands=factors)
+    for operand in () if branch.scale is None else branch.scale.operands:
+        if (given := graph.given.get(operand.node)) is not None and given.kind == "parameter":
+            text.meanings[quoted(given.name)] = "learnt scale of each feature (layer scale)"
     if branch.kind == "input":
         text.case = "second half" if half_of_network(view) == "second" else "output"
         symbol, meaning, residual, use, index = _INPUTS[text.case]
@@ -175,19 +172,13 @@ def _attention(branch: Branch) -> Step:
     return next(step for step in branch.core if step.operation == "attention")
 
 
-_PRE = ("pre-norm", "each preceded by {} and followed by a residual connection")
 _ORDERS = {
     "after": ("post-norm", "each followed by a residual connection and {}", ""),
     "before": (
-        *_PRE,
+        "pre-norm",
+        "each preceded by {} and followed by a residual connection",
         "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the "
         "first layer to the last without normalisation.",
-    ),
-    "bare": (
-        *_PRE,
-        "The first layer has no norm before its attention because the embeddings end with one. "
-        "Otherwise it is pre-norm: each sub-layer normalises its own input, and the residual path "
-        "is not normalised.",
     ),
     "before inside": (
         "norms before and after",
@@ -221,10 +212,12 @@ def _values(view: ModuleView, path: ResidualPath, text: _Text) -> dict[str, obje
     norm = Norm.of(path.norms[0]) if path.norms else None
     placement, order, where = _ORDERS.get(path.order, _ORDERS["mixed"])
     is_parallel = len({branch.sum.node.id for branch in path.branches}) < len(kinds)
+    is_pre = path.order == "before"
     sources = {
-        "; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020": _PRE[0] == placement,
+        "; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020": is_pre,
         "; with RMS norms: Raffel et al. 2020, section 2.1": norm is not None
-        and (norm.name, placement) == ("RMS norm", _PRE[0])
+        and norm.name == "RMS norm"
+        and is_pre
         and bool(text.case)
         and not rotates(view),
         "; parallel: Wang & Komatsuzaki 2021": is_parallel,
@@ -305,59 +298,51 @@ _NOTES = (
     "Not used in this forward pass: {unused}.",
     DROPOUT,
 )
-_SUB_LAYER = ("{kind}, {placement}{parallel}", "{one}: {parts}, {order}.")
 _EPSILON = Note("epsilon", "norm")
-_ATTENTION_KEYS = ("width", "heads", _EPSILON)
 _PAPER = "Vaswani et al. 2017, section"
-
-
-def _case(role: str, title: str, summary: str, keys: tuple[str, ...], source: str) -> Template:
-    return Template(role, title=title, summary=summary, notes=_NOTES, keys=keys, source=source)
-
-
-_ATTENTION = _case(
-    "attention block", *_SUB_LAYER, _ATTENTION_KEYS, f"{_PAPER}s 3.1 and 3.2{{source}}"
+_ATTENTION = Template(
+    "attention block",
+    keys=("width", "heads", _EPSILON),
+    source=f"{_PAPER}s 3.1 and 3.2{{source}}",
 )
 LAYER = Template(
-    match=_layer,
+    "{role}",
+    _layer,
+    title="{kind}, {placement}{parallel}",
+    summary="{one}: {parts}, {order}.",
+    notes=_NOTES,
+    keys=("width", "heads", "feed-forward", "activation", "norm first"),
+    source=f"{_PAPER} 3.1{{source}}",
     cases={
-        "": _case(
-            "{role}",
-            *_SUB_LAYER,
-            ("width", "heads", "feed-forward", "activation", "norm first"),
-            f"{_PAPER} 3.1{{source}}",
-        ),
-        "output": _case(
+        "output": Template(
             "{end}",
-            "Output projection, {end}",
-            "Mixes the heads’ outputs{adds} the attention’s input (the residual){normalises}.",
-            ("width", "groups of features", _EPSILON, "dropout"),
-            f"{_PAPER}s 3.1 and 3.2.2; He et al. 2016, section 3",
+            title="Output projection, {end}",
+            summary="Mixes the heads’ outputs{adds} the attention’s input (the residual)"
+            "{normalises}.",
+            keys=("width", "groups of features", _EPSILON, "dropout"),
+            source=f"{_PAPER}s 3.1 and 3.2.2; He et al. 2016, section 3",
         ),
-        "second half": _case(
+        "second half": Template(
             "feed-forward, second half",
-            "Feed-forward network, second half, {end}",
-            "Projects each vector back to {width} features{adds} the network’s input (the "
+            title="Feed-forward network, second half, {end}",
+            summary="Projects each vector back to {width} features{adds} the network’s input (the "
             "residual){normalises}.",
-            ("width", "feed-forward", "groups of features", _EPSILON, "dropout"),
-            f"{_PAPER}s 3.1 and 3.3",
+            keys=("width", "feed-forward", "groups of features", _EPSILON, "dropout"),
+            source=f"{_PAPER}s 3.1 and 3.3",
         ),
-        "block": _case(
-            "attention block",
-            "Attention block",
-            "The first sub-layer of a layer: attention, its output projection, the residual "
-            "connection and {norm}.",
-            _ATTENTION_KEYS,
-            f"{_PAPER}s 3.1 and 3.2",
+        "block": replace(
+            _ATTENTION,
+            title="Attention block",
+            summary="The first sub-layer of a layer: attention, its output projection, the "
+            "residual connection and {norm}.",
         ),
         "attention": _ATTENTION,
         "open attention": _ATTENTION,
-        "feed-forward": _case(
+        "feed-forward": Template(
             "feed-forward sub-layer",
-            *_SUB_LAYER,
-            ("width", "feed-forward", "experts", "activation", _EPSILON, "dropout"),
-            f"{_PAPER}s 3.1 and 3.3{{source}}",
+            keys=("width", "feed-forward", "experts", "activation", _EPSILON, "dropout"),
+            source=f"{_PAPER}s 3.1 and 3.3{{source}}",
         ),
     },
 )
-"""Runs of layers are called "layer" by their number, all others "sub-layer"."""
+"""Layers of a list are called “layer”, all others “sub-layer”."""

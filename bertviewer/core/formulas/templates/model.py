@@ -239,7 +239,6 @@ MODELS = Template(
     cases={
         "pair": Template(
             "base model",
-            title="{title}",
             summary="The encoder reads {read}{ids}; the decoder generates {made}, attending to the "
             "encoder’s output.",
             notes=_PAIR_NOTES,

@@ -66,17 +66,12 @@ class ResidualPath:
 
     @property
     def order(self) -> str:
-        """Where all branches have norms: ``before``, ``inside`` and ``after``, as in ``Branch``.
-
-        ``mixed`` if they differ, ``bare`` if only the first has none, and the others before.
-        """
-        found = [
+        """Where branches have norms, as in ``Branch``; ``mixed`` if they differ."""
+        found = {
             " ".join(name for name in ("before", "inside", "after") if getattr(branch, name))
             for branch in self.branches
-        ]
-        if found[0] == "" and set(found) == {"", "before"}:
-            return "bare"
-        return found[0] if len(set(found)) == 1 else "mixed"
+        }
+        return found.pop() if len(found) == 1 else "mixed"
 
 
 def residual_path(view: ModuleView) -> ResidualPath | None:
@@ -151,12 +146,12 @@ def _scaled(graph: ModuleGraph, product: Step) -> Operand | None:
     if product.operation != "mul" or len(product.operands) != 2:
         return None
     for factor, scaled in (product.operands, product.operands[::-1]):
-        if factor.plain or is_learnt(graph, factor):
+        if factor.plain or _is_learnt(graph, factor):
             return scaled
     return None
 
 
-def is_learnt(graph: ModuleGraph, operand: Operand) -> bool:
+def _is_learnt(graph: ModuleGraph, operand: Operand) -> bool:
     """Return whether an operand is a parameter."""
     given = graph.given.get(operand.node)
     return bool(operand.parameter) or (given is not None and given.kind == "parameter")

@@ -135,66 +135,57 @@ def _narrow(view: ModuleView, before: Step | None) -> int | None:
     return affine.inputs if saved > needed else None
 
 
-def _case(
-    title: str, summary: str, notes: tuple[str, ...], keys: tuple[str, ...], source: str
-) -> Template:
-    return Template("stack", title=title, summary=summary, notes=notes, keys=keys, source=source)
-
-
 STACK = Template(
-    match=_stack,
+    "stack",
+    _stack,
+    title="Stack of layers",
+    summary="{runs}.",
+    notes=(
+        Note(
+            "Positions enter here: what is computed from them is given to every layer.",
+            "given",
+        ),
+        "There are {states} hidden states: state 0 is the input, state {count} the output "
+        "of the last layer; {last}.",
+        "All hidden states have the same shape, so each layer refines the same vectors.",
+    ),
+    keys=("layers",),
+    source="Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3",
     cases={
-        "shared": _case(
-            "Stack with shared layers",
-            "{projects} {stored} of layers {times}.",
-            (
+        "shared": Template(
+            title="Stack with shared layers",
+            summary="{projects} {stored} of layers {times}.",
+            notes=(
                 "The parameters are stored once per group and reused: those of {groups} serve "
                 "{uses}.",
                 "The narrow embedding also saves parameters: the vocabulary table is only "
                 "{narrow} wide.",
             ),
-            ("layers", "groups", "embedding width", "width"),
-            "Lan et al. 2020, section 3.1",
+            keys=("layers", "groups", "embedding width", "width"),
+            source="Lan et al. 2020, section 3.1",
         ),
-        "group": _case(
-            "Group of layers",
-            "The layers that the stack applies together, repeatedly.",
-            ("Every application of the group uses the same parameters.",),
-            ("groups",),
-            "Lan et al. 2020, section 3.1",
+        "group": Template(
+            title="Group of layers",
+            summary="The layers that the stack applies together, repeatedly.",
+            notes=("Every application of the group uses the same parameters.",),
+            keys=("groups",),
+            source="Lan et al. 2020, section 3.1",
         ),
-        "layers": _case(
-            "Stack of layers",
-            "{runs}.",
-            (
-                Note(
-                    "Positions enter here: what is computed from them is given to every layer.",
-                    "given",
-                ),
-                "There are {states} hidden states: state 0 is the input, state {count} the output "
-                "of the last layer; {last}.",
-                "All hidden states have the same shape, so each layer refines the same vectors.",
-            ),
-            ("layers",),
-            "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3",
+        "stage": Template(
+            title="Stage",
+            summary="Runs {layers} in sequence, then “{after}”, which changes the shape for the "
+            "next stage.",
+            notes=("All layers of a stage have the same shape.",),
+            source="Liu et al. 2021, section 3.1",
         ),
-        "stage": _case(
-            "Stage",
-            "Runs {layers} in sequence, then “{after}”, which changes the shape for the next "
-            "stage.",
-            ("All layers of a stage have the same shape.",),
-            ("layers",),
-            "Liu et al. 2021, section 3.1",
-        ),
-        "stages": _case(
-            "Stack of stages",
-            "Runs {count} stages in sequence, each with its own weights.",
-            (
+        "stages": Template(
+            title="Stack of stages",
+            summary="Runs {count} stages in sequence, each with its own weights.",
+            notes=(
                 "The shape changes from stage to stage: {shapes}. Later stages have fewer "
                 "positions and longer vectors.",
             ),
-            ("layers",),
-            "Liu et al. 2021, section 3.1",
+            source="Liu et al. 2021, section 3.1",
         ),
     },
 )

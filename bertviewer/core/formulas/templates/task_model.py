@@ -211,19 +211,15 @@ _NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
 _ORDER = "Entry 0 scores the original order, entry 1 the swapped order."
 
 
-def _case(
-    title: str, summary: str, notes: tuple[str, ...], keys: tuple[str, ...], source: str
-) -> Template:
-    return Template("{role}", title=title, summary=summary, notes=notes, keys=keys, source=source)
-
-
 TASK_MODELS = Template(
-    match=_task,
+    "{role}",
+    _task,
+    keys=("width", "labels"),
     cases={
-        "words": _case(
-            "{language}",
-            "Assigns every position a score for each vocabulary entry{use}.",
-            (
+        "words": Template(
+            title="{language}",
+            summary="Assigns every position a score for each vocabulary entry{use}.",
+            notes=(
                 "The weight is tied: it is the same tensor as {tied}, listed under both names and "
                 "counted once. A token’s row is used both to embed the token and to score it.",
                 "“{bias}” and “decoder.bias” are two names for one tensor, which is added once.",
@@ -233,42 +229,43 @@ TASK_MODELS = Template(
                 "hidden size.",
                 _LOGITS,
             ),
-            ("vocabulary", "width", "embedding width", "tying"),
-            "{paper}",
+            keys=("vocabulary", "width", "embedding width", "tying"),
+            source="{paper}",
         ),
-        "pretraining": _case(
-            "Pretraining {what}",
-            "Performs both pretraining tasks at once: scores every vocabulary entry at every "
-            "position, and the relation of the two sentences.",
-            (_LOGITS, Note(_NEXT, "follows"), Note(_ORDER, "order")),
-            ("vocabulary", "width"),
-            "Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
+        "pretraining": Template(
+            title="Pretraining {what}",
+            summary="Performs both pretraining tasks at once: scores every vocabulary entry at "
+            "every position, and the relation of the two sentences.",
+            notes=(_LOGITS, Note(_NEXT, "follows"), Note(_ORDER, "order")),
+            keys=("vocabulary", "width"),
+            source="Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
         ),
-        "next sentence": _case(
-            "Next-sentence {what}",
-            "Scores from the pooled output whether sentence B follows sentence A.",
-            (_NEXT,),
-            ("width",),
-            "Devlin et al. 2019, section 3.1, task 2",
+        "next sentence": Template(
+            title="Next-sentence {what}",
+            summary="Scores from the pooled output whether sentence B follows sentence A.",
+            notes=(_NEXT,),
+            keys=("width",),
+            source="Devlin et al. 2019, section 3.1, task 2",
         ),
-        "sentence order": _case(
-            "Sentence-order {what}",
-            "Scores from the pooled output whether the two sentences are in the original order.",
-            (_ORDER,),
-            ("width",),
-            "Lan et al. 2020, section 3.1",
+        "sentence order": Template(
+            title="Sentence-order {what}",
+            summary="Scores from the pooled output whether the two sentences are in the original "
+            "order.",
+            notes=(_ORDER,),
+            keys=("width",),
+            source="Lan et al. 2020, section 3.1",
         ),
-        "discriminator": _case(
-            "Discriminator {what}",
-            "Scores for every token whether it was replaced by a generator.",
-            ("The sigmoid of a score is the probability that the token was replaced.",),
-            ("width", "activation"),
-            "Clark et al. 2020, section 2",
+        "discriminator": Template(
+            title="Discriminator {what}",
+            summary="Scores for every token whether it was replaced by a generator.",
+            notes=("The sigmoid of a score is the probability that the token was replaced.",),
+            keys=("width", "activation"),
+            source="Clark et al. 2020, section 2",
         ),
-        "classes": _case(
-            "{data} classification {what}",
-            "Scores the classes for the whole {whole}{read}.",
-            (
+        "classes": Template(
+            title="{data} classification {what}",
+            summary="Scores the classes for the whole {whole}{read}.",
+            notes=(
                 Note(
                     "Softmax over the classes converts the scores to probabilities.",
                     "exclusive",
@@ -280,22 +277,21 @@ TASK_MODELS = Template(
                     "last",
                 ),
             ),
-            ("width", "labels"),
-            "Devlin et al. 2019, section 4.1{extra}",
+            source="Devlin et al. 2019, section 4.1{extra}",
         ),
-        "tokens": _case(
-            "Token classification {what}",
-            "Scores the classes for every token.",
-            ("Every token is scored from its own hidden state with the same weights.",),
-            ("width", "labels"),
-            "Devlin et al. 2019, section 5.3",
+        "tokens": Template(
+            title="Token classification {what}",
+            summary="Scores the classes for every token.",
+            notes=("Every token is scored from its own hidden state with the same weights.",),
+            source="Devlin et al. 2019, section 5.3",
         ),
-        "answers": _case(
-            "Question answering {what}",
-            "Scores every token as the start and as the end of the answer.",
-            ("Here softmax runs over the positions, once for the start and once for the end.",),
-            ("width", "labels"),
-            "Devlin et al. 2019, section 4.2",
+        "answers": Template(
+            title="Question answering {what}",
+            summary="Scores every token as the start and as the end of the answer.",
+            notes=(
+                "Here softmax runs over the positions, once for the start and once for the end.",
+            ),
+            source="Devlin et al. 2019, section 4.2",
         ),
     },
 )

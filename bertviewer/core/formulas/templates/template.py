@@ -14,6 +14,8 @@ from bertviewer.core.frozen import frozen
 
 _LENGTH = re.compile(r"\bS\b'?")
 
+_TEXTS = ("role", "title", "summary", "notes", "keys", "source")
+
 Values = Mapping[str, object]
 """What braces in a template's texts are replaced by: ``{outputs}``."""
 
@@ -56,7 +58,7 @@ class Template:
         notes: facts, some with a condition.
         keys: names of configuration keys, as in ``CONFIG_KEYS``, some with a condition.
         source: the paper and section.
-        cases: templates without a recogniser, for the cases that ``match`` names.
+        cases: for cases that ``match`` names, the texts that differ.
     """
 
     role: str = ""
@@ -73,7 +75,9 @@ class Template:
         found = self.match(view)
         if found is None or isinstance(found, Formula):
             return found and (found, self.role)
-        template = self.cases.get(found.case, self)
+        case = self.cases.get(found.case, self)
+        texts = {name: getattr(case, name) or getattr(self, name) for name in _TEXTS}
+        template = replace(self, **texts)
         formula, role = template._filled(found, view), template.role.format_map(found.values)
         of_target = not found.is_lettered and reads_target(view.node, view.architecture)
         return _for_target(formula) if of_target else formula, role
