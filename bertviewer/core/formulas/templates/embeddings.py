@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bertviewer.core.formulas.facts import drops_out, rotates
+from bertviewer.core.formulas.facts import drops_out
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
@@ -149,11 +149,6 @@ EMBEDDINGS = Template(
         Note(
             "This model has no segments: two sentences are distinguished by the separator.",
             "no_segments",
-        ),
-        Note(
-            "There are no position vectors and no segments: attention rotates queries and keys "
-            "according to their positions instead.",
-            lambda view: rotates(view) and len(lookups_of(view)) == 1,
         ),
         Note(
             "A masked token gives a row of zeros. In training, 15% of the tokens were chosen and "

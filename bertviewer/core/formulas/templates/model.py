@@ -10,7 +10,7 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates import model_facts
 from bertviewer.core.formulas.templates.embeddings import lookups_of
-from bertviewer.core.formulas.templates.layers import is_tower, runs_of, stacks_of, uncalled
+from bertviewer.core.formulas.templates.layers import is_tower, runs_of, stacks_of
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import residual_path
 from bertviewer.core.formulas.templates.stack import calls_of
@@ -23,7 +23,6 @@ _MEANINGS = {
     "X_0": "input of the first layer",
     "Y": "last hidden state, one row per position",
     "y_0": "row of Y of the first position",
-    "y_e": "row of Y of the end-of-text token",
 }
 _PAIR_MEANINGS = {
     _ENCODER: "the encoder’s output",
@@ -48,12 +47,10 @@ def _model(view: ModuleView) -> Match | None:
     ranks = [len(node.shape) for node, _ in calls.results[:2]]
     results = ("Y", "p") if ranks == [3, 2] else ("Y",) if ranks[0] == 3 else ()
     pooled = calls.maker(calls.results[1][1]) if len(results) > 1 else None
-    is_row = pooled is not None and pooled.operation == "look-up"
     is_base = stack is not None and len(calls.steps) > 1
     naming = Naming(
         results,
         symbols={(start.node.id, ()): "X_0"} if start is not None and len(start.ids) == 1 else {},
-        assumed={pooled.node.id: "y_e"} if pooled is not None and is_row else {},
         meanings=_MEANINGS
         | ({"p": "pooled output: one vector for the whole sequence"} if results[1:] else {}),
         functions={stack.node.id: '"Encoder"'} if stack is not None and is_base else {},
@@ -63,8 +60,6 @@ def _model(view: ModuleView) -> Match | None:
     mixing, last = model_facts.mixing_of(view), calls.maker(calls.results[0][1])
     lookups = lookups_of(view)
     holds_lookups = run is not None and model_facts.embeddings_of(view) is not None
-    name = stack.node.name if stack is not None else ""
-    is_alone = not is_base and "shared" in view.children
     values = {
         "role": role,
         "is_stack": role == "stack",
@@ -74,7 +69,6 @@ def _model(view: ModuleView) -> Match | None:
         "rotated": model_facts.rotated(view),
         "bias": run and model_facts.distance_bias(view, run),
         "mixing": model_facts.MIXING.get(mixing),
-        "uncalled": next((name for name in uncalled(view) if name.endswith("_head")), ""),
         "pooling": pooled and model_facts.pooling(view, pooled),
         "source": model_facts.source_of(
             view,
@@ -85,9 +79,8 @@ def _model(view: ModuleView) -> Match | None:
         "direction": model_facts.direction(view) if run is not None or is_base else "",
         "final_norm": _final_norm(view, last, run),
         "no_pooler": len(results) == 1 and (is_base or holds_lookups),
-        "stack": name if is_base else "",
-        "child": name if not (is_base or is_alone) else "",
-        "alone": stack is not None and is_alone,
+        "stack": stack.node.name if stack is not None and is_base else "",
+        "alone": stack is not None and not is_base and "shared" in view.children,
     }
     return replace(write(calls, view, naming), values=values)
 
@@ -170,7 +163,6 @@ def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Mat
 
 _NOTES = (
     "“{stack}” holds the stack of layers.",
-    "All is computed by the child “{child}”, embeddings included.",
     Note("It is the encoder of an encoder-decoder; this model has no decoder.", "alone"),
     "{position_note}",
     "{rotated}",
@@ -183,7 +175,6 @@ _NOTES = (
         lambda view: len(set(view.config.get("layer_types") or ())) > 1,
     ),
     "{direction}",
-    "“{uncalled}” is not part of a normal forward pass.",
     "{pooling}",
     Note("This model has no pooler: heads read the last hidden state directly.", "no_pooler"),
 )

@@ -36,6 +36,8 @@ MIXING = {
     "so a position depends on itself and earlier ones, and the work grows linearly with the "
     "length.",
 }
+
+
 _POOLED = {
     "look-up": "The pooled output is the row of the end-of-text token, which sees the whole text.",
     "mean": "The pooled output is the mean over all positions.",
@@ -140,7 +142,7 @@ def _sees_all(view: ModuleView) -> bool:
 
 
 def pooling(view: ModuleView, step: Step) -> str:
-    """Say what the vector for the whole sequence is that a step of the model computes."""
+    """Say which positions the vector for the whole sequence is computed from."""
     child = view.at(step.node.path or "") if step.is_call else None
     if child is not None and not reads_first(child):
         return f"“{child.node.name}” computes one vector from those of all positions."
