@@ -91,12 +91,8 @@ def _layer(view: ModuleView) -> Match | None:
     graph, path = view.graph, residual_path(view)
     if graph is None or path is None:
         return None
-    text, entry, states = (
-        _Text({(path.start, ()): "X", (_ENCODER, ()): _ENCODER}),
-        path.entry,
-        dict[str, str](),
-    )
-    if entry is not None:
+    text, states = _Text({(path.start, ()): "X", (_ENCODER, ()): _ENCODER}), dict[str, str]()
+    if (entry := path.entry) is not None:
         text.symbols[entry.node.id, ()] = "X'"
         if not is_norm(entry) and not text.child(view, entry, path.start):
             return None

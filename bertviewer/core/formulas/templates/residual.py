@@ -83,10 +83,9 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
         return None
     inputs = {node.id for node in graph.inputs}
     entry, state, found = graph.maker(first), first.node, list[Branch]()
-    if entry is not None:
-        is_module = entry.node.kind == "module" and not entry.operation
-        if not (is_module or is_norm(entry)) or not any(o.node in inputs for o in entry.tensors):
-            return None
+    reads_input = entry is None or any(o.node in inputs for o in entry.tensors)
+    if not reads_input or not (entry is None or entry.is_call or is_norm(entry)):
+        return None
     for residual in residuals:
         skip = residual.roles.get("residual")
         addends = [operand for operand in residual.tensors if operand.node != state]

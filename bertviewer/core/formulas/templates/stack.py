@@ -67,19 +67,19 @@ def _stack(view: ModuleView) -> Match | None:
         return None
     norm = Norm.of(end) if is_norm(end) else None
     end = calls.maker(end.tensors[0]) if end is not None and norm else end
+    if end is None or (end is not run and not _follows(calls, run, end)):
+        return None
     groups, count, kind = _stored(run), calls_of(run), "layers"
     if groups < count:
         kind = "shared"
     elif _is_stored_group(view):
         kind = "group"
+    elif before is not None:
+        return None
     elif end is not run:
         kind = "stage"
     elif len({each.node.shape for each in run.parts}) > 1:
         kind = "stages"
-    is_next = end is not None and end.node.kind == "module"
-    is_next = is_next and run in [calls.maker(o) for o in end.tensors]
-    if (end is not run and not is_next) or (before is not None and kind in ("stage", "layers")):
-        return None
     projection = (INTO, "the projection to the hidden size")
     naming = Naming(
         results=("Y",),
@@ -123,6 +123,10 @@ def _stack(view: ModuleView) -> Match | None:
         Term("g(l)", "index of the stored group that is applied", f"{groups} stored"),
     )
     return replace(match, maths=tuple(maths), terms=terms)
+
+
+def _follows(calls: ModuleGraph, run: Step, end: Step) -> bool:
+    return end.node.kind == "module" and run in [calls.maker(operand) for operand in end.tensors]
 
 
 def _narrow(view: ModuleView, before: Step | None) -> int | None:

@@ -73,8 +73,10 @@ class Template:
     def explain(self, view: ModuleView) -> tuple[Formula, str] | None:
         """Return the formula and role of a module with the pattern, ``None`` for all others."""
         found = self.match(view)
-        if found is None or isinstance(found, Formula):
-            return found and (found, self.role)
+        if found is None:
+            return None
+        if isinstance(found, Formula):
+            return found, self.role
         case = self.cases.get(found.case, self)
         texts = {name: getattr(case, name) or getattr(self, name) for name in _TEXTS}
         template = replace(self, **texts)
