@@ -1,6 +1,7 @@
 """Tables whose rows are looked up, and position vectors that are computed or fixed."""
 
 import math
+from dataclasses import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -9,7 +10,6 @@ from bertviewer.core.formulas.facts import has_angle_table, has_positions
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, number_maths, sized
-from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
@@ -108,7 +108,7 @@ def _table(view: ModuleView) -> Match | None:
     if len(shape) != 2 or len(view.tensors) > 1:
         return None
     if "inusoid" in view.node.class_name and not view.tensors["weight"].trainable:
-        return _sinusoids(*shape)
+        return replace(_sinusoids(*shape), values={"learnt after": not has_angle_table(view)})
     steps = () if graph is None else graph.steps
     factor = _stored_factor(view) if graph is None else None
     factor = constant_factor(steps[1], view) if len(steps) == 2 else factor
@@ -194,31 +194,19 @@ EMBEDDING = Template(
     title="{title}",
     summary="{summary}",
     notes=(
-        Note(
-            "A lookup, not a product: it selects row t of the table. This is equivalent to "
-            "multiplying a one-hot vector by the table, without computing the zeros.",
-            "not usable",
-        ),
+        "{not usable?} A lookup, not a product: it selects row t of the table. This is equivalent "
+        "to multiplying a one-hot vector by the table, without computing the zeros.",
         "The table is tied: it is the same tensor as {tied to} and is counted there.",
-        Note("The factor is 1 in this configuration: this is a plain lookup.", "is one"),
+        "{is one?} The factor is 1 in this configuration: this is a plain lookup.",
         "Every vector is multiplied by {scaled}",
-        Note(
-            "padding_idx is {padding}: row {padding} is not updated during training. The "
-            "lookup treats it like any other row.",
-            "not trained",
-        ),
-        Note(
-            "padding_idx is {padding}: the lookup does not train row {padding}, but the output "
-            "layer that shares the table does.",
-            "trained",
-        ),
+        "{not trained?} padding_idx is {padding}: row {padding} is not updated during training. "
+        "The lookup treats it like any other row.",
+        "{trained?} padding_idx is {padding}: the lookup does not train row {padding}, but the "
+        "output layer that shares the table does.",
         "Rows 0 to {unused} are never read: the original implementation counted positions from "
         "after the padding index, and the table kept its shape. Of {rows} rows, {usable} can "
         "be used for tokens.",
-        Note(
-            "Padding tokens are counted like any other; the mask prevents attention to them.",
-            "usable",
-        ),
+        "{usable?} Padding tokens are counted like any other; the mask prevents attention to them.",
     ),
     source="{source}",
     cases={
@@ -230,10 +218,7 @@ EMBEDDING = Template(
                 "The table is listed as a tensor but is not trained.",
                 "The original Transformer interleaves sines and cosines; here the sines come "
                 "first.",
-                Note(
-                    "A subsequent linear layer can undo the order, so nothing is lost.",
-                    no(has_angle_table),
-                ),
+                "{learnt after?} A subsequent linear layer can undo the order, so nothing is lost.",
             ),
             keys=("positions", "width"),
             source="Vaswani et al. 2017, section 3.5; the order as in Marian’s code",

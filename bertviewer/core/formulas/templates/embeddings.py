@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from bertviewer.core.formulas.facts import drops_out
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.embedding import index_kind
@@ -105,6 +104,7 @@ def _embeddings(view: ModuleView) -> Match | None:
         "position_note": position and position.counted,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
+        "drops": drops_out(view),
     }
     chosen = [*(["positions"] if position else []), *(["token types"] if segment else [])]
     meanings = {"Y": "output, one row per position"}
@@ -138,28 +138,18 @@ EMBEDDINGS = Template(
     title="Embeddings",
     summary="Maps token ids to vectors: looks up {does}.",
     notes=(
-        Note("The vectors are added, not concatenated, so their size stays the same.", "sums"),
+        "{sums?} The vectors are added, not concatenated, so their size stays the same.",
         "Square brackets denote the lookup of a table row; the tables are learnt.",
-        Note(
-            "With a single sentence every g is 0, so the same segment vector is added at every "
-            "position.",
-            "segments",
-        ),
+        "{segments?} With a single sentence every g is 0, so the same segment vector is added at "
+        "every position.",
         "{position_note}",
-        Note(
-            "This model has no segments: two sentences are distinguished by the separator.",
-            "no_segments",
-        ),
-        Note(
-            "A masked token gives a row of zeros. In training, 15% of the tokens were chosen and "
-            "80% of those masked, which made the sums smaller; the factor compensates for this.",
-            "rescales",
-        ),
-        Note("Padding tokens give rows of zeros.", "masks"),
-        Note(
-            "Dropout follows the {norm} during training; in evaluation mode it has no effect.",
-            drops_out,
-        ),
+        "{no_segments?} This model has no segments: two sentences are distinguished by the "
+        "separator.",
+        "{rescales?} A masked token gives a row of zeros. In training, 15% of the tokens were "
+        "chosen and 80% of those masked, which made the sums smaller; the factor compensates for "
+        "this.",
+        "{masks?} Padding tokens give rows of zeros.",
+        "{drops?} Dropout follows the {norm} during training; in evaluation mode it has no effect.",
     ),
     keys=(
         *("vocabulary", "embedding width", "width", "padding", "embedding scale", "epsilon"),

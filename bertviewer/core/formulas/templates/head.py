@@ -8,7 +8,6 @@ from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import indices
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.norm import is_norm
@@ -99,32 +98,18 @@ HEADS = (
                 summary="Computes one vector that represents the whole {whole} from the first "
                 "{first}’s vector, with a linear layer and {activation}.",
                 notes=(
-                    Note(
-                        "Only the first token is read. Attention in every layer let it gather "
-                        "information from all the others, so its vector can represent the "
-                        "sequence.",
-                        "both ways",
-                    ),
-                    Note(
-                        "Only the first token is read. In a decoder it attends to no other token, "
-                        "so its vector represents that token alone.",
-                        "causal",
-                    ),
-                    Note(
-                        "Purpose: next-sentence prediction and sequence-level classifiers need one "
-                        "vector of fixed size, regardless of the sequence length.",
-                        "text",
-                    ),
-                    Note(
-                        "BERT’s pooler was trained on next-sentence prediction; it is not a mean "
-                        "of the token vectors, and semantic similarity was not its objective.",
-                        "text",
-                    ),
-                    Note(
-                        "Classifiers need one vector of fixed size, however large the input is.",
-                        "data",
-                    ),
-                    Note("It belongs to the head: the base model has no pooler.", "outside"),
+                    "{both ways?} Only the first token is read. Attention in every layer let it "
+                    "gather information from all the others, so its vector can represent the "
+                    "sequence.",
+                    "{causal?} Only the first token is read. In a decoder it attends to no other "
+                    "token, so its vector represents that token alone.",
+                    "{text?} Purpose: next-sentence prediction and sequence-level classifiers need "
+                    "one vector of fixed size, regardless of the sequence length.",
+                    "{text?} BERT’s pooler was trained on next-sentence prediction; it is not a "
+                    "mean of the token vectors, and semantic similarity was not its objective.",
+                    "{data?} Classifiers need one vector of fixed size, however large the input "
+                    "is.",
+                    "{outside?} It belongs to the head: the base model has no pooler.",
                 ),
                 keys=("width",),
                 source="Devlin et al. 2019, section 3.1 (the vector C); {code}",

@@ -7,7 +7,6 @@ from bertviewer.core.families.names import is_cross_attention
 from bertviewer.core.formulas.facts import has_module, rotates
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
@@ -275,24 +274,19 @@ _NOTES = (
     "Residual connection: each sub-layer’s input is added to its output, so that it need only "
     "learn a correction. The two must have the same shape, and gradients pass through the sum "
     "unchanged.",
-    Note(ROW_WISE, "is_network"),
+    f"{{is_network?}} {ROW_WISE}",
     "Post-norm: the {post} follows the addition, as in the original Transformer, so the residual "
     "path itself is normalised in every layer.",
     "{where}",
-    Note(
-        "Parallel sub-layers: attention and feed-forward network read the same input, and both are "
-        "added to it in one step. The two can be computed at the same time.",
-        "parallel",
-    ),
+    "{parallel?} Parallel sub-layers: attention and feed-forward network read the same input, and "
+    "both are added to it in one step. The two can be computed at the same time.",
     "Attention moves information between positions; the {row_wise} each position independently.",
-    Note(
-        "Input and output have the same shape, [S, {width}], so layers can be stacked.", "is_layer"
-    ),
-    Note("Cross-attention runs only when encoder hidden states are given.", "is_optional"),
+    "{is_layer?} Input and output have the same shape, [S, {width}], so layers can be stacked.",
+    "{is_optional?} Cross-attention runs only when encoder hidden states are given.",
     "Not used in this forward pass: {unused}.",
     DROPOUT,
 )
-_EPSILON = Note("epsilon", "norm")
+_EPSILON = "{norm?} epsilon"
 _PAPER = "Vaswani et al. 2017, section"
 _ATTENTION = Template(
     "attention block",

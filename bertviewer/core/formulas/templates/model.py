@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
@@ -76,6 +75,7 @@ def _model(view: ModuleView) -> Match | None:
             mixing,
             is_text="vocab_size" in view.config and run is None,
         ),
+        "two kinds": len(set(view.config.get("layer_types") or ())) > 1,
         "direction": model_facts.direction(view) if run is not None or is_base else "",
         "final_norm": _final_norm(view, last, run),
         "no_pooler": len(results) == 1 and (is_base or holds_lookups),
@@ -163,58 +163,35 @@ def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Mat
 
 _NOTES = (
     "“{stack}” holds the stack of layers.",
-    Note("It is the encoder of an encoder-decoder; this model has no decoder.", "alone"),
+    "{alone?} It is the encoder of an encoder-decoder; this model has no decoder.",
     "{position_note}",
     "{rotated}",
     "{bias}",
     "{mixing}",
     "The layers are pre-norm, so a final {final_norm} follows the last one.",
-    Note(
-        "Some layers attend to the whole sequence, the others to a window around each position; "
-        "the configuration key layer_types lists which.",
-        lambda view: len(set(view.config.get("layer_types") or ())) > 1,
-    ),
+    "{two kinds?} Some layers attend to the whole sequence, the others to a window around each "
+    "position; the configuration key layer_types lists which.",
     "{direction}",
     "{pooling}",
-    Note("This model has no pooler: heads read the last hidden state directly.", "no_pooler"),
+    "{no_pooler?} This model has no pooler: heads read the last hidden state directly.",
 )
 _PAIR_NOTES = (
-    Note(
-        "Encoder and decoder look up tokens in the same table, “shared”, {table}: it is listed "
-        "wherever it is used but counted once.",
-        "shares",
-    ),
-    Note(
-        "The decoder’s input starts with decoder_start_token_id, so that position s predicts "
-        "token s of the target.",
-        "data",
-    ),
-    Note("Source and target look up tokens in the same table.", "one table"),
+    "{shares?} Encoder and decoder look up tokens in the same table, “shared”, {table}: it is "
+    "listed wherever it is used but counted once.",
+    "{data?} The decoder’s input starts with decoder_start_token_id, so that position s predicts "
+    "token s of the target.",
+    "{one table?} Source and target look up tokens in the same table.",
     "The token vectors are multiplied by √{width}, the square root of the embedding size, before "
     "the position encodings are added.",
-    Note(
-        "The target is masked: each of its positions attends only to itself and earlier ones.",
-        "inside",
-    ),
-    Note(
-        "Sinusoids need no parameters: they are computed for as many positions as the sequence "
-        "has.",
-        "sines",
-    ),
-    Note(
-        "torch.nn.Transformer has neither embeddings nor an output layer; its inputs are already "
-        "vectors.",
-        "vectors",
-    ),
-    Note(
-        "PyTorch adds a final layer norm after each stack, which the paper does not have.",
-        "vectors",
-    ),
-    Note(
-        "Masks are passed by the caller: without a target mask, the decoder also attends to later "
-        "positions.",
-        "vectors",
-    ),
+    "{inside?} The target is masked: each of its positions attends only to itself and earlier "
+    "ones.",
+    "{sines?} Sinusoids need no parameters: they are computed for as many positions as the "
+    "sequence has.",
+    "{vectors?} torch.nn.Transformer has neither embeddings nor an output layer; its inputs are "
+    "already vectors.",
+    "{vectors?} PyTorch adds a final layer norm after each stack, which the paper does not have.",
+    "{vectors?} Masks are passed by the caller: without a target mask, the decoder also attends to "
+    "later positions.",
 )
 MODELS = Template(
     "{role}",
@@ -223,8 +200,8 @@ MODELS = Template(
     summary="{summary}",
     notes=_NOTES,
     keys=(
-        *("vocabulary", Note("positions", "is_stack"), "width", "layers", "heads"),
-        Note("feed-forward", "not is_stack"),
+        *("vocabulary", "{is_stack?} positions", "width", "layers", "heads"),
+        "{not is_stack?} feed-forward",
     ),
     source="{source}",
     cases={

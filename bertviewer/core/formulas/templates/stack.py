@@ -6,7 +6,6 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import INTO
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
@@ -145,10 +144,7 @@ STACK = Template(
     title="Stack of layers",
     summary="{runs}.",
     notes=(
-        Note(
-            "Positions enter here: what is computed from them is given to every layer.",
-            "given",
-        ),
+        "{given?} Positions enter here: what is computed from them is given to every layer.",
         "There are {states} hidden states: state 0 is the input, state {count} the output "
         "of the last layer; {last}.",
         "All hidden states have the same shape, so each layer refines the same vectors.",

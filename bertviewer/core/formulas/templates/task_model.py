@@ -7,7 +7,6 @@ from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.facts import input_names, scored_labels
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
@@ -236,7 +235,7 @@ TASK_MODELS = Template(
             title="Pretraining {what}",
             summary="Performs both pretraining tasks at once: scores every vocabulary entry at "
             "every position, and the relation of the two sentences.",
-            notes=(_LOGITS, Note(_NEXT, "follows"), Note(_ORDER, "order")),
+            notes=(_LOGITS, f"{{follows?}} {_NEXT}", f"{{order?}} {_ORDER}"),
             keys=("vocabulary", "width"),
             source="Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
         ),
@@ -266,16 +265,10 @@ TASK_MODELS = Template(
             title="{data} classification {what}",
             summary="Scores the classes for the whole {whole}{read}.",
             notes=(
-                Note(
-                    "Softmax over the classes converts the scores to probabilities.",
-                    "exclusive",
-                ),
-                Note("It replaces a pooler, which this model does not have.", "first"),
-                Note(
-                    "The decoder’s last token has attended to the whole sequence; an encoder’s "
-                    "first token would serve as well, but here the decoder is read.",
-                    "last",
-                ),
+                "{exclusive?} Softmax over the classes converts the scores to probabilities.",
+                "{first?} It replaces a pooler, which this model does not have.",
+                "{last?} The decoder’s last token has attended to the whole sequence; an encoder’s "
+                "first token would serve as well, but here the decoder is read.",
             ),
             source="Devlin et al. 2019, section 4.1{extra}",
         ),

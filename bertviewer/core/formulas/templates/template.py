@@ -14,6 +14,7 @@ from bertviewer.core.frozen import frozen
 
 _LENGTH = re.compile(r"\bS\b'?")
 
+_FLAG = re.compile(r"\{(not )?([^}?]+)\?\} ")
 _TEXTS = ("role", "title", "summary", "notes", "keys", "source")
 
 Values = Mapping[str, object]
@@ -46,8 +47,8 @@ class Match:
 class Template:
     """What a module is recognised as, and what is said about it.
 
-    In all texts, names in braces are filled with the values of the match. A note that names a
-    value which is missing, ``None`` or empty is left out; so is one whose condition is not met.
+    In all texts, names in braces are filled with the values of the match. A note or key that names
+    a value which is missing, ``None`` or empty is left out; so is one whose condition is not met.
 
     Attributes:
         role: what such modules are called, for example ``self-attention``. Colours, groups of a
@@ -87,7 +88,7 @@ class Template:
     def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
         held = (note for note in self.notes if _holds(note, view, values))
-        keys = view.keys(*(key for key in self.keys if _holds(key, view, values)))
+        keys = view.keys(*(key for each in self.keys if (key := filled(each, values))))
         return Formula(
             title=self.title.format_map(values),
             summary=self.summary.format_map(values),
@@ -102,8 +103,13 @@ class Template:
 def filled(text: str, values: Values) -> str:
     """Return a text with its placeholders filled, "" if one is missing, ``None`` or empty.
 
-    A placeholder may be an attribute of a value: ``{norm.name}``.
+    A placeholder may be an attribute of a value: ``{norm.name}``. A text that starts with
+    ``{gated?}`` is for values in which ``gated`` is true, ``{not gated?}`` for all others.
     """
+    if (flag := _FLAG.match(text)) is not None:
+        if bool(values.get(flag[2])) == bool(flag[1]):
+            return ""
+        text = text[flag.end() :]
     names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
     try:
         found = [Formatter().get_field(name, (), values)[0] for name in names]
