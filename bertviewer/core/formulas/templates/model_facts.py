@@ -121,12 +121,12 @@ def direction(view: ModuleView) -> str:
     hides = is_causal(view.architecture, view.node.path)
     if hides is None or not _sees_all(view):
         return ""
-    if view.config.get("attention_type") == "block_sparse":
-        return "In a long sequence, each position attends only to some blocks before and after it."
     near = "" if not has_windows(view) else ", in layers with a window only to the nearest"
     if hides:
         causal = "Attention is causal: each position attends only to itself and earlier positions"
         return f"{causal}{near and f'{near} of them'}."
+    if view.config.get("attention_type") == "block_sparse":
+        return "In a long sequence, each position attends only to some blocks before and after it."
     if near:
         return f"Every position attends in both directions{near} positions."
     return "Every position attends to the whole sequence, in both directions."
