@@ -4,12 +4,7 @@ from collections.abc import Callable
 
 from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.names import (
-    ANGLES,
-    DROPOUT,
-    ON_PROBABILITIES,
-    POSITION_TABLES,
-)
+from bertviewer.core.families.names import ANGLES, DROPOUT, ON_PROBABILITIES, POSITION_TABLES
 from bertviewer.core.formulas.module_view import ModuleView
 
 IMAGE = "pixel values"

@@ -10,13 +10,7 @@ from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
-from bertviewer.core.formulas.templates.feed_forward import (
-    DROPOUT,
-    ROW_WISE,
-    half_of_network,
-    steps_of_network,
-    uses_of,
-)
+from bertviewer.core.formulas.templates import feed_forward
 from bertviewer.core.formulas.templates.layers import uncalled
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import (
@@ -125,7 +119,7 @@ def _add(
         if (given := graph.given.get(operand.node)) is not None and given.kind == "parameter":
             text.meanings[quoted(given.name)] = "learnt scale of each feature (layer scale)"
     if branch.kind == "input":
-        text.case = "second half" if half_of_network(view) == "second" else "output"
+        text.case = "second half" if feed_forward.half_of_network(view) == "second" else "output"
         symbol, meaning, residual, use, index = _INPUTS[text.case]
         text.symbols |= {(path.start, ()): "R", (branch.reads, ()): symbol}
         text.meanings |= {symbol: meaning, "R": f"residual: the input of the {residual}"}
@@ -139,8 +133,8 @@ def _add(
     is_attention = "attention" in branch.kind
     if is_sole:
         text.case = "attention" if is_attention else "feed-forward"
-    if branch.kind == "feed-forward" and (steps := steps_of_network(last)):
-        text.layers |= uses_of(steps, last.operation, "the feed-forward network’s")
+    if branch.kind == "feed-forward" and (steps := feed_forward.steps_of_network(last)):
+        text.layers |= feed_forward.uses_of(steps, last.operation, "the feed-forward network’s")
         return True
     reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
     dense = view.affine_of(last) if last.operation == "linear" else None
@@ -274,7 +268,7 @@ _NOTES = (
     "Residual connection: each sub-layer’s input is added to its output, so that it need only "
     "learn a correction. The two must have the same shape, and gradients pass through the sum "
     "unchanged.",
-    f"{{is_network?}} {ROW_WISE}",
+    f"{{is_network?}} {feed_forward.ROW_WISE}",
     "Post-norm: the {post} follows the addition, as in the original Transformer, so the residual "
     "path itself is normalised in every layer.",
     "{where}",
@@ -284,7 +278,7 @@ _NOTES = (
     "{is_layer?} Input and output have the same shape, [S, {width}], so layers can be stacked.",
     "{is_optional?} Cross-attention runs only when encoder hidden states are given.",
     "Not used in this forward pass: {unused}.",
-    DROPOUT,
+    feed_forward.DROPOUT,
 )
 _EPSILON = "{norm?} epsilon"
 _PAPER = "Vaswani et al. 2017, section"

@@ -141,19 +141,10 @@ def _branch(
 
 
 def _scaled(graph: ModuleGraph, product: Step) -> Operand | None:
-    """Return what a product scales by a constant, ``None`` if both factors are computed."""
-    if product.operation != "mul" or len(product.operands) != 2:
-        return None
-    for factor, scaled in (product.operands, product.operands[::-1]):
-        if factor.plain or _is_learnt(graph, factor):
-            return scaled
-    return None
-
-
-def _is_learnt(graph: ModuleGraph, operand: Operand) -> bool:
-    """Return whether an operand is a parameter."""
-    given = graph.given.get(operand.node)
-    return bool(operand.parameter) or (given is not None and given.kind == "parameter")
+    """Return what a product scales by a constant or parameter, ``None`` for all other steps."""
+    computed = [operand for operand in product.operands if graph.maker(operand) is not None]
+    is_scale = product.operation == "mul" and len(product.operands) == 2
+    return computed[0] if is_scale and len(computed) == 1 else None
 
 
 def _computed_from(graph: ModuleGraph, node: str, until: str = "") -> set[str]:
@@ -181,12 +172,7 @@ def _kind(graph: ModuleGraph, core: Iterable[Step], state: str) -> BranchKind:
 
 def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     """Return whether an attention's keys come from another input than its queries."""
-    inputs = [attention.roles.get("query"), attention.roles.get("key")]
+    key = attention.roles.get("key")
     if attention.node.details.get("projections"):
-        inputs = list(attention.inner[0].tensors[:2])
-    ends = {state, *(node.id for node in graph.inputs)}
-    found = [
-        ends & _computed_from(graph, "" if each is None else each.node, until=state)
-        for each in inputs
-    ]
-    return len(found) == 2 and bool(found[1]) and not found[0] & found[1]
+        key = attention.inner[0].tensors[1]
+    return key is not None and state not in _computed_from(graph, key.node, until=state)
