@@ -36,8 +36,8 @@ def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
 
 def _members(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
     for child in architecture.children(node.path):
-        name, times, count, repeat = child.name, "", child.parameters, child.repeat
-        if repeat is not None:
+        name, times, count = child.name, "", child.parameters
+        if (repeat := child.repeat) is not None:
             if name != str(repeat.first):
                 continue
             name, times = f"{repeat.first} … {repeat.last}", f"{repeat.count} × "

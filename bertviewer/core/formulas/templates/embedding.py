@@ -112,9 +112,8 @@ def _table(view: ModuleView) -> Match | None:
     steps = () if graph is None else graph.steps
     factor = _stored_factor(view) if graph is None else None
     factor = constant_factor(steps[1], view) if len(steps) == 2 else factor
-    is_lookup = [step.operation for step in steps] == ["embedding", "mul"][
-        : 1 + (factor is not None)
-    ]
+    expected = ["embedding"] if factor is None else ["embedding", "mul"]
+    is_lookup = [step.operation for step in steps] == expected
     if not (is_lookup or (graph is None and "Embedding" in view.node.class_name)):
         return None
     given = _given_index(steps[0], view) if steps else None
