@@ -41,7 +41,8 @@ def is_causal(architecture: Architecture, path: str = "") -> bool | None:
             hides = any(node.details.get("causal") is True for node in nodes)
             reads_text = any(_reads_text(node, flows) for node in nodes)
             found.append(_Attention(_stack(module.path), reads_text, hides))
-    if not found and path and not is_cross(path):
+    is_called = path in flows.distinct or path in flows.like
+    if not found and path and not is_called and not is_cross(path):
         return is_causal(architecture, path.rpartition(".")[0])
     found = [one for one in found if one.reads_text] or found
     # A pooler may have attention too, outside of the numbered layers.

@@ -5,12 +5,52 @@ from dataclasses import replace
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.formulas.facts import reads_target
+from bertviewer.core.formulas.facts import reads_data, reads_target
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notes import true_notes
+from bertviewer.core.formulas.notation import POSITIONS, TOKENS
 from bertviewer.core.formulas.steps.formula import formula_of_steps
-from bertviewer.core.formulas.templates.catalogue import TEMPLATES
+from bertviewer.core.formulas.templates.activation import ACTIVATION
+from bertviewer.core.formulas.templates.attention import ATTENTION
+from bertviewer.core.formulas.templates.convolution import CONVOLUTION
+from bertviewer.core.formulas.templates.embedding import EMBEDDING
+from bertviewer.core.formulas.templates.embeddings import EMBEDDINGS
+from bertviewer.core.formulas.templates.experts import EXPERTS
+from bertviewer.core.formulas.templates.feed_forward import FEED_FORWARD
+from bertviewer.core.formulas.templates.head import HEADS
+from bertviewer.core.formulas.templates.layer import LAYER
+from bertviewer.core.formulas.templates.linear import LINEAR
+from bertviewer.core.formulas.templates.mixing import MIXING
+from bertviewer.core.formulas.templates.model import MODELS
+from bertviewer.core.formulas.templates.norm import NORM
+from bertviewer.core.formulas.templates.patches import PATCHES
+from bertviewer.core.formulas.templates.rotary import ROTARY_POSITIONS
+from bertviewer.core.formulas.templates.stack import STACK
+from bertviewer.core.formulas.templates.task_model import TASK_MODELS
+from bertviewer.core.formulas.templates.template import Template
+from bertviewer.core.formulas.templates.torch_nn import TORCH_NN
+
+TEMPLATES: tuple[Template, ...] = (
+    *TORCH_NN,
+    LINEAR,
+    EMBEDDING,
+    ROTARY_POSITIONS,
+    *NORM,
+    ACTIVATION,
+    *ATTENTION,
+    EMBEDDINGS,
+    PATCHES,
+    *HEADS,
+    TASK_MODELS,
+    STACK,
+    MODELS,
+    *FEED_FORWARD,
+    LAYER,
+    *EXPERTS,
+    CONVOLUTION,
+    *MIXING,
+)
+"""In the order in which they are tried: the first that matches explains a module."""
 
 
 def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
@@ -42,12 +82,12 @@ def with_formulas(architecture: Architecture) -> Architecture:
 
 def _explained(view: ModuleView) -> tuple[Formula | None, str]:
     """Return a module's formula, and the role of its template, "" for plain steps."""
-    for template in TEMPLATES:
-        formula, role = template.formula(view), template.role
-        if formula is not None:
-            formula = replace(formula, notes=true_notes(formula.notes, view))
-            return formula, role
-    return formula_of_steps(view), ""
+    found = (template.explain(view) for template in TEMPLATES)
+    formula, role = next(filter(None, found), None) or (formula_of_steps(view), "")
+    if formula is not None and TOKENS in formula.terms and reads_data(view):
+        terms = tuple(POSITIONS if term == TOKENS else term for term in formula.terms)
+        formula = replace(formula, terms=terms)
+    return formula, role
 
 
 def _facts(node: ModuleNode, architecture: Architecture) -> Hashable:

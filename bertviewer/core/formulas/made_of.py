@@ -15,7 +15,12 @@ def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
 
     Equal numbered children are one entry. In which order parts are called, only the code knows.
     """
-    members, tensors = (tuple(find(node, architecture)) for find in (_members, _tensors))
+    members = tuple(_members(node, architecture))
+    tensors = tuple(
+        Term(quoted(each.name.rpartition(".")[2]), "tensor of this module", shape_text(each.shape))
+        for each in architecture.tensors_below(node.path)
+        if each.owner == node.path
+    )
     held = [name for name, found in (("modules", members), ("tensors", tensors)) if found]
     parts = f"consists of the {' and the '.join(held)} below"
     return Formula(
@@ -31,18 +36,11 @@ def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
 
 def _members(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
     for child in architecture.children(node.path):
-        name, times, count, repeat = child.name, "", child.parameters, child.repeat
-        if repeat is not None:
+        name, times, count = child.name, "", child.parameters
+        if (repeat := child.repeat) is not None:
             if name != str(repeat.first):
                 continue
             name, times = f"{repeat.first} … {repeat.last}", f"{repeat.count} × "
             count *= repeat.count
         held = count_text(count, "1 parameter", "{0} parameters")
         yield Term(quoted(name), f"{times}{child.class_name}", held)
-
-
-def _tensors(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
-    for tensor in architecture.tensors_below(node.path):
-        if tensor.owner == node.path:
-            name = tensor.name.rpartition(".")[2]
-            yield Term(quoted(name), "tensor of this module", shape_text(tensor.shape))

@@ -18,6 +18,7 @@ INTO = '"in"'
 GELU_TANH = 'op("GELU"_"tanh")'
 
 TOKENS = Term("S", "number of tokens (the batch dimension is omitted)")
+POSITIONS = Term("S", "number of positions (the batch dimension is omitted)")
 NO_PARAMETERS = "It has no parameters."
 TARGET = Term("S_d", "number of target tokens (the batch dimension is omitted)")
 

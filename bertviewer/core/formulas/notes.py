@@ -12,7 +12,7 @@ class Note(str):
 
     Of several wordings of one matter each has its own condition: a question about the module, or
     the name of a value of the match that must be true, ``not NAME`` for one that must be false.
-    ``formula_of`` leaves out those that do not hold for the module at hand.
+    A template leaves out those that do not hold for the module at hand.
     """
 
     __slots__ = ("when",)
@@ -30,11 +30,6 @@ class Note(str):
             return self.when(view)
         name = self.when.removeprefix("not ")
         return bool(values.get(name)) == (name == self.when)
-
-
-def true_notes(notes: tuple[str, ...], view: ModuleView) -> tuple[str, ...]:
-    """Return those that hold, as plain text; a note without a condition always does."""
-    return tuple(str(each) for each in notes if not isinstance(each, Note) or each.holds(view, {}))
 
 
 def no(condition: Condition) -> Condition:

@@ -1,7 +1,6 @@
 """Where a module's result is used: its steps in the graphs of the modules around it."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.formulas.module_view import ModuleView
@@ -30,17 +29,13 @@ class Place:
 def places(view: ModuleView) -> Iterator[Place]:
     """Yield the module's places in the modules around it, the innermost first."""
     _, *above = ancestors(view.node.path)
-    for path in above:
-        around = view.at(path)
-        if around is None or around.graph is None:
+    for around in filter(None, map(view.at, above)):
+        if (graph := around.graph) is None:
             continue
-        steps = around.graph.steps
-        groups: Iterator[tuple[Step | None, tuple[Step, ...]]]
-        groups = ((step, step.inner) for step in steps)
-        for group, held in chain(((None, steps),), groups):
-            own = tuple(step for step in held if _is_part(step, view.node.path))
-            if own:
-                yield Place(around, around.graph, own, group)
+        for group in (None, *graph.steps):
+            held = graph.steps if group is None else group.inner
+            if own := tuple(step for step in held if _is_part(step, view.node.path)):
+                yield Place(around, graph, own, group)
                 break
 
 

@@ -105,3 +105,43 @@ def test_what_mixes_positions_without_attention() -> None:
         notes = " ".join(formula_at(with_flows(configuration, "base"), "").notes)
         assert "There is no attention" in notes
         assert words in notes
+
+
+LED: dict[str, Any] = {
+    **{"model_type": "led", "vocab_size": 97, "d_model": 24, "attention_window": [8]},
+    **{"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32},
+    **{"encoder_attention_heads": 3, "decoder_attention_heads": 3},
+    **{"max_encoder_position_embeddings": 64, "max_decoder_position_embeddings": 64},
+}
+
+
+def test_an_encoder_of_unknown_attention_is_no_decoder() -> None:
+    architecture = with_flows(LED)
+    encoder, decoder = (formula_at(architecture, path) for path in ("encoder", "decoder"))
+    assert encoder.title == "Encoder with its embeddings"
+    assert not [note for note in encoder.notes if "causal" in note]
+    assert decoder.title == "Decoder with its embeddings"
+    assert [note for note in decoder.notes if "Attention is causal" in note]
+
+
+def test_positions_of_an_image_are_no_tokens() -> None:
+    # Nine patches, [CLS] and two registers: as many as the sentence has tokens.
+    image = {"image_size": 6, "patch_size": 2, "num_register_tokens": 2, "hidden_size": 24}
+    model = {"model_type": "dinov2_with_registers", "num_attention_heads": 3, **image}
+    architecture = with_flows({**model, "num_hidden_layers": 1})
+    for path in ("", "encoder", "encoder.layer.0", "encoder.layer.0.mlp"):
+        (term, *_) = formula_at(architecture, path).terms
+        assert (term.symbol, term.meaning.partition(" (")[0]) == ("S", "number of positions")
+    (term, *_) = formula_at(with_flows({**TINY["bert"], "model_type": "bert"}), "encoder").terms
+    assert term.symbol != "S" or term.meaning.startswith("number of tokens")
+
+
+def test_sub_layers_of_t5_name_its_paper() -> None:
+    for family, path, is_named in (
+        ("t5", "encoder.block.0.layer.0", True),
+        ("mt5", "decoder.block.0.layer.1", True),
+        ("t5", "decoder.block.0.layer.2", True),
+        ("llama", "layers.0", False),
+    ):
+        architecture = with_flows({**TINY[family], "model_type": family})
+        assert ("Raffel et al. 2020" in formula_at(architecture, path).source) is is_named

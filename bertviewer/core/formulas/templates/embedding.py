@@ -1,6 +1,7 @@
 """Tables whose rows are looked up, and position vectors that are computed or fixed."""
 
 import math
+from dataclasses import replace
 
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.architecture.operand import Operand
@@ -9,7 +10,6 @@ from bertviewer.core.formulas.facts import has_angle_table, has_positions
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, number_maths, sized
-from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.place import places
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
@@ -37,18 +37,15 @@ def index_kind(step: Step, view: ModuleView) -> str:
     ``view`` is the module whose graph has the step.
     """
     given = _given_index(step, view)
-    if given is None:
-        return "position"
-    name, is_input = given.name, given.kind == "input"
+    name, is_input = ("", False) if given is None else (given.name, given.kind == "input")
     if "type" in name:
         return "segment"
-    if is_input and "position" in name:
+    if given is None or (is_input and "position" in name):
         return "position"
     if name in ("input", "input ids", "decoder input ids") or (is_input and "ids" in name):
         return "token"
     # Of several tables whose rows are computed, those of hashes or boxes have a constant.
-    lookups = () if view.graph is None else view.graph.of("embedding")
-    read = [_given_index(each, view) for each in lookups]
+    read = [_given_index(each, view) for each in view.graph.of("embedding")] if view.graph else []
     computed = [i for i in read if i is None or (i.kind == "constant" and "ids" not in i.name)]
     return "position" if given.kind == "constant" and len(computed) < 2 else ""
 
@@ -93,19 +90,6 @@ def _stored_factor(view: ModuleView) -> float | None:
     return float(stored) if isinstance(stored, float | int) else None
 
 
-def _offset(view: ModuleView) -> int:
-    """Return what a table of positions adds to each position, 0 for a plain lookup."""
-    step = view.only("embedding")
-    given = None if step is None else _given_index(step, view)
-    is_plain = step is None or (given is not None and given.kind != "constant")
-    return 0 if is_plain else view.integer("offset") or 0
-
-
-def _is_sinusoidal(view: ModuleView) -> bool:
-    """Return whether a fixed table holds sines and cosines of positions, as its class says."""
-    return "inusoid" in view.node.class_name and not view.tensors["weight"].trainable
-
-
 def _scores_with_table(view: ModuleView) -> bool:
     """Return whether a linear layer shares a table's weight, which then trains all of its rows."""
     table = view.tensors["weight"]
@@ -114,27 +98,28 @@ def _scores_with_table(view: ModuleView) -> bool:
     return any(node.operation == "linear" and names & {*node.reads} for node in view.all_nodes())
 
 
-def _lookup(view: ModuleView) -> Match | None:
+def _table(view: ModuleView) -> Match | None:
     """A table whose rows are looked up, also times a constant (Vaswani et al. 2017, 3.4).
 
-    BART's positions are counted from an offset: the rows before it stay unused.
+    BART's positions are counted from an offset: the rows before it stay unused. Marian's are
+    fixed: sines in the first half, cosines in the second.
     """
-    shape, steps = view.shape("weight") or (), () if view.graph is None else view.graph.steps
-    if len(shape) != 2 or len(view.tensors) > 1 or _is_sinusoidal(view):
+    shape, graph = view.shape("weight") or (), view.graph
+    if len(shape) != 2 or len(view.tensors) > 1:
         return None
-    factor = constant_factor(steps[1], view) if len(steps) == 2 else None
-    if view.graph is None:
-        factor = _stored_factor(view)
-    is_table = {
-        ("embedding",): True,
-        ("embedding", "mul"): factor is not None,
-        (): view.graph is None and "Embedding" in view.node.class_name,
-    }
-    if not is_table.get(tuple(step.operation for step in steps)):
+    if "inusoid" in view.node.class_name and not view.tensors["weight"].trainable:
+        return replace(_sinusoids(*shape), values={"learnt after": not has_angle_table(view)})
+    steps = () if graph is None else graph.steps
+    factor = _stored_factor(view) if graph is None else None
+    factor = constant_factor(steps[1], view) if len(steps) == 2 else factor
+    expected = ["embedding"] if factor is None else ["embedding", "mul"]
+    is_lookup = [step.operation for step in steps] == expected
+    if not (is_lookup or (graph is None and "Embedding" in view.node.class_name)):
         return None
-    (rows, width), offset = shape, _offset(view)
+    given = _given_index(steps[0], view) if steps else None
+    is_counted = len(steps) == 1 and (given is None or given.kind == "constant")
+    (rows, width), offset = shape, view.integer("offset") or 0 if is_counted else 0
     summary, choices = _KINDS["position" if offset else _kind(view)]
-    widths = view.keys(*_WIDTHS)
     title, times, scale, scaled, constant = "Embedding", "", "", "", []
     if factor is not None:
         is_root = abs(factor - math.sqrt(width)) < 1e-6
@@ -151,6 +136,7 @@ def _lookup(view: ModuleView) -> Match | None:
         entry, domain = f"s + {offset}", f"quad s = {indices(rows - offset)}"
         index, each = _INDEX, "position"
         source = "Lewis et al. 2020; the offset as in transformers’ code"
+    widths = view.keys(*_WIDTHS)
     return Match(
         maths=(
             f"{sized('y_s', width)} = {times}{sized('W', rows, width)}[{entry}], {scale}{domain}",
@@ -168,6 +154,7 @@ def _lookup(view: ModuleView) -> Match | None:
             "is one": factor == 1,
             "scaled": "" if factor == 1 else scaled,
             "padding": view.integer("padding_idx"),
+            "trained": _scores_with_table(view),
             "unused": offset - 1 if offset else None,
             "source": source,
             "rows": rows,
@@ -177,13 +164,8 @@ def _lookup(view: ModuleView) -> Match | None:
     )
 
 
-def _sinusoids(view: ModuleView) -> Match | None:
-    """Marian's fixed positions: sines in the first half, cosines in the second."""
-    shape = view.shape("weight")
-    if not shape or not _is_sinusoidal(view):
-        return None
-    (rows, width), half = shape, (shape[1] + 1) // 2
-    angle = f"s / 10000^(2i \\/ {width})"
+def _sinusoids(rows: int, width: int) -> Match:
+    angle, half = f"s / 10000^(2i \\/ {width})", (width + 1) // 2
     return Match(
         maths=(
             f"{sized('y_s', width)} = {sized('P', rows, width)}[s]",
@@ -192,9 +174,10 @@ def _sinusoids(view: ModuleView) -> Match | None:
         ),
         terms=(
             _INDEX,
-            Term("P", "position table: fixed, not learnt", shape_text(shape)),
+            Term("P", "position table: fixed, not learnt", shape_text((rows, width))),
             Term("y_s", "vector of position s", shape_text((width,))),
         ),
+        case="sinusoids",
     )
 
 
@@ -204,55 +187,40 @@ _WHY_SCALED = (
     "vectors added to them."
 )
 
-EMBEDDING = (
-    Template(
-        "embedding",
-        _lookup,
-        title="{title}",
-        summary="{summary}",
-        notes=(
-            Note(
-                "A lookup, not a product: it selects row t of the table. This is equivalent to "
-                "multiplying a one-hot vector by the table, without computing the zeros.",
-                "not usable",
-            ),
-            "The table is tied: it is the same tensor as {tied to} and is counted there.",
-            Note("The factor is 1 in this configuration: this is a plain lookup.", "is one"),
-            "Every vector is multiplied by {scaled}",
-            Note(
-                "padding_idx is {padding}: row {padding} is not updated during training. The "
-                "lookup treats it like any other row.",
-                no(_scores_with_table),
-            ),
-            Note(
-                "padding_idx is {padding}: the lookup does not train row {padding}, but the output "
-                "layer that shares the table does.",
-                _scores_with_table,
-            ),
-            "Rows 0 to {unused} are never read: the original implementation counted positions from "
-            "after the padding index, and the table kept its shape. Of {rows} rows, {usable} can "
-            "be used for tokens.",
-            Note(
-                "Padding tokens are counted like any other; the mask prevents attention to them.",
-                "usable",
-            ),
-        ),
-        source="{source}",
+EMBEDDING = Template(
+    "embedding",
+    _table,
+    title="{title}",
+    summary="{summary}",
+    notes=(
+        "{not usable?} A lookup, not a product: it selects row t of the table. This is equivalent "
+        "to multiplying a one-hot vector by the table, without computing the zeros.",
+        "The table is tied: it is the same tensor as {tied to} and is counted there.",
+        "{is one?} The factor is 1 in this configuration: this is a plain lookup.",
+        "Every vector is multiplied by {scaled}",
+        "{not trained?} padding_idx is {padding}: row {padding} is not updated during training. "
+        "The lookup treats it like any other row.",
+        "{trained?} padding_idx is {padding}: the lookup does not train row {padding}, but the "
+        "output layer that shares the table does.",
+        "Rows 0 to {unused} are never read: the original implementation counted positions from "
+        "after the padding index, and the table kept its shape. Of {rows} rows, {usable} can "
+        "be used for tokens.",
+        "{usable?} Padding tokens are counted like any other; the mask prevents attention to them.",
     ),
-    Template(
-        "embedding",
-        _sinusoids,
-        title="Sinusoidal position embedding",
-        summary="Maps each position in the sequence to a fixed vector of sines and cosines.",
-        notes=(
-            "The table is listed as a tensor but is not trained.",
-            "The original Transformer interleaves sines and cosines; here the sines come first.",
-            Note(
-                "A subsequent linear layer can undo the order, so nothing is lost.",
-                no(has_angle_table),
+    source="{source}",
+    cases={
+        "sinusoids": Template(
+            "embedding",
+            title="Sinusoidal position embedding",
+            summary="Maps each position in the sequence to a fixed vector of sines and cosines.",
+            notes=(
+                "The table is listed as a tensor but is not trained.",
+                "The original Transformer interleaves sines and cosines; here the sines come "
+                "first.",
+                "{learnt after?} A subsequent linear layer can undo the order, so nothing is lost.",
             ),
-        ),
-        keys=("positions", "width"),
-        source="Vaswani et al. 2017, section 3.5; the order as in Marian’s code",
-    ),
+            keys=("positions", "width"),
+            source="Vaswani et al. 2017, section 3.5; the order as in Marian’s code",
+        )
+    },
 )

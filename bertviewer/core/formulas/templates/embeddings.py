@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from bertviewer.core.formulas.facts import drops_out, rotates
+from bertviewer.core.formulas.facts import drops_out
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.embedding import index_kind
@@ -37,8 +36,11 @@ class Lookup:
 def lookups_of(view: ModuleView) -> tuple[Lookup, ...]:
     """Return the tables in which a module's own code looks rows up, of each kind the first."""
     steps = () if view.calls is None else view.calls.steps
-    found = [each for step in steps if (each := read_lookup(view, step)) is not None]
-    return tuple({each.kind or each.name: each for each in reversed(found)}.values())[::-1]
+    found: dict[str, Lookup] = {}
+    for step in steps:
+        if (each := read_lookup(view, step)) is not None:
+            found.setdefault(each.kind or each.name, each)
+    return tuple(found.values())
 
 
 def read_lookup(view: ModuleView, step: Step) -> Lookup | None:
@@ -94,15 +96,15 @@ def _embeddings(view: ModuleView) -> Match | None:
     masked = any("mask" in n.name and n.kind != "constant" for n in graph.given.values())
     rescales = any(step.operation == "masked_fill" for step in others)
     values = {
+        "rescales": rescales,
         "does": _does(lookups, others, norm),
         "sums": len(lookups) > 1 and all(step.operation != "cat" for step in others),
         "segments": segment is not None and segment.rows > 1,
-        "one_segment": segment is not None and segment.rows == 1,
         "no_segments": position is not None and segment is None,
         "position_note": position and position.counted,
-        "rescales": rescales,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
+        "drops": drops_out(view),
     }
     chosen = [*(["positions"] if position else []), *(["token types"] if segment else [])]
     meanings = {"Y": "output, one row per position"}
@@ -111,8 +113,7 @@ def _embeddings(view: ModuleView) -> Match | None:
     if rescales:
         meanings["T"] = "where mask tokens are"
         meanings["c"] = "fraction of the tokens that are not masked"
-    naming = Naming(meanings=meanings, teaches=True)
-    written = write(graph, view, naming)
+    written = write(graph, view, Naming(meanings=meanings, teaches=True))
     return replace(written, values=values, keys=view.keys(*chosen))
 
 
@@ -137,38 +138,18 @@ EMBEDDINGS = Template(
     title="Embeddings",
     summary="Maps token ids to vectors: looks up {does}.",
     notes=(
-        Note("The vectors are added, not concatenated, so their size stays the same.", "sums"),
+        "{sums?} The vectors are added, not concatenated, so their size stays the same.",
         "Square brackets denote the lookup of a table row; the tables are learnt.",
-        Note(
-            "With a single sentence every g is 0, so the same segment vector is added at every "
-            "position.",
-            "segments",
-        ),
-        Note(
-            "There is only one segment, so the same vector is added at every position; two "
-            "sentences are distinguished by the separator.",
-            "one_segment",
-        ),
+        "{segments?} With a single sentence every g is 0, so the same segment vector is added at "
+        "every position.",
         "{position_note}",
-        Note(
-            "This model has no segments: two sentences are distinguished by the separator.",
-            "no_segments",
-        ),
-        Note(
-            "There are no position vectors and no segments: attention rotates queries and keys "
-            "according to their positions instead.",
-            lambda view: rotates(view) and len(lookups_of(view)) == 1,
-        ),
-        Note(
-            "A masked token gives a row of zeros. In training, 15% of the tokens were chosen and "
-            "80% of those masked, which made the sums smaller; the factor compensates for this.",
-            "rescales",
-        ),
-        Note("Padding tokens give rows of zeros.", "masks"),
-        Note(
-            "Dropout follows the {norm} during training; in evaluation mode it has no effect.",
-            drops_out,
-        ),
+        "{no_segments?} This model has no segments: two sentences are distinguished by the "
+        "separator.",
+        "{rescales?} A masked token gives a row of zeros. In training, 15% of the tokens were "
+        "chosen and 80% of those masked, which made the sums smaller; the factor compensates for "
+        "this.",
+        "{masks?} Padding tokens give rows of zeros.",
+        "{drops?} Dropout follows the {norm} during training; in evaluation mode it has no effect.",
     ),
     keys=(
         *("vocabulary", "embedding width", "width", "padding", "embedding scale", "epsilon"),

@@ -8,7 +8,6 @@ from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.notation import indices
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.templates.norm import is_norm
@@ -17,33 +16,35 @@ from bertviewer.core.formulas.templates.template import Match, Template
 MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 
 
-def _kinds(view: ModuleView) -> str:
-    """Return what the steps of a module compute if each reads the one before, else ""."""
+def _head_part(view: ModuleView) -> Match | None:
+    """A linear layer and an activation on the first token, or on all of them and with a norm."""
     graph = view.graph
     if graph is None or len(graph.results) != 1 or len(graph.inputs) != 1:
-        return ""
+        return None
     if any(graph.users(one) != (after,) for one, after in pairwise(graph.steps)):
-        return ""
-    return " ".join("norm" if is_norm(step) else step.operation for step in graph.steps)
-
-
-def _pooler(view: ModuleView) -> Match | None:
-    """Linear layer and activation on the first token."""
-    graph = view.graph
-    if graph is None or _kinds(view) != "linear activation" or not reads_first(view):
+        return None
+    steps = ["norm" if is_norm(step) else step.operation for step in graph.steps]
+    is_pooler = reads_first(view)
+    is_repeated = any(part.isdigit() for part in view.node.path.split("."))
+    if steps != ["linear", "activation", *([] if is_pooler else ["norm"])]:
+        return None
+    if is_repeated and not is_pooler:
         return None
     activation = graph.steps[1].node.details.get("activation")
     is_tanh, is_text = activation == "tanh", "vocab_size" in view.config
     first = "token" if is_text else "position"
     naming = Naming(
-        results=("p",),
-        layers={graph.steps[0].node.id: ("", "the pooler")},
+        results=("p" if is_pooler else "T",),
+        layers={graph.steps[0].node.id: ("", f"the {'pooler' if is_pooler else 'transform'}")},
         meanings={
             "x_0": f"last hidden state of the first {first}{', [CLS]' if is_text else ''}",
             "p": f"pooled output{', between −1 and 1' if is_tanh else ''}",
+            "X": "last hidden state",
+            "T": "transformed vectors, one row per position",
         },
         teaches=True,
     )
+    causal = is_causal(view.architecture)
     values = {
         "title": "Pooler" if is_tanh else "Context pooler",
         "activation": activation,
@@ -51,26 +52,13 @@ def _pooler(view: ModuleView) -> Match | None:
         "whole": "sequence" if is_text else "input",
         "text": is_text and is_tanh,
         "data": not is_text,
+        "causal": causal is True,
+        "both ways": causal is False,
         "outside": view.architecture.source.task != "base" and view.node.parent == "",
         "code": "the layer as in BERT’s code" if is_tanh else "He et al. 2021 and their code",
     }
-    return replace(write(graph, view, naming), values=values)
-
-
-def _transform(view: ModuleView) -> Match | None:
-    """Linear layer, activation and layer norm before the vocabulary's scores."""
-    graph = view.graph
-    if graph is None or _kinds(view) != "linear activation norm" or reads_first(view):
-        return None
-    if any(part.isdigit() for part in view.node.path.split(".")):
-        return None
-    naming = Naming(
-        results=("T",),
-        layers={graph.steps[0].node.id: ("", "the transform")},
-        meanings={"X": "last hidden state", "T": "transformed vectors, one row per position"},
-        teaches=True,
-    )
-    return write(graph, view, naming)
+    case = "pooler" if is_pooler else "transform"
+    return replace(write(graph, view, naming), values=values, case=case)
 
 
 def _contacts(view: ModuleView) -> Match | None:
@@ -102,49 +90,42 @@ def _contacts(view: ModuleView) -> Match | None:
 
 HEADS = (
     Template(
-        role="pooler",
-        match=_pooler,
-        title="{title}",
-        summary="Computes one vector that represents the whole {whole} from the first {first}’s "
-        "vector, with a linear layer and {activation}.",
-        notes=(
-            Note(
-                "Only the first token is read. Attention in every layer let it gather "
-                "information from all the others, so its vector can represent the sequence.",
-                lambda view: is_causal(view.architecture) is False,
+        match=_head_part,
+        cases={
+            "pooler": Template(
+                role="pooler",
+                title="{title}",
+                summary="Computes one vector that represents the whole {whole} from the first "
+                "{first}’s vector, with a linear layer and {activation}.",
+                notes=(
+                    "{both ways?} Only the first token is read. Attention in every layer let it "
+                    "gather information from all the others, so its vector can represent the "
+                    "sequence.",
+                    "{causal?} Only the first token is read. In a decoder it attends to no other "
+                    "token, so its vector represents that token alone.",
+                    "{text?} Purpose: next-sentence prediction and sequence-level classifiers need "
+                    "one vector of fixed size, regardless of the sequence length.",
+                    "{text?} BERT’s pooler was trained on next-sentence prediction; it is not a "
+                    "mean of the token vectors, and semantic similarity was not its objective.",
+                    "{data?} Classifiers need one vector of fixed size, however large the input "
+                    "is.",
+                    "{outside?} It belongs to the head: the base model has no pooler.",
+                ),
+                keys=("width",),
+                source="Devlin et al. 2019, section 3.1 (the vector C); {code}",
             ),
-            Note(
-                "Only the first token is read. In a decoder it attends to no other token, so its "
-                "vector represents that token alone.",
-                lambda view: is_causal(view.architecture) is True,
+            "transform": Template(
+                role="head transform",
+                title="Prediction head transform",
+                summary="Transforms each position’s vector for the prediction of its token.",
+                notes=(
+                    "The paper does not mention this step; it comes from the code published with "
+                    "the paper.",
+                ),
+                keys=("width", "embedding width", "activation", "epsilon"),
+                source=f"{MASKED_LM}; the transform as in the published code",
             ),
-            Note(
-                "Purpose: next-sentence prediction and sequence-level classifiers need one vector "
-                "of fixed size, regardless of the sequence length.",
-                "text",
-            ),
-            Note(
-                "BERT’s pooler was trained on next-sentence prediction; it is not a mean of the "
-                "token vectors, and semantic similarity was not its objective.",
-                "text",
-            ),
-            Note("Classifiers need one vector of fixed size, however large the input is.", "data"),
-            Note("It belongs to the head: the base model has no pooler.", "outside"),
-        ),
-        keys=("width",),
-        source="Devlin et al. 2019, section 3.1 (the vector C); {code}",
-    ),
-    Template(
-        role="head transform",
-        match=_transform,
-        title="Prediction head transform",
-        summary="Transforms each position’s vector for the prediction of its token.",
-        notes=(
-            "The paper does not mention this step; it comes from the code published with the "
-            "paper.",
-        ),
-        keys=("width", "embedding width", "activation", "epsilon"),
-        source=f"{MASKED_LM}; the transform as in the published code",
+        },
     ),
     Template(
         role="head",

@@ -1,37 +1,173 @@
-"""Layers and sub-layers: modules with residual connections, and what is said about them."""
+"""Layers, sub-layers and parts of them: modules with residual connections."""
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.families.names import is_cross_attention
-from bertviewer.core.formulas.facts import follows_cross, has_projected_embeddings
+from bertviewer.core.formulas.facts import has_module, rotates
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.templates.feed_forward import DROPOUT, ROW_WISE
+from bertviewer.core.formulas.notation import quoted
+from bertviewer.core.formulas.steps.formula import write
+from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.origins import Place
+from bertviewer.core.formulas.templates import feed_forward
 from bertviewer.core.formulas.templates.layers import uncalled
-from bertviewer.core.formulas.templates.norm import Norm
+from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import (
     Branch,
+    ResidualPath,
     child_of,
     residual_path,
 )
-from bertviewer.core.formulas.templates.residual_text import PathText, text_of, written
 from bertviewer.core.formulas.templates.template import Match, Template
-from bertviewer.core.graph.module_graph import Step
+from bertviewer.core.graph.module_graph import ModuleGraph, Step
 
-_PRE = ("pre-norm", "each preceded by {} and followed by a residual connection")
+_BRANCHES = {
+    "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),
+    "cross-attention": ('"CrossAttention"', "cross-attention", "attention to the encoder’s output"),
+    "feed-forward": ('op("FFN")', "a feed-forward network", "{}, applied to each row"),
+    "experts": ('op("MoE")', "a mixture of experts", "{}{}"),
+}
+"""How branches are called in lines, in sentences and in terms."""
+_HEADS = "outputs of the heads, side by side"
+_INPUTS = {
+    "output": ("Z", _HEADS, "attention", "output projection", "O"),
+    "second half": ("H", "output of the first half", "first half", "second linear layer", "2"),
+}
+"""An input that is added: symbol, meaning, whose input R is, what projects it, and the index."""
+_ENCODER = 'X_"enc"'
+_MEANINGS = {
+    "X": "input, one row per position",
+    _ENCODER: "the encoder’s output",
+    "N": "the normalised input, which all parallel sub-layers read",
+    "Y": "output, one row per position",
+}
+
+
+@dataclass(slots=True)
+class _Text:
+    """What the writer of a residual path is given, gathered branch by branch.
+
+    Attributes:
+        words: the path's entry and branches as parts of a sentence, norms left out.
+        case: which case of the template the module is, "" for a layer.
+        calls: the steps that are written as calls, or in another way, by node.
+        functions, symbols, meanings, layers: as in ``Naming``.
+    """
+
+    symbols: dict[Place, str]
+    words: list[str] = field(default_factory=list)
+    case: str = ""
+    calls: dict[str, Step] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    meanings: dict[str, str] = field(default_factory=lambda: dict(_MEANINGS))
+    layers: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def call(self, step: Step, symbol: str, meaning: str, *reads: str) -> None:
+        """Have a step written as a function of other nodes' results."""
+        node = replace(step.node, kind="module", operation="call", nodes=None, details={})
+        self.calls[node.id] = Step(node, tuple(map(Operand, reads)), {})
+        self.functions[node.id], self.meanings[symbol] = symbol, meaning
+
+    def child(self, view: ModuleView, step: Step, reads: str) -> bool:
+        """Have a child that is explained elsewhere written as a call; false if it is no child."""
+        child = view.children.get(child_of(view, step))
+        if child is not None:
+            about = f"the child “{child.name}” ({child.class_name}), explained on its own page"
+            self.call(step, quoted(child.name), about, reads)
+            self.words.append(f"“{child.name}”")
+        return child is not None
+
+
+def _layer(view: ModuleView) -> Match | None:
+    """Return what a residual path computes, ``None`` if a part of it is not known."""
+    graph, path = view.graph, residual_path(view)
+    if graph is None or path is None:
+        return None
+    text, states = _Text({(path.start, ()): "X", (_ENCODER, ()): _ENCODER}), dict[str, str]()
+    if (entry := path.entry) is not None:
+        text.symbols[entry.node.id, ()] = "X'"
+        if not is_norm(entry) and not text.child(view, entry, path.start):
+            return None
+    for branch in path.branches:
+        if not _add(text, view, graph, path, branch):
+            return None
+        if text.words:
+            states[(branch.after or branch.sum).node.id] = f"hidden state after {text.words[-1]}"
+    for number, (node, meaning) in enumerate([*states.items()][:-1]):
+        symbol = "Z" + "'" * number
+        text.symbols[node, ()], text.meanings[symbol] = symbol, meaning
+    naming = Naming(
+        results=("Y",),
+        symbols=text.symbols,
+        layers=text.layers,
+        meanings=text.meanings,
+        functions=text.functions,
+        teaches=True,
+    )
+    steps = tuple(text.calls.get(step.node.id, step) for step in graph.steps)
+    written = write(replace(graph, steps=steps), view, naming)
+    return replace(written, values=_values(view, path, text), case=text.case)
+
+
+def _add(
+    text: _Text, view: ModuleView, graph: ModuleGraph, path: ResidualPath, branch: Branch
+) -> bool:
+    """Add a branch; return whether it is known."""
+    is_sole = len(path.branches) == 1 and path.entry is None
+    for operand in () if branch.scale is None else branch.scale.operands:
+        if (given := graph.given.get(operand.node)) is not None and given.kind == "parameter":
+            text.meanings[quoted(given.name)] = "learnt scale of each feature (layer scale)"
+    if branch.kind == "input":
+        text.case = "second half" if feed_forward.half_of_network(view) == "second" else "output"
+        symbol, meaning, residual, use, index = _INPUTS[text.case]
+        text.symbols |= {(path.start, ()): "R", (branch.reads, ()): symbol}
+        text.meanings |= {symbol: meaning, "R": f"residual: the input of the {residual}"}
+        text.layers |= {step.node.id: (index, f"the {use}") for step in branch.core}
+        return is_sole
+    last, children = branch.last, {child_of(view, step) for step in branch.core}
+    if branch.kind == "other":
+        return len(children) == 1 and text.child(view, last, branch.reads)
+    symbol, words, meaning = _BRANCHES[branch.kind]
+    text.words.append(words)
+    is_attention = "attention" in branch.kind
+    if is_sole:
+        text.case = "attention" if is_attention else "feed-forward"
+    if branch.kind == "feed-forward" and (steps := feed_forward.steps_of_network(last)):
+        text.layers |= feed_forward.uses_of(steps, last.operation, "the feed-forward network’s")
+        return True
+    reads = (branch.reads, *([_ENCODER] if branch.kind == "cross-attention" else ()))
+    dense = view.affine_of(last) if last.operation == "linear" else None
+    heads = None if dense is None else graph.maker(last.tensors[0])
+    is_open = is_attention and (branch.before is None or len(children) > 1)
+    if dense and heads and is_sole and is_open:
+        text.case = "block" if path.order == "after" else "open attention"
+        text.layers[last.node.id] = ("O", "the output projection")
+        shape = (*last.node.shape[:-1], dense.inputs)
+        heads = replace(heads, node=replace(heads.node, shape=shape, symbolic_shape=None))
+        symbol = symbol.replace('"Attention', '"SelfAttention')
+        text.call(heads, symbol, f"multi-head {words}, without its projection", *reads)
+        text.symbols |= {(heads.node.id, ()): "Z", (last.node.id, ()): "A"}
+        text.meanings |= {"Z": _HEADS, "A": "output of the attention"}
+    else:
+        details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
+        count, chosen = details.get("experts"), details.get("chosen")
+        some = f", {chosen} of {count} for each position" if chosen else f", {count} in all"
+        text.call(last, symbol, meaning.format(words, some), *reads)
+    return not is_sole or not is_attention or bool(child_of(view, _attention(branch)))
+
+
+def _attention(branch: Branch) -> Step:
+    return next(step for step in branch.core if step.operation == "attention")
+
+
 _ORDERS = {
     "after": ("post-norm", "each followed by a residual connection and {}", ""),
     "before": (
-        *_PRE,
+        "pre-norm",
+        "each preceded by {} and followed by a residual connection",
         "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the "
         "first layer to the last without normalisation.",
-    ),
-    "bare": (
-        *_PRE,
-        "The first layer has no norm before its attention because the embeddings end with one. "
-        "Otherwise it is pre-norm: each sub-layer normalises its own input, and the residual path "
-        "is not normalised.",
     ),
     "before inside": (
         "norms before and after",
@@ -49,53 +185,34 @@ _ORDERS = {
     "mixed": ("mixed norms", "each with a residual connection", ""),
 }
 """What a layer is called by the order of its norms, the order in words, and a note."""
-_SOURCES = {"pre-norm": "; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020"}
-_PARALLEL_SOURCE = "; parallel: Wang & Komatsuzaki 2021"
 _ROW_WISE = {"feed-forward": "feed-forward network processes", "experts": "experts process"}
 
 
-def _layer(case: str, view: ModuleView) -> Match | None:
-    """Return what a residual path computes that has this row of the table of templates."""
-    path = residual_path(view)
-    text = None if path is None else text_of(view, path)
-    if text is None or case != _case_of(view, text):
-        return None
-    return replace(written(view, text), values=_values(view, text))
-
-
-def _case_of(view: ModuleView, text: PathText) -> str:
-    """Return which row of the table of templates a residual path has, "" for none."""
-    branch = text.path.branches[0]
-    if text.case:
-        return text.case
-    if len(text.words) > 1 or branch.kind == "other":
-        return "layer" if view.node.name.isdecimal() else "sub-layer"
-    is_attention = "attention" in branch.kind
-    if text.path.entry is not None or (is_attention and not child_of(view, _attention(branch))):
-        return ""
-    if is_attention:
-        return "block" if text.is_projected and text.path.order == "after" else "attention"
-    return "feed-forward"
-
-
-def _attention(branch: Branch) -> Step:
-    return next(step for step in branch.core if step.operation == "attention")
-
-
-def _values(view: ModuleView, text: PathText) -> dict[str, object]:
+def _values(view: ModuleView, path: ResidualPath, text: _Text) -> dict[str, object]:
     """Return what the texts are filled with."""
-    path, words = text.path, text.words
-    kinds = [branch.kind for branch in path.branches]
+    words, kinds = text.words, [branch.kind for branch in path.branches]
     is_cross, mixes = "cross-attention" in kinds, any("attention" in kind for kind in kinds)
-    kind = "Layer" if view.node.name.isdecimal() else "Sub-layer"
+    role = "layer" if view.node.name.isdecimal() else "sub-layer"
+    kind = role.capitalize()
     if len(words) > 1 and mixes:
         kind = "Decoder layer" if is_cross else "Transformer layer"
-    elif len(words) == 1:
-        kind = kind if kinds == ["other"] else f"{kinds[0].capitalize()} sub-layer"
+    elif text.case:
+        kind = f"{kinds[0].capitalize()} sub-layer"
     norm = Norm.of(path.norms[0]) if path.norms else None
     placement, order, where = _ORDERS.get(path.order, _ORDERS["mixed"])
     is_parallel = len({branch.sum.node.id for branch in path.branches}) < len(kinds)
+    is_pre = path.order == "before"
+    sources = {
+        "; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020": is_pre,
+        "; with RMS norms: Raffel et al. 2020, section 2.1": norm is not None
+        and norm.name == "RMS norm"
+        and is_pre
+        and bool(text.case)
+        and not rotates(view),
+        "; parallel: Wang & Komatsuzaki 2021": is_parallel,
+    }
     return {
+        "role": role,
         "width": view.width_of(path.branches[-1].sum),
         "kind": kind,
         "placement": placement,
@@ -105,35 +222,38 @@ def _values(view: ModuleView, text: PathText) -> dict[str, object]:
         "order": order.format(norm and norm.one).removeprefix("each " if len(kinds) == 1 else ""),
         "where": where,
         "addition": "add & norm" if path.order == "after" else "the residual connection",
+        "end": "add & norm" if path.order == "after" else "add",
+        "adds": ", adds" if path.order == "after" else " and adds",
+        "normalises": " and normalises the sum" if path.order == "after" else "",
         "norm": norm and norm.one,
         "post": norm.name if norm and path.order == "after" else "",
         "row_wise": next((text for key, text in _ROW_WISE.items() if mixes and key in kinds), ""),
         "is_network": kind == "Feed-forward sub-layer" or text.case == "second half",
-        "is_layer": len(words) > 1 or kinds == ["other"],
+        "is_layer": not text.case,
         "is_optional": kind == "Decoder layer"
         and view.node.class_module.startswith("transformers."),
         "unused": ", ".join(f"“{name}”" for name in uncalled(view)),
-        "source": _SOURCES.get(placement, "") + (_PARALLEL_SOURCE if is_parallel else ""),
-        **_surroundings(view, text),
+        "source": "".join(text for text, holds in sources.items() if holds),
+        **_surroundings(view, path.branches[0], text.case),
     }
 
 
-def _surroundings(view: ModuleView, text: PathText) -> dict[str, object]:
+def _surroundings(view: ModuleView, branch: Branch, case: str) -> dict[str, object]:
     """Return which modules compute the attention, its projection and the residual, in words."""
-    branch = text.path.branches[0]
-    if text.is_projected:
+    if case in ("block", "open attention"):
         inner, outer = child_of(view, _attention(branch)), child_of(view, branch.last)
-        return {"both": inner} if inner == outer else {"inner": inner, "outer": outer}
-    if text.case == "second half":
-        before = "the cross-attention block" if follows_cross(view) else "the attention block"
-        return {"added": "H comes from the first half", "skip": "first half", "before": before}
-    if text.case != "output":
-        return {}
+        return {"inner": inner, "outer": outer} if inner != outer else {}
     parent = view.at(view.node.parent or "")
+    if case == "second half":
+        follows_cross = parent is not None and "crossattention" in parent.children
+        before = f"the {'cross-' * follows_cross}attention block"
+        return {"added": "H comes from the first half", "skip": "first half", "before": before}
+    if case != "output":
+        return {}
     steps = () if parent is None or parent.graph is None else parent.graph.of("attention")
     names = {child_of(parent, step) for step in steps if parent is not None} - {""}
     name = f"the sibling “{names.pop()}”" if len(names) == 1 else "the attention"
-    table = "embeddings_project" if has_projected_embeddings(view) else "the embeddings"
+    table = "embeddings_project" if has_module("embeddings_project")(view) else "the embeddings"
     before = f"the previous layer or of {table}"
     if is_cross_attention(view.node.path):
         before = "the layer’s self-attention block"
@@ -143,82 +263,68 @@ def _surroundings(view: ModuleView, text: PathText) -> dict[str, object]:
 _NOTES = (
     "Its children are the parts: “{inner}” is the attention, “{outer}” the output projection with "
     "{addition}.",
-    "The child “{both}” is the attention with its output projection; the norm belongs to this "
-    "module.",
     "The module has two inputs: {added}, and R is the input of the {skip}, that is, the output of "
     "{before}.",
     "Residual connection: each sub-layer’s input is added to its output, so that it need only "
     "learn a correction. The two must have the same shape, and gradients pass through the sum "
     "unchanged.",
-    Note(ROW_WISE, "is_network"),
+    f"{{is_network?}} {feed_forward.ROW_WISE}",
     "Post-norm: the {post} follows the addition, as in the original Transformer, so the residual "
     "path itself is normalised in every layer.",
     "{where}",
-    Note(
-        "Parallel sub-layers: attention and feed-forward network read the same input, and both are "
-        "added to it in one step. The two can be computed at the same time.",
-        "parallel",
-    ),
+    "{parallel?} Parallel sub-layers: attention and feed-forward network read the same input, and "
+    "both are added to it in one step. The two can be computed at the same time.",
     "Attention moves information between positions; the {row_wise} each position independently.",
-    Note(
-        "Input and output have the same shape, [S, {width}], so layers can be stacked.", "is_layer"
-    ),
-    Note("Cross-attention runs only when encoder hidden states are given.", "is_optional"),
+    "{is_layer?} Input and output have the same shape, [S, {width}], so layers can be stacked.",
+    "{is_optional?} Cross-attention runs only when encoder hidden states are given.",
     "Not used in this forward pass: {unused}.",
-    DROPOUT,
+    feed_forward.DROPOUT,
 )
-_PATTERN = ("{kind}, {placement}{parallel}", "{one}: {parts}, {order}.")
-_LAYER_KEYS = ("width", "heads", "feed-forward", "activation", "norm first")
-
-LAYER = tuple(
-    Template(role, partial(_layer, case), title, summary, _NOTES, keys, f"{source}{{source}}")
-    for case, role, title, summary, keys, source in (
-        ("layer", "layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),
-        ("sub-layer", "sub-layer", *_PATTERN, _LAYER_KEYS, "Vaswani et al. 2017, section 3.1"),
-        (
-            *("output", "add & norm", "Output projection, add & norm"),
-            "Mixes the heads’ outputs, adds the attention’s input (the residual) and normalises "
-            "the sum.",
-            ("width", "groups of features", "epsilon", "dropout"),
-            "Vaswani et al. 2017, sections 3.1 and 3.2.2; He et al. 2016, section 3",
-        ),
-        (
-            *("add & norm", "add & norm", "Add & norm"),
-            "Adds the sub-layer’s input (the residual) to its output and normalises the sum.",
-            ("width", "epsilon"),
-            "Vaswani et al. 2017, section 3.1; He et al. 2016, section 3",
-        ),
-        (
-            *("second half", "feed-forward, second half"),
-            "Feed-forward network, second half, add & norm",
-            "Projects each vector back to {width} features, adds the network’s input (the "
-            "residual) and normalises the sum.",
-            ("width", "feed-forward", "groups of features", "epsilon", "dropout"),
-            "Vaswani et al. 2017, sections 3.1 and 3.3",
-        ),
-        (
-            *("add", "add", "Projection and residual"),
-            "Projects each vector to {width} features and adds the sub-layer’s input (the "
-            "residual).",
-            ("width", "dropout"),
-            "He et al. 2016, section 3; Radford et al. 2019, section 2.3",
-        ),
-        (
-            *("block", "attention block", "Attention block"),
-            "The first sub-layer of a layer: attention, its output projection, the residual "
-            "connection and {norm}.",
-            ("width", "heads", "epsilon"),
-            "Vaswani et al. 2017, sections 3.1 and 3.2",
-        ),
-        (
-            *("attention", "attention block", *_PATTERN),
-            ("width", "heads", "epsilon"),
-            "Vaswani et al. 2017, sections 3.1 and 3.2",
-        ),
-        (
-            *("feed-forward", "feed-forward sub-layer", *_PATTERN),
-            ("width", "feed-forward", "experts", "activation", "epsilon", "dropout"),
-            "Vaswani et al. 2017, sections 3.1 and 3.3",
-        ),
-    )
+_EPSILON = "{norm?} epsilon"
+_PAPER = "Vaswani et al. 2017, section"
+_ATTENTION = Template(
+    "attention block",
+    keys=("width", "heads", _EPSILON),
+    source=f"{_PAPER}s 3.1 and 3.2{{source}}",
 )
+LAYER = Template(
+    "{role}",
+    _layer,
+    title="{kind}, {placement}{parallel}",
+    summary="{one}: {parts}, {order}.",
+    notes=_NOTES,
+    keys=("width", "heads", "feed-forward", "activation", "norm first"),
+    source=f"{_PAPER} 3.1{{source}}",
+    cases={
+        "output": Template(
+            "{end}",
+            title="Output projection, {end}",
+            summary="Mixes the heads’ outputs{adds} the attention’s input (the residual)"
+            "{normalises}.",
+            keys=("width", "groups of features", _EPSILON, "dropout"),
+            source=f"{_PAPER}s 3.1 and 3.2.2; He et al. 2016, section 3",
+        ),
+        "second half": Template(
+            "feed-forward, second half",
+            title="Feed-forward network, second half, {end}",
+            summary="Projects each vector back to {width} features{adds} the network’s input (the "
+            "residual){normalises}.",
+            keys=("width", "feed-forward", "groups of features", _EPSILON, "dropout"),
+            source=f"{_PAPER}s 3.1 and 3.3",
+        ),
+        "block": replace(
+            _ATTENTION,
+            title="Attention block",
+            summary="The first sub-layer of a layer: attention, its output projection, the "
+            "residual connection and {norm}.",
+        ),
+        "attention": _ATTENTION,
+        "open attention": _ATTENTION,
+        "feed-forward": Template(
+            "feed-forward sub-layer",
+            keys=("width", "feed-forward", "experts", "activation", _EPSILON, "dropout"),
+            source=f"{_PAPER}s 3.1 and 3.3{{source}}",
+        ),
+    },
+)
+"""Layers of a list are called “layer”, all others “sub-layer”."""

@@ -24,8 +24,7 @@ def _is_of_layers(view: ModuleView, step: Step) -> bool:
 
 def stacks_of(view: ModuleView) -> tuple[Step, ...]:
     """Return the calls of children that apply layers themselves or in a child."""
-    calls = view.calls
-    steps = () if calls is None else calls.steps
+    steps = () if view.calls is None else view.calls.steps
     children = (s for s in steps if s.is_call and s.node.repeat is None and s.node.path)
     return tuple(step for step in children if has_layers(view.at(step.node.path or "")))
 
@@ -37,6 +36,14 @@ def has_layers(view: ModuleView | None) -> bool:
     if view.calls is None:  # it is not called itself
         return any(has_layers(view.at(child.path)) for child in view.children.values())
     return bool(runs_of(view) or stacks_of(view))
+
+
+def is_tower(view: ModuleView) -> bool:
+    """Return whether a module is one of several stacks of a model, or all that a wrapper holds."""
+    around = None if view.node.parent is None else view.at(view.node.parent)
+    if around is None:
+        return False
+    return around.calls is None or len(stacks_of(around)) > 1 or len(around.calls.steps) == 1
 
 
 def uncalled(view: ModuleView) -> list[str]:

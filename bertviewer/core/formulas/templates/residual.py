@@ -18,8 +18,7 @@ class Branch:
     """What is added to a residual path: a core with optional norms.
 
     Attributes:
-        kind: what the core is; ``input`` for another input of the module, with or without a
-            linear layer.
+        kind: what the core is; ``input`` for a linear layer on another input of the module.
         core: its steps.
         sum: the addition; parallel branches have the same.
         before: the norm of its input; parallel branches can share one.
@@ -67,17 +66,12 @@ class ResidualPath:
 
     @property
     def order(self) -> str:
-        """Where all branches have norms: ``before``, ``inside`` and ``after``, as in ``Branch``.
-
-        ``mixed`` if they differ, ``bare`` if only the first has none, and the others before.
-        """
-        found = [
+        """Where branches have norms, as in ``Branch``; ``mixed`` if they differ."""
+        found = {
             " ".join(name for name in ("before", "inside", "after") if getattr(branch, name))
             for branch in self.branches
-        ]
-        if found[0] == "" and set(found) == {"", "before"}:
-            return "bare"
-        return found[0] if len(set(found)) == 1 else "mixed"
+        }
+        return found.pop() if len(found) == 1 else "mixed"
 
 
 def residual_path(view: ModuleView) -> ResidualPath | None:
@@ -89,10 +83,9 @@ def residual_path(view: ModuleView) -> ResidualPath | None:
         return None
     inputs = {node.id for node in graph.inputs}
     entry, state, found = graph.maker(first), first.node, list[Branch]()
-    if entry is not None:
-        is_module = entry.node.kind == "module" and not entry.operation
-        if not (is_module or is_norm(entry)) or not any(o.node in inputs for o in entry.tensors):
-            return None
+    reads_input = entry is None or any(o.node in inputs for o in entry.tensors)
+    if not reads_input or not (entry is None or entry.is_call or is_norm(entry)):
+        return None
     for residual in residuals:
         skip = residual.roles.get("residual")
         addends = [operand for operand in residual.tensors if operand.node != state]
@@ -137,8 +130,8 @@ def _branch(
     norms = [step for step in steps if is_norm(step) and [o.node for o in step.tensors] == [state]]
     core = tuple(step for step in steps if step not in norms)
     if state not in found:
-        is_input = len(graph.inputs) == 2 and [step.operation for step in core] in ([], ["linear"])
-        reads = core[0].tensors[0].node if core else addend.node
+        is_input = len(graph.inputs) == 2 and [step.operation for step in core] == ["linear"]
+        reads = core[0].tensors[0].node if is_input else ""
         return Branch("input", core, total, after=after, reads=reads) if is_input else None
     if not core:
         return None
@@ -148,19 +141,10 @@ def _branch(
 
 
 def _scaled(graph: ModuleGraph, product: Step) -> Operand | None:
-    """Return what a product scales by a constant, ``None`` if both factors are computed."""
-    if product.operation != "mul" or len(product.operands) != 2:
-        return None
-    for factor, scaled in (product.operands, product.operands[::-1]):
-        if factor.plain or is_learnt(graph, factor):
-            return scaled
-    return None
-
-
-def is_learnt(graph: ModuleGraph, operand: Operand) -> bool:
-    """Return whether an operand is a parameter."""
-    given = graph.given.get(operand.node)
-    return bool(operand.parameter) or (given is not None and given.kind == "parameter")
+    """Return what a product scales by a constant or parameter, ``None`` for all other steps."""
+    computed = [operand for operand in product.operands if graph.maker(operand) is not None]
+    is_scale = product.operation == "mul" and len(product.operands) == 2
+    return computed[0] if is_scale and len(computed) == 1 else None
 
 
 def _computed_from(graph: ModuleGraph, node: str, until: str = "") -> set[str]:
@@ -188,12 +172,7 @@ def _kind(graph: ModuleGraph, core: Iterable[Step], state: str) -> BranchKind:
 
 def _reads_other(graph: ModuleGraph, attention: Step, state: str) -> bool:
     """Return whether an attention's keys come from another input than its queries."""
-    inputs = [attention.roles.get("query"), attention.roles.get("key")]
+    key = attention.roles.get("key")
     if attention.node.details.get("projections"):
-        inputs = list(attention.inner[0].tensors[:2])
-    ends = {state, *(node.id for node in graph.inputs)}
-    found = [
-        ends & _computed_from(graph, "" if each is None else each.node, until=state)
-        for each in inputs
-    ]
-    return len(found) == 2 and bool(found[1]) and not found[0] & found[1]
+        key = attention.inner[0].tensors[1]
+    return key is not None and state not in _computed_from(graph, key.node, until=state)

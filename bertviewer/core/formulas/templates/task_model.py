@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from bertviewer.core.analysis.causality import is_causal
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.formulas.facts import scored_labels, tells_classes_apart
+from bertviewer.core.formulas.facts import input_names, scored_labels
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
-from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.origins import Place
@@ -22,7 +20,6 @@ _ROW, _MEAN = ("row",), ("mean",)
 
 _RESULTS = {"words": ("L",), "pretraining": ("L", "z"), "tokens": ("Z",), "answers": ("Z",)}
 _USES = {"words": "the vocabulary scores", "answers": "the span head"}
-_CONSTANTS = {("words", "add"): 'b_"final"', ("answers", "sub"): "q"}
 _SCORES = {"classes": "logits, one per class", "discriminator": "one logit per token"}
 _MEANINGS = {
     "X": "last hidden state of the base model, one row per position",
@@ -40,24 +37,16 @@ _MEANINGS = {
     "z": "{scores}",
     '"bias"': "bias, a tensor of this module itself",
     'b_"final"': "a buffer of zeros, not learnt",
-    "q": "10^6 for the question’s tokens, 0 for the first token and for the text",
 }
 
 
-def _names(view: ModuleView, kind: str) -> list[str]:
-    """Return the names of the whole model's inputs, or of its outputs."""
-    flows = view.architecture.flows
-    root = None if flows is None else flows.flow("")
-    return [node.name for node in (root.nodes if root else ()) if node.kind == kind]
-
-
 def _reads_target(view: ModuleView) -> bool:
-    return "decoder input ids" in _names(view, "input")
+    return "decoder input ids" in input_names(view, "input")
 
 
 def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     """Return the task that a model or a head computes scores for, "" for none."""
-    task, outputs = view.architecture.source.task, _names(view, "output")
+    task, outputs = view.architecture.source.task, input_names(view, "output")
     shapes = [node.shape for node, _ in graph.results]
     size = shapes[0][-1] if shapes and shapes[0] else 0
     match [len(shape) for shape in shapes[:2]]:
@@ -79,19 +68,18 @@ def _kind(view: ModuleView, graph: ModuleGraph) -> str:
     return ""
 
 
-def _task(kind: str, view: ModuleView, *, is_model: bool) -> Match | None:
+def _task(view: ModuleView) -> Match | None:
     """Return what a model with a head for a task computes, or such a head outside of the base."""
-    path = view.node.path
-    if is_model == bool(path) or any(name.isdigit() for name in path.split(".")):
-        return None
-    graph, outputs = view.calls, _names(view, "output")
-    if graph is None or outputs[:1] == ["last hidden state"] or _kind(view, graph) != kind:
+    path, graph = view.node.path, view.calls
+    outputs, kind = input_names(view, "output"), "" if graph is None else _kind(view, graph)
+    is_repeated = any(name.isdigit() for name in path.split("."))
+    if graph is None or not kind or is_repeated or outputs[:1] == ["last hidden state"]:
         return None
     root = view.at("")
     found = {step.node.path or "" for step in (stacks_of(root) if root else ())}
     if not found or any(f"{path}.".startswith(f"{base}.") for base in found):
         return None
-    return _written(kind, view, graph, found if is_model else set())
+    return _written(kind, view, graph, set() if path else found)
 
 
 def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> Match:
@@ -118,7 +106,7 @@ def _written(kind: str, view: ModuleView, graph: ModuleGraph, own: set[str]) -> 
     )
     written = write(graph, view, naming)
     columns = ('(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))',) if kind == "answers" else ()
-    return replace(written, maths=(*written.maths, *columns), values=values)
+    return replace(written, maths=(*written.maths, *columns), values=values, case=kind)
 
 
 def _with_rows(graph: ModuleGraph) -> ModuleGraph:
@@ -160,11 +148,10 @@ def _symbols(
         before = graph.maker(next(iter(step.tensors), None))
         if before is not None and before not in found and before.operation not in ("mul", "div"):
             yield (before.node.id, ()), "T" if len(before.node.shape) == 3 else "h"
-    for step in graph.of("add", "sub"):
+    for step in graph.of("add") if kind == "words" else ():
         given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
-        symbol = _CONSTANTS.get((kind, step.operation))
-        if graph.is_result(step) and symbol and given and given[0].kind == "constant":
-            yield (given[0].id, ()), symbol
+        if graph.is_result(step) and given and given[0].kind == "constant":
+            yield (given[0].id, ()), 'b_"final"'
 
 
 def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) -> Values:
@@ -184,6 +171,7 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
     biases = [view.tensors.get(name) for name in ("bias", "decoder.bias")]
     return {
         "what": "model" if is_model else "head",
+        "role": "task model" if is_model else "language-model head" if kind == "words" else "head",
         "scores": _SCORES.get(kind, "two logits"),
         "end": end,
         "language": f"{language} language model" if is_model else "Language-model head",
@@ -193,15 +181,16 @@ def _values(kind: str, view: ModuleView, graph: ModuleGraph, *, is_model: bool) 
         "bias": "bias" if any(each is not None and each.tied_to for each in biases) else "",
         "cap": _factor(graph.steps[-1]) if "tanh" in functions else "",
         "factor": next((n for n, d in factors if n and abs(d * float(n) ** 2 - 1) < 1e-3), ""),
-        "masked": bool(graph.of("sub")),
         "data": "Image" if is_image else "Sequence",
         "whole": "image" if is_image else "sequence",
         "read": f" from the vector of the {read}" if read else "",
         "extra": "; the extra layer as in transformers’ code" if graph.of("linear")[1:] else "",
+        "exclusive": scored_labels(view) != 1
+        and view.config.get("problem_type") in (None, "single_label_classification"),
         "first": read == "first token",
         "last": read == end,
-        "follows": "seq relationship logits" in _names(view, "output"),
-        "order": "sop logits" in _names(view, "output"),
+        "follows": "seq relationship logits" in input_names(view, "output"),
+        "order": "sop logits" in input_names(view, "output"),
     }
 
 
@@ -221,95 +210,81 @@ _NEXT = "Entry 0 of z scores “B follows A”, entry 1 “B is random”."
 _ORDER = "Entry 0 scores the original order, entry 1 the swapped order."
 
 
-_TEXTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = {
-    "words": (
-        "{language}",
-        "Assigns every position a score for each vocabulary entry{use}.",
-        (
-            "The weight is tied: it is the same tensor as {tied}, listed under both names and "
-            "counted once. A token’s row is used both to embed the token and to score it.",
-            "“{bias}” and “decoder.bias” are two names for one tensor, which is added once.",
-            "Before they are returned, the scores are limited to ±{cap} by a scaled tanh "
-            "(soft-capping).",
-            "The decoder’s output is multiplied by {factor}, 1 over the square root of the hidden "
-            "size.",
-            _LOGITS,
-        ),
-        ("vocabulary", "width", "embedding width", "tying"),
-        "{paper}",
-    ),
-    "pretraining": (
-        "Pretraining {what}",
-        "Performs both pretraining tasks at once: scores every vocabulary entry at every position, "
-        "and the relation of the two sentences.",
-        (_LOGITS, Note(_NEXT, "follows"), Note(_ORDER, "order")),
-        ("vocabulary", "width"),
-        "Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
-    ),
-    "next sentence": (
-        "Next-sentence {what}",
-        "Scores from the pooled output whether sentence B follows sentence A.",
-        (_NEXT,),
-        ("width",),
-        "Devlin et al. 2019, section 3.1, task 2",
-    ),
-    "sentence order": (
-        "Sentence-order {what}",
-        "Scores from the pooled output whether the two sentences are in the original order.",
-        (_ORDER,),
-        ("width",),
-        "Lan et al. 2020, section 3.1",
-    ),
-    "discriminator": (
-        "Discriminator {what}",
-        "Scores for every token whether it was replaced by a generator.",
-        ("The sigmoid of a score is the probability that the token was replaced.",),
-        ("width", "activation"),
-        "Clark et al. 2020, section 2",
-    ),
-    "classes": (
-        "{data} classification {what}",
-        "Scores the classes for the whole {whole}{read}.",
-        (
-            Note(
-                "Softmax over the classes converts the scores to probabilities.",
-                tells_classes_apart,
+TASK_MODELS = Template(
+    "{role}",
+    _task,
+    keys=("width", "labels"),
+    cases={
+        "words": Template(
+            title="{language}",
+            summary="Assigns every position a score for each vocabulary entry{use}.",
+            notes=(
+                "The weight is tied: it is the same tensor as {tied}, listed under both names and "
+                "counted once. A token’s row is used both to embed the token and to score it.",
+                "“{bias}” and “decoder.bias” are two names for one tensor, which is added once.",
+                "Before they are returned, the scores are limited to ±{cap} by a scaled tanh "
+                "(soft-capping).",
+                "The decoder’s output is multiplied by {factor}, 1 over the square root of the "
+                "hidden size.",
+                _LOGITS,
             ),
-            Note("It replaces a pooler, which this model does not have.", "first"),
-            Note(
-                "The decoder’s last token has attended to the whole sequence; an encoder’s first "
-                "token would serve as well, but here the decoder is read.",
-                "last",
-            ),
+            keys=("vocabulary", "width", "embedding width", "tying"),
+            source="{paper}",
         ),
-        ("width", "labels"),
-        "Devlin et al. 2019, section 4.1{extra}",
-    ),
-    "tokens": (
-        "Token classification {what}",
-        "Scores the classes for every token.",
-        ("Every token is scored from its own hidden state with the same weights.",),
-        ("width", "labels"),
-        "Devlin et al. 2019, section 5.3",
-    ),
-    "answers": (
-        "Question answering {what}",
-        "Scores every token as the start and as the end of the answer.",
-        (
-            "Here softmax runs over the positions, once for the start and once for the end.",
-            Note(
-                "The question is everything up to and including the first separator. The first "
-                "token remains a candidate: it represents “no answer”.",
-                "masked",
-            ),
+        "pretraining": Template(
+            title="Pretraining {what}",
+            summary="Performs both pretraining tasks at once: scores every vocabulary entry at "
+            "every position, and the relation of the two sentences.",
+            notes=(_LOGITS, f"{{follows?}} {_NEXT}", f"{{order?}} {_ORDER}"),
+            keys=("vocabulary", "width"),
+            source="Devlin et al. 2019, section 3.1, tasks 1 and 2; Lan et al. 2020, section 3.1",
         ),
-        ("width", "labels"),
-        "Devlin et al. 2019, section 4.2",
-    ),
-}
-
-TASK_MODELS = tuple(
-    Template(role, partial(_task, kind, is_model=role == "task model"), *texts)
-    for kind, texts in _TEXTS.items()
-    for role in ("task model", "language-model head" if kind == "words" else "head")
+        "next sentence": Template(
+            title="Next-sentence {what}",
+            summary="Scores from the pooled output whether sentence B follows sentence A.",
+            notes=(_NEXT,),
+            keys=("width",),
+            source="Devlin et al. 2019, section 3.1, task 2",
+        ),
+        "sentence order": Template(
+            title="Sentence-order {what}",
+            summary="Scores from the pooled output whether the two sentences are in the original "
+            "order.",
+            notes=(_ORDER,),
+            keys=("width",),
+            source="Lan et al. 2020, section 3.1",
+        ),
+        "discriminator": Template(
+            title="Discriminator {what}",
+            summary="Scores for every token whether it was replaced by a generator.",
+            notes=("The sigmoid of a score is the probability that the token was replaced.",),
+            keys=("width", "activation"),
+            source="Clark et al. 2020, section 2",
+        ),
+        "classes": Template(
+            title="{data} classification {what}",
+            summary="Scores the classes for the whole {whole}{read}.",
+            notes=(
+                "{exclusive?} Softmax over the classes converts the scores to probabilities.",
+                "{first?} It replaces a pooler, which this model does not have.",
+                "{last?} The decoder’s last token has attended to the whole sequence; an encoder’s "
+                "first token would serve as well, but here the decoder is read.",
+            ),
+            source="Devlin et al. 2019, section 4.1{extra}",
+        ),
+        "tokens": Template(
+            title="Token classification {what}",
+            summary="Scores the classes for every token.",
+            notes=("Every token is scored from its own hidden state with the same weights.",),
+            source="Devlin et al. 2019, section 5.3",
+        ),
+        "answers": Template(
+            title="Question answering {what}",
+            summary="Scores every token as the start and as the end of the answer.",
+            notes=(
+                "Here softmax runs over the positions, once for the start and once for the end.",
+            ),
+            source="Devlin et al. 2019, section 4.2",
+        ),
+    },
 )

@@ -1,7 +1,7 @@
 """A template: a pattern of the data-flow graph and the text that explains it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from string import Formatter
 
@@ -13,6 +13,9 @@ from bertviewer.core.formulas.notes import Note
 from bertviewer.core.frozen import frozen
 
 _LENGTH = re.compile(r"\bS\b'?")
+
+_FLAG = re.compile(r"\{(not )?([^}?]+)\?\} ")
+_TEXTS = ("role", "title", "summary", "notes", "keys", "source")
 
 Values = Mapping[str, object]
 """What braces in a template's texts are replaced by: ``{outputs}``."""
@@ -27,25 +30,25 @@ class Match:
         terms: the symbols, in the order of the lines.
         values: by the names in braces.
         keys: further keys of the configuration that bear on the module.
-        notes: further notes, before those of the template.
         is_lettered: whether lengths have the letters S and S_d; else S is the module's own length,
             and S' that of the other sequence.
+        case: which of a template's cases the module is.
     """
 
     maths: tuple[str, ...]
     terms: tuple[Term, ...]
     values: Values = field(default_factory=dict)
     keys: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     is_lettered: bool = False
+    case: str = ""
 
 
 @frozen
 class Template:
     """What a module is recognised as, and what is said about it.
 
-    In all texts, names in braces are filled with the values of the match. A note that names a
-    value which is missing, ``None`` or empty is left out; so is one whose condition is not met.
+    In all texts, names in braces are filled with the values of the match. A note or key that names
+    a value which is missing, ``None`` or empty is left out; so is one whose condition is not met.
 
     Attributes:
         role: what such modules are called, for example ``self-attention``. Colours, groups of a
@@ -54,41 +57,45 @@ class Template:
         title: the formula's title.
         summary: one sentence.
         notes: facts, some with a condition.
-        keys: names of configuration keys, as in ``CONFIG_KEYS``.
+        keys: names of configuration keys, as in ``CONFIG_KEYS``, some with a condition.
         source: the paper and section.
+        cases: for cases that ``match`` names, the texts that differ.
     """
 
-    role: str
-    match: Callable[[ModuleView], Match | Formula | None]
+    role: str = ""
+    match: Callable[[ModuleView], Match | Formula | None] = lambda _: None
     title: str = ""
     summary: str = ""
     notes: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     source: str = ""
+    cases: Mapping[str, "Template"] = field(default_factory=dict)
 
-    def formula(self, view: ModuleView) -> Formula | None:
-        """Return the formula of a module that has the pattern, ``None`` for all others."""
+    def explain(self, view: ModuleView) -> tuple[Formula, str] | None:
+        """Return the formula and role of a module with the pattern, ``None`` for all others."""
         found = self.match(view)
         if found is None:
             return None
-        is_lettered = isinstance(found, Match) and found.is_lettered
-        formula = found if isinstance(found, Formula) else self._filled(found, view)
-        of_target = not is_lettered and reads_target(view.node, view.architecture)
-        return _for_target(formula) if of_target else formula
+        if isinstance(found, Formula):
+            return found, self.role
+        case = self.cases.get(found.case, self)
+        texts = {name: getattr(case, name) or getattr(self, name) for name in _TEXTS}
+        template = replace(self, **texts)
+        formula, role = template._filled(found, view), template.role.format_map(found.values)
+        of_target = not found.is_lettered and reads_target(view.node, view.architecture)
+        return _for_target(formula) if of_target else formula, role
 
     def _filled(self, found: Match, view: ModuleView) -> Formula:
         values = found.values
-        keys = (*view.keys(*self.keys), *found.keys)
+        held = (note for note in self.notes if _holds(note, view, values))
+        keys = view.keys(*(key for each in self.keys if (key := filled(each, values))))
         return Formula(
             title=self.title.format_map(values),
             summary=self.summary.format_map(values),
             maths=found.maths,
             terms=found.terms,
-            notes=(
-                *(str(note) for note in found.notes if _holds(note, view, values)),
-                *_filled_notes(self.notes, view, values),
-            ),
-            config_keys=tuple(dict.fromkeys(keys)),
+            notes=tuple(text for note in held if (text := filled(note, values))),
+            config_keys=tuple(dict.fromkeys((*keys, *found.keys))),
             source=self.source.format_map(values),
         )
 
@@ -96,20 +103,19 @@ class Template:
 def filled(text: str, values: Values) -> str:
     """Return a text with its placeholders filled, "" if one is missing, ``None`` or empty.
 
-    A placeholder may be an attribute of a value: ``{norm.name}``.
+    A placeholder may be an attribute of a value: ``{norm.name}``. A text that starts with
+    ``{gated?}`` is for values in which ``gated`` is true, ``{not gated?}`` for all others.
     """
+    if (flag := _FLAG.match(text)) is not None:
+        if bool(values.get(flag[2])) == bool(flag[1]):
+            return ""
+        text = text[flag.end() :]
     names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
     try:
         found = [Formatter().get_field(name, (), values)[0] for name in names]
     except (KeyError, AttributeError):
         return ""
     return "" if any(each in (None, "") for each in found) else str(text).format_map(values)
-
-
-def _filled_notes(notes: tuple[str, ...], view: ModuleView, values: Values) -> Iterator[str]:
-    for note in notes:
-        if _holds(note, view, values) and (text := filled(note, values)):
-            yield text
 
 
 def _holds(note: str, view: ModuleView, values: Values) -> bool:
