@@ -142,7 +142,7 @@ class ModuleView:
         step = None if view.graph is None else view.graph.sole("linear")
         has_bias = "bias" in view.tensors
         if len(weight) == 2:
-            return Affine(weight, has_bias, transposed=step is None or _is_out_in(step))
+            return Affine(weight, has_bias, transposed=step is None or is_out_in(step))
         if step is None:
             return None
         sizes = (int(str(step.node.details[key])) for key in ("out_features", "in_features"))
@@ -155,7 +155,7 @@ class ModuleView:
         shapes = [self.parameter_shape(o.parameter) for o in step.operands if o.parameter]
         if not shapes or len(shapes[0]) != 2:
             return None
-        return Affine(shapes[0], len(shapes) > 1, transposed=_is_out_in(step))
+        return Affine(shapes[0], len(shapes) > 1, transposed=is_out_in(step))
 
     def width_of(self, step: Step) -> int:
         """Return how many features a step computes for each position.
@@ -181,10 +181,10 @@ def reads_first(view: ModuleView) -> bool:
     return bool(read) and all(is_first(operand.parts) for operand in read)
 
 
-def _is_out_in(step: Step) -> bool:
+def is_out_in(step: Step, weight: str = "") -> bool:
     """Return whether a linear layer's weight is stored [out, in], as its product shows."""
     function = str(step.node.details.get("function", "linear"))
-    stored = [operand for operand in step.operands if operand.parameter]
-    weight = min(stored, key=lambda o: not o.parameter.endswith("weight"), default=None)
-    is_transposed = weight is not None and bool(weight.parts)
+    stored = {each.parameter: each for each in step.operands if each.parameter}
+    named = weight or min(stored, key=lambda name: not name.endswith("weight"), default="")
+    is_transposed = named in stored and bool(stored[named].parts)
     return (function == "linear" or function.startswith("conv")) != is_transposed

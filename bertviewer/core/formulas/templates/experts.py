@@ -5,7 +5,7 @@ from functools import partial
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import match_of_steps
-from bertviewer.core.formulas.templates.feed_forward import KINDS
+from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 

@@ -10,14 +10,20 @@ from bertviewer.core.formulas.notation import GELU_TANH
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.networks import (
+    GATED,
+    KINDS,
+    PLAIN,
+    activation_of,
+    halves_of,
+    uses_of,
+)
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
 
-PLAIN, GATED, HALF = "feed-forward", "gated feed-forward", "feed-forward, first half"
-KINDS = (PLAIN, GATED)
-"""What the graph calls feed-forward networks."""
+HALF = "feed-forward, first half"
 ROW_WISE = "Each position is processed independently; only attention mixes positions."
 DROPOUT = Note(
     "Dropout is active only during training; in evaluation mode it has no effect and is omitted "
@@ -27,16 +33,8 @@ DROPOUT = Note(
 _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
 _GATES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
-_USES = {
-    (PLAIN, 1): {"1": "first linear layer"},
-    (PLAIN, 2): {"1": "first linear layer", "2": "second linear layer"},
-    (GATED, 2): {"1": "gate and gated layer", "2": "output layer"},
-    (GATED, 3): {"G": "gate", "U": "gated layer", "D": "output layer"},
-}
-"""Index and use of the linear layers, by the kind of network and their number."""
 _MEANINGS = {
     "X": "input, one row per position",
-    "G, U": "gate and gated features, side by side in one product",
     "H": "inner features, one row per position",
     "Y": "output, one row per position",
 }
@@ -45,22 +43,7 @@ _MEANINGS = {
 def steps_of_network(group: Step) -> tuple[Step, ...]:
     """Return the steps of a group that is a network, none of other forms."""
     inner = group.inner
-    return inner if _activation(inner) and uses_of(inner, group.operation) else ()
-
-
-def uses_of(steps: tuple[Step, ...], kind: str, of: str = "the") -> dict[str, tuple[str, str]]:
-    """Return index and use of a network's linear layers by node; ``of`` is whose they are."""
-    linear = [step.node.id for step in steps if step.operation == "linear"]
-    uses = _USES.get((kind, len(linear)), {})
-    act = _activation(steps)
-    if act is not None and act.tensors[0].node in linear[1:2]:
-        linear[:2] = linear[1::-1]  # the gate is first
-    named = zip(linear, uses.items(), strict=False)
-    return {node: (index, f"{of} {use}") for node, (index, use) in named}
-
-
-def _activation(steps: tuple[Step, ...]) -> Step | None:
-    return next((s for s in steps if s.operation == "activation" and s.tensors), None)
+    return inner if activation_of(inner) and uses_of(inner, group.operation) else ()
 
 
 def half_of_network(view: ModuleView) -> str:
@@ -90,17 +73,17 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         steps, found = steps_of_network(group), group.operation
     elif [step.operation for step in graph.steps] == ["linear", "activation"]:
         steps, found = graph.steps, HALF if half_of_network(view) == "first" else ""
-    first, act = view.affine_of(steps[0]) if steps else None, _activation(steps)
+    first, act = view.affine_of(steps[0]) if steps else None, activation_of(steps)
     if first is None or act is None or found != kind:
         return None
     uses, symbols = uses_of(steps, kind if kind == GATED else PLAIN), dict[Place, str]()
     if kind != HALF:
         symbols[steps[-1].tensors[0].node, ()] = "H"
     is_stacked = kind == GATED and len(uses) == 2
-    parts = _gate_and_up(steps, act) if is_stacked else {}
-    if is_stacked and len(parts) != 2:
+    product, parts = halves_of(steps) if is_stacked else ("", {})
+    if is_stacked and not parts:
         return None
-    symbols |= {(steps[0].node.id, part): symbol for symbol, part in parts.items()}
+    symbols |= {(product, part): symbol for symbol, part in parts.items()}
     naming = Naming(
         results=("H" if kind == HALF else "Y",),
         symbols=symbols,
@@ -134,15 +117,6 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         values=values,
         keys=view.keys("groups of features" if kind == HALF else "dropout"),
     )
-
-
-def _gate_and_up(steps: tuple[Step, ...], act: Step) -> dict[str, tuple[str, ...]]:
-    """Return the two parts of one product, the gate G and what it gates, U, in order."""
-    gate = act.tensors[0]
-    taken = {o.parts for step in steps for o in step.tensors if o.node == gate.node}
-    found = {"G" if parts == gate.parts else "U": parts for parts in taken}
-    is_first = any(" 0 of" in part or ", :" in part for part in gate.parts)
-    return dict(sorted(found.items(), reverse=not is_first))
 
 
 _NOTES = (

@@ -21,11 +21,24 @@ _NAMES = {
         "scale and shift",
         "learnt scale and shift of each feature, without a normalisation",
     ),
+    "group norm": ('op("GroupNorm")', "group norm", "normalisation within groups of features"),
+    "batch norm": (
+        'op("BatchNorm")',
+        "batch norm",
+        "normalisation by the mean and variance kept from training",
+    ),
+    "instance norm": (
+        'op("InstanceNorm")',
+        "instance norm",
+        "normalisation of each feature by itself",
+    ),
 }
 """Operator, name and meaning by what the graph calls a norm."""
 
-NORMS = tuple(_NAMES)
+NORMS = ("layer norm", "rms norm", "scale and shift")
 """What the graph calls the norms that transformer layers have."""
+ALL_NORMS = tuple(_NAMES)
+"""The same with those of convolutional networks."""
 
 
 @frozen
@@ -60,7 +73,7 @@ class Norm:
 
 def is_norm(step: Step | None) -> TypeGuard[Step]:
     """Return whether a step is a norm that transformer layers have."""
-    return step is not None and step.operation in _NAMES
+    return step is not None and step.operation in NORMS
 
 
 def _matches(

@@ -7,12 +7,9 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.formula import write
 from bertviewer.core.formulas.steps.naming import Naming
+from bertviewer.core.formulas.steps.networks import uses_of
 from bertviewer.core.formulas.steps.origins import Place
-from bertviewer.core.formulas.templates.feed_forward import (
-    half_of_network,
-    steps_of_network,
-    uses_of,
-)
+from bertviewer.core.formulas.templates.feed_forward import half_of_network, steps_of_network
 from bertviewer.core.formulas.templates.norm import Norm, is_norm
 from bertviewer.core.formulas.templates.residual import (
     Branch,
