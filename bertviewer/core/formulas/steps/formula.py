@@ -11,7 +11,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, indices, quoted
 from bertviewer.core.formulas.steps.attention import ROOT
 from bertviewer.core.formulas.steps.legend import Legend
-from bertviewer.core.formulas.steps.loops import folded
+from bertviewer.core.formulas.steps.loops import folded, rounds_of
 from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
 from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Writer, at_round
@@ -31,8 +31,6 @@ _MEANINGS = {
 }
 _BY_NAME = ("linear", "embedding", "convolution")
 
-NO_LOOPS: Mapping[str, int] = {}
-
 
 def formula_of_steps(view: ModuleView) -> Formula | None:
     """Return what a module computes, one line per step; ``None`` if it was not traced."""
@@ -40,14 +38,14 @@ def formula_of_steps(view: ModuleView) -> Formula | None:
     if graph is None or flows is None:
         return None
     found = folded(graph)
-    if len(found.steps.steps) > MANY and view.calls is not None:
+    if len(found.steps) > MANY and view.calls is not None:
         found = folded(view.calls)
-    written = write(found.steps, view, rounds=found.rounds)
+    written = write(found, view)
     length = flows.lengths.get("S")
     tokens = f" with {length} tokens; the shapes are for that length" if length else ""
     return Formula(
         title=view.node.class_name,
-        summary=_summary(found.steps),
+        summary=_summary(found),
         maths=written.maths or (f"Y = {quoted(view.node.class_name)}(X)",),
         terms=written.terms,
         notes=(
@@ -58,15 +56,10 @@ def formula_of_steps(view: ModuleView) -> Formula | None:
     )
 
 
-def write(
-    graph: ModuleGraph,
-    view: ModuleView,
-    naming: Naming = PLAIN,
-    rounds: Mapping[str, int] = NO_LOOPS,
-) -> Match:
-    """Return a graph's lines and terms; ``rounds`` tells how often the steps of a loop are done."""
+def write(graph: ModuleGraph, view: ModuleView, naming: Naming = PLAIN) -> Match:
+    """Return a graph's lines and terms."""
     graph = graph.up_to(len(naming.results)) if naming.results else graph
-    names, legend = Names(graph, view, naming, rounds), Legend(view, naming.teaches)
+    names, legend = Names(graph, view, naming), Legend(view, naming.teaches)
     maths = tuple(_lines(Writer(graph, names, legend, OPERATIONS)))
     for symbol, meaning in naming.meanings.items():
         legend.add(symbol, meaning)
@@ -97,7 +90,7 @@ def match_of_steps(view: ModuleView, **values: object) -> Match | None:
 
 def _lines(writer: Writer) -> Iterator[str]:
     """Yield the lines; last those that define functions."""
-    names, legend, rounds = writer.names, writer.legend, writer.names.rounds
+    names, legend, rounds = writer.names, writer.legend, rounds_of(writer.graph)
     looped = [node for node in rounds if node in names.own]
     for step in writer.graph.steps:
         node = step.node.id
@@ -115,8 +108,8 @@ def _lines(writer: Writer) -> Iterator[str]:
             line += f", quad d_k = {step.node.details.get('head_size')}"
         yield line
     for symbol, (node, operand) in zip(names.results, writer.graph.results, strict=True):
-        value = writer.of(operand).text
-        if value != symbol and (operand.parts or operand.node not in names.final):
+        is_shown = operand.node in names.final and not operand.parts
+        if not is_shown and (value := writer.of(operand).text) != symbol:
             yield f"{legend.sized(symbol, node)} = {value}"
             legend.value(symbol, "output", node)
     yield from writer.definitions.values()
@@ -134,18 +127,15 @@ def _target(writer: Writer, step: Step) -> str:
             node = replace(node, shape=(*node.shape[:-1], chosen), symbolic_shape=None)
         legend.value(symbol, _meaning(node), node)
         return f"(g, {symbol})"
-    if node.id in names.rounds:
-        legend.value(at_round(symbol, "t"), _meaning(node), node)
-        return at_round(symbol, "t")
+    if node.id in rounds_of(writer.graph):
+        symbol = at_round(symbol, "t")
+        legend.value(symbol, _meaning(node), node)
+        return symbol
     outputs = [part.node for part in step.parts if part.node.id in step.outputs]
     targets = {names.places[each.id, ()]: each for each in outputs}
-    if not targets and node.id in names.final:
-        for result, (given, operand) in zip(names.results, writer.graph.results, strict=True):
-            if operand.node == node.id and not operand.parts:
-                targets.setdefault(result, given)
-    targets = targets or {symbol: node}
+    targets = targets or names.final.get(node.id, {symbol: node})
     for each, value in targets.items():
-        legend.value(each, _meaning(value if step.outputs else node), value)
+        legend.value(each, _meaning(value if outputs else node), value)
     return ", ".join(legend.sized(*each) for each in targets.items())
 
 

@@ -9,6 +9,7 @@ from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.formulas.steps.inlining import own_steps
+from bertviewer.core.formulas.steps.loops import rounds_of
 from bertviewer.core.formulas.steps.networks import KINDS, halves_of, uses_of
 from bertviewer.core.formulas.steps.origins import ROLES, Place, expert_choice, origins
 from bertviewer.core.formulas.templates.embedding import index_kind
@@ -75,59 +76,47 @@ PLAIN = Naming(teaches=False)
 
 @dataclass(slots=True)
 class Names:
-    """The symbols of a formula.
+    """The symbols of a formula, and which steps have their own line.
 
     Attributes:
-        graph: what they are for.
-        view: the module.
-        naming: what the template calls things.
-        rounds: how often the steps of a loop are executed, by node.
-        own: the steps that have their own line, by id.
         places: symbols by node and part.
         splits: the symbols of a node's parts where all that is taken of it has one.
         indices: the subscripts of weights, by node.
         stacks: what goes through equal layers, by the node that represents them.
         results: the symbols of the module's results.
-        final: the steps whose line has the symbol of a result.
+        final: the results that a step's line gives, by the step: symbols with output nodes.
     """
 
     graph: ModuleGraph
     view: ModuleView
     naming: Naming
-    rounds: Mapping[str, int]
     own: frozenset[str] = frozenset()
     places: dict[Place, str] = field(default_factory=dict)
     splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     indices: dict[str, str] = field(default_factory=dict)
     stacks: dict[str, str] = field(default_factory=dict)
     results: tuple[str, ...] = ()
-    final: set[str] = field(default_factory=set)
+    final: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        symbols = self.naming.symbols
-        self.own = own_steps(self.graph, self.rounds)
-        self.own |= {node for node, parts in symbols if not parts}
+        symbols, assumed = self.naming.symbols, self.naming.assumed
+        self.own = own_steps(self.graph) | {node for node, parts in symbols if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
+        taken: dict[str, dict[tuple[str, ...], None]] = {}
+        read = [operand for step in self.graph.steps for operand in step.read]
+        for each in (*read, *(operand for _, operand in self.graph.results)):
+            taken.setdefault(each.node, {})[each.parts] = None
         self._name_given()
         self.places |= origins(self.graph)
         self._name_weights()
         self._name_inner_weights()
-        self._name_steps()
+        self._name_steps(taken)
         self._name_results()
-        self.places |= symbols
-        self.places |= {(node, ()): maths for node, maths in self.naming.assumed.items()}
-        for node, taken in self._taken().items():
-            named = [self.places.get((node, parts)) for parts in taken if parts]
-            if len(named) == len(taken) and all(named) and (node, ()) not in symbols:
-                self.splits.setdefault(node, tuple(dict.fromkeys(map(str, named))))
-
-    def _taken(self) -> dict[str, dict[tuple[str, ...], None]]:
-        """Return which parts of each node's result are read."""
-        found: dict[str, dict[tuple[str, ...], None]] = {}
-        read = [operand for step in self.graph.steps for operand in step.read]
-        for each in (*read, *(operand for _, operand in self.graph.results)):
-            found.setdefault(each.node, {})[each.parts] = None
-        return found
+        self.places |= symbols | {(node, ()): maths for node, maths in assumed.items()}
+        for node, parts in taken.items():
+            named = [self.places.get((node, each), "") for each in parts if each]
+            if len(named) == len(parts) and all(named) and (node, ()) not in symbols:
+                self.splits.setdefault(node, tuple(dict.fromkeys(named)))
 
     def _name_given(self) -> None:
         given = self.graph.given.values()
@@ -151,12 +140,12 @@ class Names:
             for after in graph.of("linear"):
                 if [o.node for o in after.tensors] == [step.node.id]:
                     indices.setdefault(after.node.id, _below("O" + "'" * number))
-        tables = {(_table_index(s, self.view), weight_path(s)) for s in graph.of("embedding")}
+        tables = {(_table_index(s, self.view), _weight(s)) for s in graph.of("embedding")}
         counts = Counter(index for index, _ in tables)
         numbered: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
         for step in graph.steps:
-            node, path, index = step.node.id, weight_path(step), ""
-            if node in indices or path is None:
+            node, weight, index = step.node.id, _weight(step), ""
+            if node in indices or weight is None:
                 continue
             if step.operation == "embedding":
                 index = _table_index(step, self.view)
@@ -168,10 +157,10 @@ class Names:
                 indices[node] = index
             else:
                 is_norm = step.operation == "scale and shift"
-                numbered[is_norm].setdefault(path, []).append(node)
-        for paths in numbered.values():
-            for number, nodes in enumerate(paths.values(), 1):
-                indices |= dict.fromkeys(nodes, str(number) if len(paths) > 1 else "")
+                numbered[is_norm].setdefault(weight, []).append(node)
+        for weights in numbered.values():
+            for number, nodes in enumerate(weights.values(), 1):
+                indices |= dict.fromkeys(nodes, str(number) if len(weights) > 1 else "")
 
     def _name_inner_weights(self) -> None:
         """Name the weights of routers, and those of networks with the two halves of a product."""
@@ -180,18 +169,17 @@ class Names:
             self.indices |= dict.fromkeys(layers[:1], "R")
         networks = self.graph.of(*KINDS)
         for step in (*networks, *self.graph.of("experts")):
-            is_one_of = len(networks) > 1 and step in networks
-            several = f", {networks.index(step) + 1})" if is_one_of else ""
+            number = networks.index(step) + 1 if len(networks) > 1 and step in networks else 0
             for layer, (index, _) in uses_of(step.inner, step.operation).items():
-                self.indices[layer] = f"({index}{several}" if several else index
+                self.indices[layer] = f"({index}, {number})" if number else index
             node, halves = halves_of(step.inner)
             if halves:
                 self.places |= {(node, parts): symbol for symbol, parts in halves.items()}
                 self.splits[node] = tuple(halves)
 
-    def _name_steps(self) -> None:
+    def _name_steps(self, taken: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
         new: list[Place] = []
-        taken = self._taken()
+        known, rounds = self.places | self.naming.symbols, rounds_of(self.graph)
         for step in self.graph.steps:
             node = step.node.id
             if step.node.repeat is not None:
@@ -206,18 +194,16 @@ class Names:
                 letter = index
             for each in step.ids:
                 if each in self.own and (each, ()) not in self.places:
-                    parts = () if each in self.rounds else _all_numbered(taken.get(each, {}))
+                    parts = () if each in rounds else _all_numbered(taken.get(each, ()))
                     places = [(each, (part,)) for part in parts]
-                    if not places or any(
-                        p in self.places or p in self.naming.symbols for p in places
-                    ):
+                    if not places or any(place in known for place in places):
                         places = [(each, ())]
                     self.places |= dict.fromkeys(places, letter)
                     new += places
         self._number(new)
-        for node, parts in new:
-            if parts:
-                self.splits[node] = (*self.splits.get(node, ()), self.places[node, parts])
+        for node, part in new:
+            if part:
+                self.splits[node] = (*self.splits.get(node, ()), self.places[node, part])
 
     def _name_results(self) -> None:
         results = self.graph.results
@@ -230,12 +216,11 @@ class Names:
             self.places[operand.node, ()] if operand.node in routed else symbol
             for symbol, (_, operand) in zip(usual, results, strict=True)
         )
-        for symbol, (_, operand) in zip(self.results, results, strict=True):
+        for symbol, (output, operand) in zip(self.results, results, strict=True):
             node = operand.node
-            is_own = node in self.own and node not in self.stacks and node not in self.final
-            if is_own and not operand.parts:
-                self.places[node, ()] = symbol
-                self.final.add(node)
+            if node in self.own and node not in self.stacks and not operand.parts:
+                self.final.setdefault(node, {})[symbol] = output
+                self.places[node, ()] = next(iter(self.final[node]))
 
     def _number(self, places: Sequence[Place]) -> None:
         """Number equal symbols."""
@@ -274,8 +259,8 @@ def _table_index(step: Step, view: ModuleView) -> str:
     return _TABLES.get(index_kind(step, view), "")
 
 
-def weight_path(step: Step) -> str | None:
-    """Return the path of the module, or of the parameter, that a step's matrix is."""
+def _weight(step: Step) -> str | None:
+    """Return the module or parameter that a step's matrix is, by its path."""
     if step.operation not in _WEIGHTED:
         return None
     if step.node.kind == "module":

@@ -16,7 +16,7 @@ from bertviewer.core.formulas.steps.origins import expert_choice, turned_by
 from bertviewer.core.formulas.steps.writer import CLOSED, Of, Write, Writer
 from bertviewer.core.formulas.templates.activation import activation_term
 from bertviewer.core.formulas.templates.embedding import constant_factor
-from bertviewer.core.formulas.templates.norm import ALL_NORMS, Norm
+from bertviewer.core.formulas.templates.norm import MEANINGS, Norm
 from bertviewer.core.graph.module_graph import Step
 
 _ROWS = {
@@ -287,7 +287,7 @@ def list_name(node: Node) -> str:
 
 
 OPERATIONS: Mapping[str, Write] = {
-    **dict.fromkeys(ALL_NORMS, _norm),
+    **dict.fromkeys(MEANINGS, _norm),
     "scale and shift": _affine,
     "linear": _linear,
     "embedding": _embedding,
