@@ -107,11 +107,11 @@ def _lines(writer: Writer) -> Iterator[str]:
         elif step.operation == "attention" and ROOT in maths:
             line += f", quad d_k = {step.node.details.get('head_size')}"
         yield line
-    for symbol, (node, operand) in zip(names.results, writer.graph.results, strict=True):
+    for symbol, (output, operand) in zip(names.results, writer.graph.results, strict=True):
         is_shown = operand.node in names.final and not operand.parts
         if not is_shown and (value := writer.of(operand).text) != symbol:
-            yield f"{legend.sized(symbol, node)} = {value}"
-            legend.value(symbol, "output", node)
+            yield f"{legend.sized(symbol, output)} = {value}"
+            legend.value(symbol, "output", output)
     yield from writer.definitions.values()
 
 
@@ -134,8 +134,8 @@ def _target(writer: Writer, step: Step) -> str:
     outputs = [part.node for part in step.parts if part.node.id in step.outputs]
     targets = {names.places[each.id, ()]: each for each in outputs}
     targets = targets or names.final.get(node.id, {symbol: node})
-    for each, value in targets.items():
-        legend.value(each, _meaning(value if outputs else node), value)
+    for each, given in targets.items():
+        legend.value(each, _meaning(given if outputs else node), given)
     return ", ".join(legend.sized(*each) for each in targets.items())
 
 

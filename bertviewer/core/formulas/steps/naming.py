@@ -112,7 +112,8 @@ class Names:
         self._name_inner_weights()
         self._name_steps(taken)
         self._name_results()
-        self.places |= symbols | {(node, ()): maths for node, maths in assumed.items()}
+        self.places.update(symbols)
+        self.places.update({(node, ()): maths for node, maths in assumed.items()})
         for node, parts in taken.items():
             named = [self.places.get((node, each), "") for each in parts if each]
             if len(named) == len(parts) and all(named) and (node, ()) not in symbols:
@@ -179,7 +180,7 @@ class Names:
 
     def _name_steps(self, taken: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
         new: list[Place] = []
-        known, rounds = self.places | self.naming.symbols, rounds_of(self.graph)
+        known, rounds = {**self.places, **self.naming.symbols}, rounds_of(self.graph)
         for step in self.graph.steps:
             node = step.node.id
             if step.node.repeat is not None:
@@ -195,7 +196,7 @@ class Names:
             for each in step.ids:
                 if each in self.own and (each, ()) not in self.places:
                     parts = () if each in rounds else _all_numbered(taken.get(each, ()))
-                    places = [(each, (part,)) for part in parts]
+                    places: list[Place] = [(each, (part,)) for part in parts]
                     if not places or any(place in known for place in places):
                         places = [(each, ())]
                     self.places |= dict.fromkeys(places, letter)

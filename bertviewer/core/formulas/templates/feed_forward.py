@@ -67,30 +67,22 @@ def _network(kind: str, view: ModuleView) -> Match | None:
     graph, group = view.graph, view.only(*KINDS)
     if graph is None or not graph.results:
         return None
-    steps: tuple[Step, ...] = ()
-    found = ""
+    steps, found = graph.steps, ""
     if group is not None:
         steps, found = steps_of_network(group), group.operation
-    elif [step.operation for step in graph.steps] == ["linear", "activation"]:
-        steps, found = graph.steps, HALF if half_of_network(view) == "first" else ""
-    first, act = view.affine_of(steps[0]) if steps else None, activation_of(steps)
-    if first is None or act is None or found != kind:
+    elif [step.operation for step in steps] == ["linear", "activation"]:
+        found = HALF if half_of_network(view) == "first" else ""
+    act, is_half = activation_of(steps), kind == HALF
+    first = view.affine_of(steps[0]) if act is not None and found == kind else None
+    if first is None or act is None:
         return None
-    uses, symbols = uses_of(steps, kind if kind == GATED else PLAIN), dict[Place, str]()
-    if kind != HALF:
+    uses = uses_of(steps, PLAIN if is_half else kind)
+    product, halves = halves_of(steps)
+    if kind == GATED and len(uses) == 2 and not halves:
+        return None
+    symbols: dict[Place, str] = {(product, part): symbol for symbol, part in halves.items()}
+    if not is_half:
         symbols[steps[-1].tensors[0].node, ()] = "H"
-    is_stacked = kind == GATED and len(uses) == 2
-    product, parts = halves_of(steps) if is_stacked else ("", {})
-    if is_stacked and not parts:
-        return None
-    symbols |= {(product, part): symbol for symbol, part in parts.items()}
-    naming = Naming(
-        results=("H" if kind == HALF else "Y",),
-        symbols=symbols,
-        layers=uses,
-        meanings=_MEANINGS,
-        teaches=True,
-    )
     # What reads the group's input has no operand within the group.
     taken = () if group is None else group.tensors[:1]
     steps = tuple(
@@ -98,7 +90,7 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         for s in steps
     )
     results = ((graph.results[0][0], Operand(steps[-1].node.id)),)
-    inner = first.outputs // (2 if parts else 1)
+    inner = first.outputs // (2 if halves else 1)
     side = "rows" if first.transposed else "columns"
     holds = f"{steps[0].node.name}.weight holds both: {side} 0 to {inner - 1} compute {{}}, {side} "
     holds += f"{inner} to {2 * inner - 1} compute {{}}"
@@ -106,16 +98,17 @@ def _network(kind: str, view: ModuleView) -> Match | None:
         "inputs": first.inputs,
         "inner": inner,
         "gates": _GATES.get(activation_term(act).symbol, ""),
-        "gate": "" if kind != GATED else "G" if parts else "W_G",
-        "up": "U" if parts else "W_U",
+        "gate": "" if kind != GATED else "G" if halves else "W_G",
+        "up": "U" if halves else "W_U",
         "narrow": kind == GATED and inner < _USUAL_RATIO * first.inputs,
-        "stacked": holds.format(*parts) if parts and "::" not in str(parts) else "",
-        "half": kind == HALF,
+        "stacked": holds.format(*halves) if halves and "::" not in str(halves) else "",
+        "half": is_half,
     }
+    naming = Naming(("H" if is_half else "Y",), symbols, meanings=_MEANINGS, layers=uses)
     return replace(
         write(replace(graph, steps=steps, results=results), view, naming),
         values=values,
-        keys=view.keys("groups of features" if kind == HALF else "dropout"),
+        keys=view.keys("groups of features" if is_half else "dropout"),
     )
 
 
@@ -138,23 +131,24 @@ _NOTES = (
 )
 _KEYS = ("width", "feed-forward", "activation")
 _START = "Projects each position’s vector from {inputs} to {inner} features"
+_SOURCE = "Vaswani et al. 2017, section 3.3"
 FEED_FORWARD = tuple(
     Template(role, partial(_network, kind), title, f"{_START}{then}.", _NOTES, _KEYS, source)
-    for kind, role, title, then, source in (
+    for (kind, role, title), then, source in (
         (
-            *(PLAIN, PLAIN, "Feed-forward network"),
+            (PLAIN, PLAIN, "Feed-forward network"),
             ", applies a non-linearity and projects the result back",
-            "Vaswani et al. 2017, section 3.3",
+            _SOURCE,
         ),
         (
-            *(GATED, PLAIN, "Gated feed-forward network"),
+            (GATED, PLAIN, "Gated feed-forward network"),
             ", multiplies each of them by a gate and projects the result back",
-            "Vaswani et al. 2017, section 3.3; gates: Shazeer 2020",
+            f"{_SOURCE}; gates: Shazeer 2020",
         ),
         (
-            *(HALF, HALF, "Feed-forward network, first half"),
+            (HALF, HALF, "Feed-forward network, first half"),
             " and applies a non-linearity",
-            "Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
+            f"{_SOURCE}; Devlin et al. 2019, appendix A.2",
         ),
     )
 )

@@ -51,44 +51,30 @@ def _torch_attention(view: ModuleView) -> bool:
 
 def _linear(view: ModuleView) -> Match | None:
     layer = _layer(view)
-    if layer is None:
+    if layer is None or layer.convolution:
         return None
-    groups = view.integer("groups") or 1
-    domain = f"{' + b_j' if layer.bias else ''}, quad j = {indices(layer.outputs)}"
-    terms = [Term("x", "input vector of one position", shape_text((layer.inputs,)))]
-    if not layer.convolution:
-        kind = "Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)"
-        entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
-        maths = [
-            f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
-            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{domain}",
-        ]
-        y = Term("y", "output vector of that position", shape_text((layer.outputs,)))
-        terms += [*layer.terms("this layer"), y]
-    else:  # of one position, in groups (Iandola et al. 2020, section 3)
-        kind = f"{'Convolution' if groups == 1 else 'Grouped convolution'} with kernel size 1"
-        each = layer.inputs // groups
-        product = "x_i" if groups == 1 else f"x_({each} g(j) + i)"
-        maths = [f"y_j = sum_(i=0)^({each - 1}) {product} W_(j, i){domain}"]
-        shape = shape_text(view.shape("weight") or ())
-        terms.append(Term("W", "weight, stored [out, in per group, 1]", shape))
-        if layer.bias:
-            terms.append(Term("b_j", "bias of feature j", shape_text((layer.outputs,))))
-        if groups > 1:
-            maths.append(f"g(j) = floor(j \\/ {layer.outputs // groups})")
-            terms.append(Term("g(j)", "group of output feature j", f"{groups} groups"))
-    order, source = _KINDS[kind]
+    entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
+    bias = " + b_j" if layer.bias else ""
     return Match(
-        tuple(maths),
-        tuple(terms),
+        maths=(
+            f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
+            f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
+            f"quad j = {indices(layer.outputs)}",
+        ),
+        terms=(
+            Term("x", "input vector of one position", shape_text((layer.inputs,))),
+            *layer.terms("this layer"),
+            Term("y", "output vector of that position", shape_text((layer.outputs,))),
+        ),
         values={
-            "kind": kind,
+            "stored": "" if layer.transposed else ", stored transposed (Conv1D)",
             "purpose": _purpose(view, layer),
-            "order": order.format(groups=groups),
+            "transposed": layer.transposed,
             "bias": layer.bias,
-            "source": source,
+            "source": "torch.nn.Linear"
+            if layer.transposed
+            else "Conv1D of transformers, after the code of Radford et al. 2018",
         },
-        keys=view.keys("groups of features") if layer.convolution else (),
     )
 
 
@@ -218,34 +204,22 @@ def _scores(view: ModuleView, step: Step) -> str:
     return "Computes one score (logit) per class." if is_of_classes else ""
 
 
-_CONVOLUTION = "Iandola et al. 2020, section 3"
-_KINDS = {
-    "Linear layer": (
-        "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W produces "
-        "output feature j.",
-        "torch.nn.Linear",
-    ),
-    "Linear layer, stored transposed (Conv1D)": (
-        "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is transposed: "
-        "column j of W produces output feature j.",
-        "Conv1D of transformers, after the code of Radford et al. 2018",
-    ),
-    "Convolution with kernel size 1": ("It is equivalent to a linear layer.", _CONVOLUTION),
-    "Grouped convolution with kernel size 1": (
-        "It is equivalent to a linear layer with a block-diagonal matrix of {groups} blocks: "
-        "{groups} times fewer weights and products.",
-        _CONVOLUTION,
-    ),
-}
-"""What is said of the weight, and the source, by title."""
-
 LINEAR = Template(
     "linear",
     _linear,
-    title="{kind}",
+    title="Linear layer{stored}",
     summary="{purpose}",
     notes=(
-        "{order}",
+        Note(
+            "PyTorch stores the weight as [out, in], so the formula transposes it: row j of W "
+            "produces output feature j.",
+            "transposed",
+        ),
+        Note(
+            "Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so nothing is "
+            "transposed: column j of W produces output feature j.",
+            "not transposed",
+        ),
         Note(
             "x is the vector of one position: the same weights are applied to every position "
             "independently.",

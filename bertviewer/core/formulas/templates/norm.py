@@ -81,9 +81,9 @@ def _matches(
         is_uncalled = is_uncalled and operation == "layer norm"
         if (step is None or not set(view.tensors) <= {"weight", "bias"}) and not is_uncalled:
             return None
-        details = view.node.attributes if step is None else step.node.details
-        epsilon = details.get("eps")
-        one_plus = step is not None and details.get("one_plus") is True
+        stored = view.attribute("eps") if step is None else step.node.details.get("eps")
+        epsilon = stored if isinstance(stored, float) else None
+        one_plus = step is not None and step.node.details.get("one_plus") is True
         weight, has_shift = view.shape("weight") or (), "bias" in view.tensors
         width = weight[-1] if weight else None
         size: int | str = width or "D"
@@ -93,11 +93,11 @@ def _matches(
         maths = [f"{sized('y', size)} = {vector}{scale}{shift if has_shift else ''}"]
         terms = [Term("x", "input vector of one position", shape), *explained]
         if statistics:
-            is_known = isinstance(epsilon, float)
-            number = f", quad epsilon = {number_maths(epsilon)}" if is_known else ""
+            number = f", quad epsilon = {number_maths(epsilon)}" if epsilon is not None else ""
             maths.append(statistics.format(n=size, i=width - 1 if width else "D - 1") + number)
             what = "small constant that keeps the square root away from 0"
-            terms.append(Term("epsilon", what, number_text(epsilon, 6) if is_known else None))
+            value = None if epsilon is None else number_text(epsilon, 6)
+            terms.append(Term("epsilon", what, value))
         if width:
             what = f"learnt {'weight' if one_plus else 'scale (weight)'}, one per feature"
             terms += [Term("gamma", what, shape), Term("dot.o", "element-wise product")]
