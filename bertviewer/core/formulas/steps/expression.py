@@ -57,6 +57,7 @@ _PATTERNS: Mapping[str, tuple[str, int]] = {
     "sub": ("{0:1} - {1:2}", SUM),
     "rsub": ("{1:1} - {0:2}", SUM),
     "mul": ("{0:2} dot.o {1:2}", EACH),
+    **dict.fromkeys(("matmul", "bmm"), ("{0:3} {1:3}", PRODUCT)),
     "div": ("({0}) / ({1})", PRODUCT),
     "rdiv": ("({1}) / ({0})", PRODUCT),
     "maximum": ("max({0}, {1})", ATOM),
@@ -82,13 +83,7 @@ _NAMES = {"cat": "Concat", "topk": "TopK", "__setitem__": "set"}
 def operation(
     word: str, operands: Sequence[Expression], named: Sequence[tuple[str, str]] = ()
 ) -> Expression:
-    """Return an operation by torch's word for it.
-
-    Args:
-        word: as of ``Node.operation``.
-        operands: those without a name, in order, numbers too.
-        named: those that the code gives by name: ``("dim", "-1")``.
-    """
+    """Return an operation by torch's word for it; ``named`` operands: ``("dim", "-1")``."""
     texts = [each.text for each in operands]
     if word in _OF_FIRST and operands:
         return call(_OF_FIRST[word], texts[0])

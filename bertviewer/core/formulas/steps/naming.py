@@ -244,12 +244,14 @@ def numbered_part(part: str) -> tuple[str, str] | None:
 
 def _all_numbered(taken: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the adjacent parts of a value in order, if all that is read of it is in them."""
-    found = {each[0]: numbered_part(each[0]) for each in taken if each}
-    numbers = {part: int(known[0]) for part, known in found.items() if known}
-    is_all = {f"{known and known[1]}" for known in found.values()} == {str(len(found))}
-    if () in taken or not is_all or len(found) < 2 or any(p.startswith("unfold") for p in found):
-        return ()
-    return tuple(sorted(found, key=numbers.__getitem__))
+    numbers: dict[int, str] = {}
+    counts: set[str] = set()
+    for part in {each[0] if each else "" for each in taken}:
+        number, count = numbered_part(part) or ("0", "")
+        numbers[int(number)] = part
+        counts.add("" if part.startswith("unfold") else count)
+    is_all = counts == {str(len(numbers))} and len(numbers) > 1
+    return tuple(numbers[number] for number in sorted(numbers)) if is_all else ()
 
 
 def _table_index(step: Step, view: ModuleView) -> str:

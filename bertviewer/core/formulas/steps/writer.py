@@ -32,6 +32,7 @@ _ROLES = {"mask": "M", "bias": "B"}
 _LONG = 60
 """A longer expression needs no explanation of what a part of it is."""
 _USUAL: Mapping[str, Write] = {}
+"""No operations that are written in another way than usual."""
 
 
 @dataclass(slots=True)
@@ -61,13 +62,7 @@ class Writer:
     def step(
         self, step: Step, of: Of | None = None, special: Mapping[str, Write] = _USUAL
     ) -> Expression:
-        """Return what a step computes.
-
-        Args:
-            step: the step.
-            of: how its operands are written, if not as those of the graph.
-            special: operations that are written in another way than usual.
-        """
+        """Return what a step computes; ``of`` writes its operands, if not as the graph's."""
         word = step.operation
         write = special.get(word) or self.operations.get(word)
         # A module of one operation is closed, and within a group that operation.
@@ -89,10 +84,7 @@ class Writer:
     ) -> Expression:
         """Return the last of a group's steps with all that leads to it.
 
-        Args:
-            inner: the steps in the group.
-            outer: how operands that none of them computes are written.
-            special: operations that are written in another way than usual.
+        ``outer`` writes the operands that none of them computes.
         """
         by_id = {each.node.id: each for each in inner}
 
