@@ -43,7 +43,7 @@ _INPUTS = {
 """Symbols and meanings of inputs by what is in their names."""
 _CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
-_WEIGHTED = ("linear", "embedding", "convolution", "scale and shift")
+_WEIGHTED = ("linear", "embedding", "convolution")
 POSITIONS = '"pos"'
 _TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
 
@@ -143,7 +143,7 @@ class Names:
                     indices.setdefault(after.node.id, _below("O" + "'" * number))
         tables = {(_table_index(s, self.view), _weight(s)) for s in graph.of("embedding")}
         counts = Counter(index for index, _ in tables)
-        numbered: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
+        numbered: dict[str, list[str]] = {}
         for step in graph.steps:
             node, weight, index = step.node.id, _weight(step), ""
             if node in indices or weight is None:
@@ -157,11 +157,9 @@ class Names:
             if index:
                 indices[node] = index
             else:
-                is_norm = step.operation == "scale and shift"
-                numbered[is_norm].setdefault(weight, []).append(node)
-        for weights in numbered.values():
-            for number, nodes in enumerate(weights.values(), 1):
-                indices |= dict.fromkeys(nodes, str(number) if len(weights) > 1 else "")
+                numbered.setdefault(weight, []).append(node)
+        for number, nodes in enumerate(numbered.values(), 1):
+            indices |= dict.fromkeys(nodes, str(number) if len(numbered) > 1 else "")
 
     def _name_inner_weights(self) -> None:
         """Name the weights of routers, and those of networks with the two halves of a product."""

@@ -68,14 +68,6 @@ def _norm(writer: Writer, step: Step, of: Of) -> Expression:
     return call(term.symbol, of(_data(step)).text)
 
 
-def _affine(writer: Writer, step: Step, of: Of) -> Expression:
-    (gamma, beta), names = _indexed(writer, step, "gamma", "beta"), _stored(step, writer.view)
-    writer.legend.tensor(gamma, "learnt scale", names[0])
-    writer.legend.tensor(beta, "learnt shift", names[1])
-    writer.legend.add("dot.o", "element-wise product")
-    return Expression(f"{of(_data(step)):3} dot.o {gamma} + {beta}", SUM)
-
-
 def _linear(writer: Writer, step: Step, of: Of) -> Expression:
     """Return a product with a matrix; one that is no module is in the order of the code."""
     node, legend, view = step.node, writer.legend, writer.view
@@ -288,7 +280,6 @@ def list_name(node: Node) -> str:
 
 OPERATIONS: Mapping[str, Write] = {
     **dict.fromkeys(MEANINGS, _norm),
-    "scale and shift": _affine,
     "linear": _linear,
     "embedding": _embedding,
     "convolution": _convolution,
