@@ -45,7 +45,13 @@ _CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
 _WEIGHTED = ("linear", "embedding", "convolution")
 POSITIONS = '"pos"'
-_TABLES = {"token": '"word"', "segment": '"type"', "position": POSITIONS}
+TABLES = {
+    "token": ('"word"', "vocabulary entry"),
+    "segment": ('"type"', "segment"),
+    "position": (POSITIONS, "position"),
+    "distance": ('"rel"', "distance or distance bucket"),
+}
+"""Index of a table's symbol, and what it has a row for, by what its rows are looked up by."""
 
 
 @frozen
@@ -254,10 +260,9 @@ def _all_numbered(taken: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 def _table_index(step: Step, view: ModuleView) -> str:
     """Return the index of a table's symbol, "" if it is not known what its rows are for."""
-    shape = step.node.shape
-    if len(shape) == 3 and shape[0] == shape[1]:
-        return '"rel"'  # a number for each pair of positions
-    return _TABLES.get(index_kind(step, view), "")
+    *before, _ = step.node.shape  # a number for each pair of positions?
+    is_of_pairs = len(before) == 2 and before[0] == before[1]
+    return TABLES.get("distance" if is_of_pairs else index_kind(step, view), ("", ""))[0]
 
 
 def _weight(step: Step) -> str | None:

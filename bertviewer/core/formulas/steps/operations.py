@@ -10,7 +10,7 @@ from bertviewer.core.formulas.module_view import ModuleView, is_out_in
 from bertviewer.core.formulas.notation import ROTATION, SOFTMAX, number_maths, quoted, sized
 from bertviewer.core.formulas.steps.attention import attention
 from bertviewer.core.formulas.steps.expression import PRODUCT, SUM, Expression, call, times
-from bertviewer.core.formulas.steps.naming import POSITIONS
+from bertviewer.core.formulas.steps.naming import POSITIONS, TABLES
 from bertviewer.core.formulas.steps.networks import KINDS
 from bertviewer.core.formulas.steps.origins import expert_choice, turned_by
 from bertviewer.core.formulas.steps.writer import CLOSED, Of, Write, Writer
@@ -19,12 +19,7 @@ from bertviewer.core.formulas.templates.embedding import constant_factor
 from bertviewer.core.formulas.templates.norm import MEANINGS, Norm
 from bertviewer.core.graph.module_graph import Step
 
-_ROWS = {
-    '"word"': "vocabulary entry",
-    '"type"': "segment",
-    POSITIONS: "position",
-    '"rel"': "distance or distance bucket",
-}
+_ROWS = dict(TABLES.values())
 _EXPERT = 'op("Expert")_e'
 _SCORES = {"softmax": SOFTMAX, "sigmoid": "sigma"}
 _PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
@@ -267,8 +262,7 @@ def _closed(writer: Writer, step: Step, of: Of) -> Expression:
         number, holder = path.rpartition(".")[2], list_name(step.node)
         function = f"{quoted(holder)}_{number}" if holder else quoted(step.node.name)
         writer.legend.module(function, path)
-    # A norm that a template writes as a function is no call of a module.
-    return call(function, *writer.arguments(step, of, sizes=function.startswith("op(")))
+    return call(function, *writer.arguments(step, of))
 
 
 def list_name(node: Node) -> str:

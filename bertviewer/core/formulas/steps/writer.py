@@ -154,7 +154,7 @@ class Writer:
             return whole
         return Expression(" thin ".join((inner, *shown)), PRODUCT if shown else ATOM)
 
-    def arguments(self, step: Step, of: Of, *, sizes: bool = False) -> tuple[str, ...]:
+    def arguments(self, step: Step, of: Of) -> tuple[str, ...]:
         """Return the tensors that a call reads, each once.
 
         A template leaves masks out, and of a sequence all but the position that is read.
@@ -164,7 +164,7 @@ class Writer:
         child = legend.view.at(path) if legend.teaches and path else None
         if child is not None and len(step.tensors) == 1 and reads_first(child):
             read = [Operand(step.tensors[0].node, (FIRST,))]
-        before, legend.is_in_call = legend.is_in_call, legend.is_in_call or not sizes
+        before, legend.is_in_call = legend.is_in_call, True
         found = tuple(dict.fromkeys(of(each).text for each in read or [Operand()]))
         legend.is_in_call = before
         if not read and found == ("c",) and legend.teaches:

@@ -10,7 +10,7 @@ from bertviewer.core.formulas.steps.naming import Naming
 from bertviewer.core.formulas.steps.networks import uses_of
 from bertviewer.core.formulas.steps.origins import Place
 from bertviewer.core.formulas.templates.feed_forward import half_of_network, steps_of_network
-from bertviewer.core.formulas.templates.norm import Norm, is_norm
+from bertviewer.core.formulas.templates.norm import is_norm
 from bertviewer.core.formulas.templates.residual import (
     Branch,
     ResidualPath,
@@ -96,10 +96,6 @@ def text_of(view: ModuleView, path: ResidualPath) -> PathText | None:
             return None
         if text.words:
             states[(branch.after or branch.sum).node.id] = f"hidden state after {text.words[-1]}"
-        for step in (branch.before, branch.inside, branch.after):
-            if step is not None and step.operation == "scale and shift":
-                norm = Norm.of(step)
-                text.call(step, norm.operator, norm.meaning, step.tensors[0].node)
     for number, (node, meaning) in enumerate([*states.items()][:-1]):
         symbol = "Z" + "'" * number
         text.symbols[node, ()], text.meanings[symbol] = symbol, meaning
