@@ -11,7 +11,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TARGET, TOKENS, indices, quoted
 from bertviewer.core.formulas.steps.attention import ROOT
 from bertviewer.core.formulas.steps.legend import Legend
-from bertviewer.core.formulas.steps.loops import folded, rounds_of
+from bertviewer.core.formulas.steps.loops import folded
 from bertviewer.core.formulas.steps.naming import PLAIN, Names, Naming
 from bertviewer.core.formulas.steps.operations import OPERATIONS, list_name
 from bertviewer.core.formulas.steps.writer import Writer, at_round
@@ -90,7 +90,7 @@ def match_of_steps(view: ModuleView, **values: object) -> Match | None:
 
 def _lines(writer: Writer) -> Iterator[str]:
     """Yield the lines; last those that define functions."""
-    names, legend, rounds = writer.names, writer.legend, rounds_of(writer.graph)
+    names, legend, rounds = writer.names, writer.legend, writer.names.rounds
     looped = [node for node in rounds if node in names.own]
     for step in writer.graph.steps:
         node = step.node.id
@@ -127,7 +127,7 @@ def _target(writer: Writer, step: Step) -> str:
             node = replace(node, shape=(*node.shape[:-1], chosen), symbolic_shape=None)
         legend.value(symbol, _meaning(node), node)
         return f"(g, {symbol})"
-    if node.id in rounds_of(writer.graph):
+    if node.id in names.rounds:
         symbol = at_round(symbol, "t")
         legend.value(symbol, _meaning(node), node)
         return symbol

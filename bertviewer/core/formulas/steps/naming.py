@@ -89,6 +89,7 @@ class Names:
         splits: the symbols of a node's parts where all that is taken of it has one.
         indices: the subscripts of weights, by node.
         stacks: what goes through equal layers, by the node that represents them.
+        rounds: how often the steps of a loop are executed, by node.
         results: the symbols of the module's results.
         final: the results that a step's line gives, by the step: symbols with output nodes.
     """
@@ -101,11 +102,13 @@ class Names:
     splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     indices: dict[str, str] = field(default_factory=dict)
     stacks: dict[str, str] = field(default_factory=dict)
+    rounds: Mapping[str, int] = field(default_factory=dict)
     results: tuple[str, ...] = ()
     final: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         symbols, assumed = self.naming.symbols, self.naming.assumed
+        self.rounds = rounds_of(self.graph)
         self.own = own_steps(self.graph) | {node for node, parts in symbols if not parts}
         self.indices |= {node: index for node, (index, _) in self.naming.layers.items()}
         taken: dict[str, dict[tuple[str, ...], None]] = {}
@@ -184,7 +187,7 @@ class Names:
 
     def _name_steps(self, taken: Mapping[str, Iterable[tuple[str, ...]]]) -> None:
         new: list[Place] = []
-        known, rounds = {**self.places, **self.naming.symbols}, rounds_of(self.graph)
+        known = {**self.places, **self.naming.symbols}
         for step in self.graph.steps:
             node = step.node.id
             if step.node.repeat is not None:
@@ -199,7 +202,7 @@ class Names:
                 letter = index
             for each in step.ids:
                 if each in self.own and (each, ()) not in self.places:
-                    parts = () if each in rounds else _all_numbered(taken.get(each, ()))
+                    parts = () if each in self.rounds else _all_numbered(taken.get(each, ()))
                     places: list[Place] = [(each, (part,)) for part in parts]
                     if not places or any(place in known for place in places):
                         places = [(each, ())]

@@ -63,50 +63,41 @@ def _norm(writer: Writer, step: Step, of: Of) -> Expression:
     return call(term.symbol, of(_data(step)).text)
 
 
-def _linear(writer: Writer, step: Step, of: Of) -> Expression:
-    """Return a product with a matrix; one that is no module is in the order of the code."""
+def _product(writer: Writer, step: Step, of: Of) -> Expression:
+    """Return a product with a matrix or kernel; without a module, in the order of the code."""
     node, legend, view = step.node, writer.legend, writer.view
-    weight, bias = _stored(step, view)
-    layer = view.affine(node.path or "") if node.kind == "module" else None
-    if node.kind == "module" and len(view.parameter_shape(weight)) > 2:
-        return _convolution(writer, step, of)  # it may be in groups, no one matrix
-    if node.kind == "module" and layer is None:
+    (weight, bias), is_module = _stored(step, view), node.kind == "module"
+    # A convolution of one position may be in groups: its kernel is no one matrix.
+    is_kernel = is_module and len(view.parameter_shape(weight)) > 2
+    is_kernel = is_kernel or step.operation == "convolution"
+    layer = view.affine(node.path or "") if is_module and not is_kernel else None
+    if is_module and not is_kernel and layer is None:
         return _closed(writer, step, of)
     states = f"{of(_data(step)):3}"
     if layer is not None:
-        index, use = writer.names.naming.layers.get(node.id, ("", ""))
-        index = writer.names.indices.get(node.id, index)
+        _, use = writer.names.naming.layers.get(node.id, ("", ""))
+        index = writer.names.indices.get(node.id, "")
         legend.put(*layer.terms(use or f"“{legend.short(node.path or '')}”", index))
         maths = layer.maths(states, index, sizes=legend.shows_sizes)
         return Expression(maths, SUM if layer.bias else PRODUCT)
-    if not weight:
+    symbol, below = _indexed(writer, step, "W", "b")
+    if is_kernel:
+        legend.add("ast", "convolution over positions or image locations")
+        text = f"{symbol} ast {states}"
+    elif not weight:
         return Expression(f"{states} W", PRODUCT)
-    (symbol,) = _indexed(writer, step, "W")
-    legend.tensor(symbol, "weight", weight)
-    symbol += "^top" if is_out_in(step, weight) else ""
-    is_first = step.operands[0].parameter == weight
-    text = f"{symbol} {states}" if is_first else f"{states} {symbol}"
-    return _with_bias(writer, step, text, bias)
-
-
-def _with_bias(writer: Writer, step: Step, product: str, name: str) -> Expression:
-    """Return a product plus a bias, the tensor of that name if there is one."""
-    if writer.view.tensor(name) is None:
-        return Expression(product, PRODUCT)
-    (bias,) = _indexed(writer, step, "b")
-    writer.legend.tensor(bias, "bias", name)
-    return Expression(f"{product} + {bias}", SUM)
-
-
-def _convolution(writer: Writer, step: Step, of: Of) -> Expression:
-    (kernel,), (weight, bias) = _indexed(writer, step, "W"), _stored(step, writer.view)
-    text = f"{kernel} ast {of(_data(step)):3}"
-    writer.legend.add("ast", "convolution over positions or image locations")
-    if writer.view.tensor(weight) is None:
-        writer.legend.add(kernel, "kernel, computed from other parameters")
     else:
-        writer.legend.tensor(kernel, "kernel", weight)
-    return _with_bias(writer, step, text, bias)
+        matrix = f"{symbol}^top" if is_out_in(step, weight) else symbol
+        is_first = step.operands[0].parameter == weight
+        text = f"{matrix} {states}" if is_first else f"{states} {matrix}"
+    if weight and view.tensor(weight):
+        legend.tensor(symbol, "kernel" if is_kernel else "weight", weight)
+    else:
+        legend.add(symbol, "kernel, computed from other parameters")
+    if view.tensor(bias) is None:
+        return Expression(text, PRODUCT)
+    legend.tensor(below, "bias", bias)
+    return Expression(f"{text} + {below}", SUM)
 
 
 def _embedding(writer: Writer, step: Step, of: Of) -> Expression:
@@ -274,9 +265,8 @@ def list_name(node: Node) -> str:
 
 OPERATIONS: Mapping[str, Write] = {
     **dict.fromkeys(MEANINGS, _norm),
-    "linear": _linear,
+    **dict.fromkeys(("linear", "convolution"), _product),
     "embedding": _embedding,
-    "convolution": _convolution,
     "activation": _activation,
     "attention": attention,
     "rotary": _rotary,

@@ -29,8 +29,6 @@ CLOSED = "closed module"
 MASK = "mask: 0 at visible positions, −∞ at masked ones"
 _FIRST = re.compile(r"part \[:, 0(, :)?\]")
 _ROLES = {"mask": "M", "bias": "B"}
-_LONG = 60
-"""A longer expression needs no explanation of what a part of it is."""
 _USUAL: Mapping[str, Write] = {}
 """No operations that are written in another way than usual."""
 
@@ -140,14 +138,13 @@ class Writer:
             if part.startswith(AT):
                 index = part.removeprefix(AT)
                 inner = at_round(inner, index) if operand.node in self.names.own else inner
-            elif part.startswith("unfold") and numbered_part(part):
+            elif part.startswith("unfold"):
                 self.legend.add('op("windows")', "each position with its neighbours")
                 inner = f'op("windows")({inner})'
             elif number := numbered_part(part):
                 is_raised = "^" in inner and not inner.startswith("(")
                 inner = f"({inner})^(({number[0]}))" if is_raised else f"{inner}^(({number[0]}))"
-                if len(inner) < _LONG:
-                    self.legend.add(inner, "part {} of {}".format(*number))
+                self.legend.add(inner, "part {} of {}".format(*number))
             else:
                 shown.append(quoted(part.removeprefix("part ")))
         if inner == whole.within(ATOM) and not shown:
